@@ -45,6 +45,18 @@ def test_an_older_schedule_refuses_another_rate(toy, small):
         sl.train.fit(small, toy(), schedule=sl.optim.Constant(0.1), lr=0.1)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"epochs": sl.train.Epochs(9, early_stop=3), "early_stop": 5},
+        {"lr": sl.optim.Constant(0.1), "schedule": sl.optim.Constant(0.2)},
+    ],
+)
+def test_an_older_keyword_beside_the_value_that_has_it_now_is_refused(toy, small, options):
+    with pytest.raises(ArgumentError, match="contradict each other: write"):
+        sl.train.fit(small, toy(), **options)
+
+
 def test_fit_takes_at_most_15_arguments():
     parameters = inspect.signature(sl.train.fit).parameters.values()
     assert sum(each.kind is not each.VAR_KEYWORD for each in parameters) <= 15

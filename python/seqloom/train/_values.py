@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 from seqloom._warning import warn_user
+from seqloom.errors import ArgumentError
 from seqloom.optim import Optimizer
 from seqloom.tensor import Backend
 from seqloom.train._judged import Metrics
@@ -234,6 +235,11 @@ def read_arguments(plain: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str
     if callable(found["lr"]):
         found |= {"lr": LR, "schedule": found["lr"]}
     for name, value in old.items():
+        argument = _MOVED.get(name, "lr")
+        if isinstance(plain[argument], _KINDS.get(argument, Callable)):
+            raise ArgumentError(
+                f"{argument}= and {name}= contradict each other: write {_spell(name)} alone"
+            )
         warn_user(
             f"fit({name}=...) will go with the next version; write {_spell(name)}",
             DeprecationWarning,

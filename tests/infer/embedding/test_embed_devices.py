@@ -199,6 +199,7 @@ def test_a_part_that_is_none_is_refused(folder, part):
         ("TASK_ID=7 TASK_MIN=3 TASK_MAX=7 TASK_STEP=1 TASK_COUNT=2", "2 tasks from 3 to 7"),
         ("TASK_ID=1 TASK_MIN=1 TASK_MAX=2 TASK_STEP=1", "TASK_COUNT must be a number"),
         ("RANK=x WORLD_SIZE=2", "variable RANK must be a number"),
+        ("RANK=2 WORLD_SIZE=2", "RANK=2 must be below WORLD_SIZE=2"),
         ("RANK=0 WORLD_SIZE=two", "variable WORLD_SIZE must be a number"),
     ],
 )

@@ -254,7 +254,12 @@ def find_part(text: str | None) -> Part:
         part, ranks = _read_slurm_array(), _read_number("WORLD_SIZE", default="1")
         if "RANK" not in os.environ or ranks == 1:
             return part
-        return part.split(_read_number("RANK"), ranks, "RANK")
+        if (rank := _read_number("RANK")) >= ranks:
+            raise ArgumentError(
+                f"RANK={rank} must be below WORLD_SIZE={ranks}, as torchrun sets them; or "
+                "give part= (--part i/n)"
+            )
+        return part.split(rank, ranks, "RANK")
     match = re.fullmatch(r"(\d+)/(\d+)", str(text))
     number, count = map(int, match.groups()) if match else (0, 0)
     if not 1 <= number <= count:
