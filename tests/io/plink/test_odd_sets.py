@@ -1,6 +1,8 @@
 """Sets as other tools write them: read, with a warning where that may hide a mistake."""
 
 import gzip
+import threading
+import time
 import warnings
 from typing import Any
 
@@ -14,6 +16,7 @@ import seqloom.compat.bed_reader as bed_reader_names
 from plink19 import needs_plink, run
 from seqloom.errors import DataWarning, FormatError
 from seqloom.io import genotype_stats, inspect_bed, open_bed, to_bed
+from seqloom.io.plink import _file_set
 
 SUFFIXES = (".bed", ".fam", ".bim")
 
@@ -335,3 +338,20 @@ def test_sexes_that_plink_reads_as_unknown_are_unknown(tmp_path):
     theirs = [line.split()[4] for line in lines]
     with pytest.warns(DataWarning, match="2 individuals"):
         assert np.asarray(open_bed(path).sex).astype(str).tolist() == theirs
+
+
+def test_a_reader_waits_for_a_writer_that_has_just_removed_the_old_bed(tmp_path):
+    """Takes 0.1 s."""
+    bed, away, found = tmp_path / "x.bed", tmp_path / "away", []
+    to_bed(bed, some(5, 7))
+    wanted = open_bed(bed).read(dtype="int8").tolist()
+    reader = threading.Thread(
+        target=lambda: found.append(open_bed(bed).read(dtype="int8").tolist())
+    )
+    with _file_set.without_writer(bed):
+        bed.rename(away)
+        reader.start()
+        time.sleep(0.1)
+        away.rename(bed)
+    reader.join()
+    assert found == [wanted]

@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import ParseResult, urlparse
@@ -104,18 +104,25 @@ def write_set(files: Sequence[Path]) -> Generator[list[Path]]:
 
 def finish_set(bed: Path) -> None:
     """Finishes renaming a set whose writer was killed when it was complete."""
+    if _has_journal(Path(os.path.realpath(bed))):
+        with without_writer(bed):
+            pass
+
+
+@contextmanager
+def without_writer(bed: Path) -> Generator[None]:
+    """Finishes a set, and keeps its writers waiting until the block ends."""
     bed = Path(os.path.realpath(bed))
-    if not _has_journal(bed):
-        return
-    try:
-        with _lock(bed.parent):
+    with _lock(bed.parent):
+        try:
             _finish(bed)
-    except OSError as error:
-        raise FileError(
-            f"{bed}: its writer was stopped while it renamed the files of the set, and "
-            f"that cannot be finished: {error.strerror}; open the .bed once with "
-            "permission to write to its folder"
-        ) from error
+        except OSError as error:
+            raise FileError(
+                f"{bed}: its writer was stopped while it renamed the files of the set, and "
+                f"that cannot be finished: {error.strerror}; open the .bed once with "
+                "permission to write to its folder"
+            ) from error
+        yield
 
 
 def identify(bed: Path) -> Identity | None:
@@ -163,14 +170,14 @@ def _ready(file: Path) -> Path:
 @contextmanager
 def _lock(folder: Path) -> Generator[None]:
     """Waits for the lock of a folder: one process at a time renames sets in it."""
-    handle = open_handle(folder, os.O_RDONLY)
-    try:
-        # A file system without locks: writers of one set must not run at the same time.
+    with ExitStack() as opened:
+        # A file system without locks, or a folder that may not be read: writers of one set
+        # must not run at the same time.
         with suppress(OSError):
+            handle = open_handle(folder, os.O_RDONLY)
+            opened.callback(os.close, handle)
             lock(handle)
         yield
-    finally:
-        os.close(handle)
 
 
 def _commit(parts: Sequence[Path], finals: Sequence[Path]) -> None:

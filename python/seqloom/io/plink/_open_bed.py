@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -23,6 +24,7 @@ from seqloom.io.plink._file_set import (
     identify,
     locate_table,
     parse_location,
+    without_writer,
 )
 from seqloom.io.plink._selection import (
     choose_threads,
@@ -317,11 +319,8 @@ class open_bed(BedProperties):
         if self._handle is not None and self._process == os.getpid():
             return self._handle
         if isinstance(self._path, Path):
-            finish_set(self._path)
             # In a forked process the file must still be that of the parent.
-            known = self._identity or identify(self._path)
-            handle = _open_file(self._path)
-            self._identity = known
+            handle, self._identity = _open_file(self._path, self._identity)
             self._check_set()
         else:
             handle = RemoteBed(self._path, self.cloud_options, check=True)
@@ -334,15 +333,17 @@ class open_bed(BedProperties):
             check_same(self._path, self._identity)
 
 
-def _open_file(path: Path) -> _native.BedFile:
-    """Opens a .bed; waits for a writer that is just renaming a new one."""
-    try:
-        return _native.BedFile(path, check=True)
-    except MissingFileError:
-        finish_set(path)
-        if not path.exists():
-            raise
-        return _native.BedFile(path, check=True)
+def _open_file(
+    path: Path, known: Identity | None
+) -> tuple[_native.BedFile, Identity | None]:
+    """Opens and identifies a .bed; waits for a writer that is just renaming a new one."""
+    finish_set(path)
+    seen = known or identify(path)
+    if seen:
+        with suppress(MissingFileError):
+            return _native.BedFile(path, check=True), seen
+    with without_writer(path):
+        return _native.BedFile(path, check=True), known or identify(path)
 
 
 def _check_sparse(form: str, batch_size: int | None) -> None:
