@@ -11,9 +11,8 @@ from seqloom.export._calls import GRAPH, Reading, as_inputs, trace_padded, trace
 from seqloom.export._encoder import check_encoder, describe
 from seqloom.export._graph_json import Weights
 from seqloom.export._manifest import describe_task
-from seqloom.export._onnx._backend import PrimitiveBackend
 from seqloom.export._onnx._builder import import_onnx
-from seqloom.export._onnx._convert import to_model
+from seqloom.export._onnx._convert import PrimitiveBackend, to_model
 from seqloom.export._prepare import (
     Subject,
     check_reads,

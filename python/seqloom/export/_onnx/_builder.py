@@ -12,9 +12,12 @@ from seqloom.export._size import Size
 from seqloom.tensor._graph import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from seqloom.tensor._graph import Operation
+
+    # Writes an operation; returns the names of its outputs.
+    Write = Callable[["Builder", Operation], list[str]]
 
 
 def import_onnx() -> Any:
@@ -145,3 +148,21 @@ def refuse(operation: Operation, what: str = "") -> ExportError:
         f"{operation.where}: {operation.name}{what} cannot be written as ONNX; "
         "sl.export.save writes the network with all its operations"
     )
+
+
+def option(operation: Operation, name: str, position: int, *, default: Any = None) -> Any:
+    """Gives an argument that may be passed by name or by position."""
+    if name in operation.options:
+        return operation.options[name]
+    return operation.args[position] if len(operation.args) > position else default
+
+
+def as_list(arg: Any) -> list[Any]:
+    """Gives one or several arguments as a list."""
+    return list(cast("Any", arg)) if isinstance(arg, (list, tuple)) else [arg]
+
+
+def axes_of(operation: Operation) -> list[int]:
+    """Lists the axes of an operation; none of them: all."""
+    axis = option(operation, "axis", 1)
+    return [] if axis is None else as_list(axis)

@@ -8,33 +8,25 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from seqloom.export._onnx import (
-    _elementwise,
-    _indexing,
-    _layers,
-    _making,
-    _recurrent,
-    _reductions,
-    _shapes,
-)
+from seqloom.export._onnx import _elementwise, _layers, _shapes
 from seqloom.export._onnx._builder import Builder, refuse
-from seqloom.export._onnx._scores import write_scores
+from seqloom.models import Classify, Multilabel, Regress
+from seqloom.tensor import Backend
+from seqloom.tensor._operations import OPERATIONS
+from seqloom.tensor.backends._numpy import NumPyBackend
 
 if TYPE_CHECKING:
-    from seqloom.export._onnx._elementwise import Write
+    from seqloom.export._onnx._builder import Write
     from seqloom.export._trace import Traced
     from seqloom.models import Task
     from seqloom.tensor._graph import Operation, Value
+
 
 OPSET = 18  # the first whose reductions take axes as an input
 _IR_VERSION = 9
 _TABLE: dict[str, Write] = {
     **_elementwise.TABLE,
-    **_indexing.TABLE,
     **_layers.TABLE,
-    **_making.TABLE,
-    **_recurrent.TABLE,
-    **_reductions.TABLE,
     **_shapes.TABLE,
 }
 
@@ -47,23 +39,17 @@ def to_model(
     inputs = [value for value in graph.inputs if value.number in traced.inputs]
     for value in inputs:
         b.bind(value, traced.inputs[value.number])
-    _bind_arrays(b, traced, arrays)
+    for value in graph.inputs:
+        if (path := traced.weights.get(value.number)) is not None:
+            b.constants[path] = arrays[path]
+            b.bind(value, path)
+    for number, array in graph.constants.items():
+        b.names[number] = b.constant(array)
     for operation in graph.operations:
         _write(b, operation)
     outputs = _write_outputs(b, graph.outputs[0], task)
     declared = [_declare(b, traced.inputs[it.number], it) for it in inputs]
     return _assemble(b, declared, outputs, about=about)
-
-
-def _bind_arrays(b: Builder, traced: Traced, arrays: dict[str, Any]) -> None:
-    """Adds weights by their paths, and constants."""
-    for value in traced.graph.inputs:
-        if value.number in traced.weights:
-            path = traced.weights[value.number]
-            b.constants[path] = arrays[path]
-            b.bind(value, path)
-    for number, array in traced.graph.constants.items():
-        b.names[number] = b.constant(array)
 
 
 def _write(b: Builder, operation: Operation) -> None:
@@ -82,7 +68,7 @@ def _write_outputs(b: Builder, value: Value, task: Task) -> list[Any]:
     raw = b.names[value.number]
     b.nodes.append(b.onnx.helper.make_node("Identity", [raw], ["outputs"]))
     declared = [_declare(b, "outputs", value)]
-    if (scores := write_scores(b, "outputs", value, task=task)) is not None:
+    if (scores := _write_scores(b, "outputs", value, task=task)) is not None:
         b.nodes.append(b.onnx.helper.make_node("Identity", [scores], ["scores"]))
         declared.append(_declare(b, "scores", value))
     return declared
@@ -112,3 +98,34 @@ def _assemble(b: Builder, inputs: Any, outputs: Any, *, about: dict[str, Any]) -
     )
     helper.set_model_props(model, {name: json.dumps(it) for name, it in about.items()})
     return model
+
+
+def _write_scores(b: Builder, outputs: str, value: Value, *, task: Task) -> str | None:
+    """Computes the scores; None where outputs stay as they are."""
+    if isinstance(task, Classify):
+        return b.node("Softmax", [outputs], axis=1)
+    if isinstance(task, Multilabel):
+        return b.node("Sigmoid", [outputs])
+    if isinstance(task, Regress):
+        scaled = b.node("Mul", [outputs, b.constant(task.deviation, value.dtype)])
+        return b.node("Add", [scaled, b.constant(task.mean, value.dtype)])
+    return None
+
+
+# All others but the standard's are recorded as the parts of their default bodies.
+_KEPT = frozenset(
+    {
+        *("conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "max_pool1d"),
+        *("embedding", "gelu", "gru", "layer_norm", "linear", "log_softmax", "logsumexp"),
+        *("erf", "lstm", "relu", "sigmoid", "softmax"),
+    }
+)
+
+
+class PrimitiveBackend(NumPyBackend):
+    """NumPy's backend with the default bodies of what ONNX has no operator for."""
+
+
+for _name, _files in OPERATIONS.items():
+    if _files.has_default and _name != "index" and _name not in _KEPT:
+        setattr(PrimitiveBackend, _name, getattr(Backend, _name))

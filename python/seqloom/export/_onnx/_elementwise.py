@@ -1,4 +1,4 @@
-"""Operations on each element, in ONNX."""
+"""Operations on each element and over axes, in ONNX."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom.export._onnx._builder import axes_of, option
 from seqloom.export._size import Size
 from seqloom.tensor._graph import Value
 from seqloom.tensor._operations import OPERATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from seqloom.export._onnx._builder import Builder
+    from seqloom.export._onnx._builder import Builder, Write
     from seqloom.tensor._graph import Operation
 
-    Write = Callable[[Builder, Operation], list[str]]
 
 # Operators that compute in the type in which their operands meet, not in the result's.
 _TESTS = frozenset(
@@ -61,13 +59,11 @@ def _write_finite(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_square(b: Builder, operation: Operation) -> list[str]:
-    """Writes square."""
     x = b.get(operation.args[0])
     return [b.node("Mul", [x, x])]
 
 
 def _write_log1p(b: Builder, operation: Operation) -> list[str]:
-    """Writes log1p."""
     dtype = operation.outputs[0].dtype
     x = b.get(operation.args[0], dtype)
     return [b.node("Log", [b.node("Add", [x, b.constant(1, dtype)])])]
@@ -147,19 +143,120 @@ def _write_astype(b: Builder, operation: Operation) -> list[str]:
     return [b.get(operation.args[0], operation.outputs[0].dtype)]
 
 
+_REDUCTIONS = {
+    "max": "ReduceMax",
+    "mean": "ReduceMean",
+    "min": "ReduceMin",
+    "prod": "ReduceProd",
+    "sum": "ReduceSum",
+    "logsumexp": "ReduceLogSumExp",
+}
+
+
+def _write_reduction(kind: str) -> Write:
+    """Makes the function of a reduction in the type of its result."""
+
+    def write(b: Builder, operation: Operation) -> list[str]:
+        x = b.get(operation.args[0], operation.outputs[0].dtype)
+        return [_reduce(b, operation, kind, x=x)]
+
+    return write
+
+
+def _reduce(b: Builder, operation: Operation, kind: str, *, x: str) -> str:
+    """Reduces an array over the axes of the operation."""
+    axes = axes_of(operation)
+    inputs = [x, b.integers(axes)] if axes else [x]
+    return b.node(kind, inputs, keepdims=_keepdims(operation))
+
+
+def _keepdims(operation: Operation) -> int:
+    return int(option(operation, "keepdims", 2, default=False))
+
+
+def _write_var(b: Builder, operation: Operation) -> list[str]:
+    """Writes var: the mean of squared differences, corrected by the number of them."""
+    axes, dtype = axes_of(operation), operation.outputs[0].dtype
+    x, correction = b.get(operation.args[0], dtype), operation.options.get("correction", 0)
+    rows = [b.integers(axes)] if axes else []
+    centred = b.node("Sub", [x, b.node("ReduceMean", [x, *rows], keepdims=1)])
+    squares = b.node("Mul", [centred, centred])
+    if not correction:
+        return [_reduce(b, operation, "ReduceMean", x=squares)]
+    sizes = b.dimensions(operation.args[0])
+    counted = b.integers([sizes[axis] for axis in axes or range(len(sizes))])
+    count = b.cast(b.node("ReduceProd", [counted], keepdims=0), dtype)
+    less = b.node("Sub", [count, b.constant(correction, dtype)])
+    return [b.node("Div", [_reduce(b, operation, "ReduceSum", x=squares), less])]
+
+
+def _write_test(kind: str) -> Write:
+    """Makes the function of any or all: the largest or smallest of 0 and 1."""
+
+    def write(b: Builder, operation: Operation) -> list[str]:
+        number = b.cast(b.get(operation.args[0], "bool"), "int32")
+        return [b.cast(_reduce(b, operation, kind, x=number), "bool")]
+
+    return write
+
+
+def _write_arg(kind: str) -> Write:
+    """Makes the function of argmax or argmin along an axis."""
+
+    def write(b: Builder, operation: Operation) -> list[str]:
+        axis, x = option(operation, "axis", 1), b.get(operation.args[0])
+        if axis is None:
+            x, axis = b.node("Reshape", [x, b.integers([-1])]), 0
+        return [b.node(kind, [x], axis=axis, keepdims=_keepdims(operation))]
+
+    return write
+
+
+def _write_cumulative_sum(b: Builder, operation: Operation) -> list[str]:
+    """Writes cumulative_sum, perhaps with a first 0."""
+    axis = option(operation, "axis", 1) or 0
+    dtype = operation.outputs[0].dtype
+    x = b.get(operation.args[0], dtype)
+    found = b.node("CumSum", [x, b.constant(axis, "int64")])
+    if not option(operation, "include_initial", 3, default=False):
+        return [found]
+    count = len(operation.outputs[0].shape)
+    pads = [int(at == axis % count) for at in range(count)] + [0] * count
+    return [b.node("Pad", [found, b.integers(pads), b.constant(0, dtype)])]
+
+
+def _write_softmax(kind: str) -> Write:
+    """Makes the function of a softmax or of its logarithm."""
+
+    def write(b: Builder, operation: Operation) -> list[str]:
+        axis = option(operation, "axis", 1, default=-1)
+        return [b.node(kind, [b.get(operation.args[0])], axis=axis)]
+
+    return write
+
+
 TABLE: dict[str, Write] = {
     **{name: _write_operator(it.onnx) for name, it in OPERATIONS.items() if it.onnx},
+    **{name: _write_reduction(kind) for name, kind in _REDUCTIONS.items()},
+    "all": _write_test("ReduceMin"),
+    "any": _write_test("ReduceMax"),
+    "argmax": _write_arg("ArgMax"),
+    "argmin": _write_arg("ArgMin"),
     "asarray": _write_astype,
     "astype": _write_astype,
     "clip": _write_clip,
+    "cumulative_sum": _write_cumulative_sum,
     "expm1": _write_expm1,
     "floor_divide": _write_floor_divide,
     "gelu": _write_gelu,
     "isfinite": _write_finite,
     "log1p": _write_log1p,
+    "log_softmax": _write_softmax("LogSoftmax"),
     "logaddexp": _write_logaddexp,
     "not_equal": _write_not_equal,
     "remainder": _write_remainder,
+    "softmax": _write_softmax("Softmax"),
     "square": _write_square,
+    "var": _write_var,
     "where": _write_where,
 }

@@ -1,18 +1,19 @@
-"""Products, convolutions, pooling and norms, in ONNX."""
+"""Layers, in ONNX: products, convolutions, pooling, norms and recurrent layers."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from seqloom.export._onnx._builder import refuse
 from seqloom.tensor._families._windows import to_sizes
+from seqloom.tensor._graph import Value
 
 if TYPE_CHECKING:
-    from seqloom.export._onnx._builder import Builder
-    from seqloom.export._onnx._elementwise import Write
-    from seqloom.tensor._graph import Operation, Value
+    from seqloom.export._onnx._builder import Builder, Write
+    from seqloom.tensor._graph import Operation
 
 
 def _write_linear(b: Builder, operation: Operation) -> list[str]:
@@ -80,13 +81,187 @@ def _write_layer_norm(b: Builder, operation: Operation) -> list[str]:
     return [found[0], *(b.node("Squeeze", [it, last]) for it in found[1:])]
 
 
+# Positions of ONNX's gates among torch's: input, output, forget, cell; update, reset, new.
+_ORDERS = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2)}
+
+
+class _Layer(NamedTuple):
+    """What one layer in one direction reads."""
+
+    x: Value
+    first: tuple[Value, ...]  # states
+    w_ih: Value
+    w_hh: Value
+    biases: tuple[Value | None, Value | None]
+    mask: Value | None
+
+    @classmethod
+    def of(cls, operation: Operation, states: int) -> Self:
+        """Takes the arguments of an operation apart."""
+        x, *rest = operation.args
+        w_ih, w_hh, *more = rest[states:]
+        b_ih, b_hh, mask = (*more, None, None, None)[:3]
+        return cls(x, tuple(rest[:states]), w_ih, w_hh, (b_ih, b_hh), mask)
+
+
+def _write(kind: str, states: int) -> Write:
+    """Makes the function of one layer in one direction, with so many kinds of states."""
+
+    def write(b: Builder, operation: Operation) -> list[str]:
+        layer = _Layer.of(operation, states)
+        mask, is_reverse = layer.mask, operation.options.get("reverse", False)
+        has_gaps = mask is not None and not _begins_with_records(b, mask)
+        gaps = _Gaps.of(b, mask) if mask is not None and has_gaps else None
+        options: dict[str, Any] = {"linear_before_reset": 1} if kind == "GRU" else {}
+        made = b.several(
+            kind,
+            _inputs(b, kind, layer, gaps=gaps),
+            1 + states,
+            hidden_size=layer.w_hh.shape[1],
+            direction="reverse" if is_reverse else "forward",
+            **options,
+        )
+        # Without the axis of directions, and records before positions.
+        rows = b.node("Squeeze", [made[0], b.integers([1])])
+        outputs = b.node("Transpose", [rows], perm=[1, 0, 2])
+        last = [b.node("Squeeze", [it, b.integers([0])]) for it in made[1:]]
+        if gaps is not None:
+            first = b.get(layer.first[0])
+            outputs = gaps.spread(b, outputs, first, reverse=is_reverse)
+        return [outputs, *last]
+
+    return write
+
+
+def _inputs(b: Builder, kind: str, layer: _Layer, *, gaps: _Gaps | None) -> list[str]:
+    """Gives the inputs of ONNX's operator."""
+    x = b.get(layer.x)
+    rows = x if gaps is None else gaps.move(b, x, layer.w_ih.shape[1])
+    return [
+        b.node("Transpose", [rows], perm=[1, 0, 2]),
+        _stack(b, _order(b, kind, layer.w_ih)),
+        _stack(b, _order(b, kind, layer.w_hh)),
+        _biases(b, kind, layer.biases),
+        "" if layer.mask is None else _count_real(b, layer.mask),
+        *(_stack(b, b.get(state)) for state in layer.first),
+    ]
+
+
+def _stack(b: Builder, name: str) -> str:
+    """Adds the axis of directions."""
+    return b.node("Unsqueeze", [name, b.integers([0])])
+
+
+def _order(b: Builder, kind: str, weight: Value) -> str:
+    """Brings the gates of a weight or bias into ONNX's order."""
+    order = _ORDERS[kind]
+    parts = b.several("Split", [b.get(weight)], len(order), axis=0, num_outputs=len(order))
+    return b.node("Concat", [parts[at] for at in order], axis=0)
+
+
+def _biases(b: Builder, kind: str, biases: tuple[Value | None, Value | None]) -> str:
+    """Joins both biases; none is an input that is left out."""
+    given = [it for it in biases if it is not None]
+    if len(given) < len(biases):
+        return ""
+    joined = b.node("Concat", [_order(b, kind, it) for it in given], axis=0)
+    return _stack(b, joined)
+
+
+# What keeps a mask one of records, which begin at the first position.
+_HARMLESS = frozenset({"astype", "asarray", "not_equal", "greater", "logical_not", "equal"})
+
+
+def _begins_with_records(b: Builder, mask: Value) -> bool:
+    """Tells whether a mask follows from mask or lengths alone, so that it has no gaps."""
+    if b.names[mask.number] in {"mask", "lengths"}:
+        return True
+    made = b.makers.get(mask.number)
+    if made is None:
+        return False
+    if made.name == "less":
+        return _is_of_lengths(b, made)
+    values = [arg for arg in made.args if isinstance(arg, Value)]
+    is_plain = made.name in _HARMLESS and len(values) == 1
+    return is_plain and _begins_with_records(b, values[0])
+
+
+def _is_of_lengths(b: Builder, made: Operation) -> bool:
+    """Tells whether positions from 0 are compared with lengths."""
+    place, ends = made.args
+    counted = b.makers.get(place.number) if isinstance(place, Value) else None
+    if counted is None or counted.name != "arange" or counted.args[0] != 0:
+        return False
+    while isinstance(ends, Value) and (maker := b.makers.get(ends.number)) is not None:
+        if maker.name not in {"expand_dims", "astype"}:
+            return False
+        ends = maker.args[0]
+    return isinstance(ends, Value) and b.names[ends.number] == "lengths"
+
+
+def _count_real(b: Builder, mask: Value) -> str:
+    """Counts the real positions of each record, ``(batch,)`` of int32."""
+    row = [b.get(mask, "int32"), b.integers([1])]
+    return b.node("ReduceSum", row, keepdims=0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Gaps:
+    """A mask with gaps: real positions are moved to the front, and states back."""
+
+    before: str  # (batch, length), the number of real positions before and at each
+    is_real: str  # the same shape, 1 or 0 as int64
+    order: str  # the same shape, the real positions, then the others
+    count: str  # (batch, 1), of all real ones
+
+    @classmethod
+    def of(cls, b: Builder, mask: Value) -> _Gaps:
+        """Computes where each position goes."""
+        is_real = b.get(mask, "int64")
+        before = b.node("CumSum", [is_real, b.constant(1, "int64")])
+        size = b.integers([b.dimensions(mask)[1]])
+        ones = b.node("Expand", [b.constant(1, "int64"), b.node("Shape", [is_real])])
+        place = b.node("CumSum", [ones, b.constant(1, "int64")])
+        # Real positions come first: their keys are larger by the length.
+        keys = b.node("Sub", [b.node("Mul", [is_real, size]), place])
+        order = b.several("TopK", [keys, size], 2, axis=1, largest=1, sorted=1)[1]
+        count = b.node("ReduceSum", [is_real, b.integers([1])], keepdims=1)
+        return cls(before, is_real, order, count)
+
+    def move(self, b: Builder, x: str, width: int) -> str:
+        """Moves real positions of ``(batch, length, width)`` to the front."""
+        column = b.node("Unsqueeze", [self.order, b.integers([2])])
+        wide = b.node("Expand", [column, b.integers([1, 1, width])])
+        return b.node("GatherElements", [x, wide], axis=1)
+
+    def spread(self, b: Builder, states: str, first: str, *, reverse: bool) -> str:
+        """Gives each position the state that it has; before the first real one, `first`."""
+        size = b.node("Shape", [states], start=2, end=3)
+        width = b.node("Concat", [b.integers([1, 1]), size], axis=0)
+        row = b.node("Unsqueeze", [first, b.integers([1])])
+        place = b.node("Sub", [self.before, b.constant(1, "int64")])
+        is_first = b.node("Less", [place, b.constant(0, "int64")])
+        if reverse:  # of the real positions from here on, the first
+            place = b.node("Sub", [self.before, self.is_real])
+            is_first = b.node("Equal", [place, self.count])
+        last = b.node("Sub", [self.count, b.constant(1, "int64")])
+        inside = b.node("Min", [place, last])
+        inside = b.node("Max", [inside, b.constant(0, "int64")])
+        wide = b.node("Expand", [b.node("Unsqueeze", [inside, b.integers([2])]), width])
+        found = b.node("GatherElements", [states, wide], axis=1)
+        where = b.node("Unsqueeze", [is_first, b.integers([2])])
+        return b.node("Where", [where, row, found])
+
+
 TABLE: dict[str, Write] = {
     "conv1d": _write_convolution,
     "conv2d": _write_convolution,
     "conv_transpose1d": _write_transposed,
     "conv_transpose2d": _write_transposed,
+    "gru": _write("GRU", 1),
     "layer_norm": _write_layer_norm,
     "linear": _write_linear,
+    "lstm": _write("LSTM", 2),
     "matmul": _write_matmul,
     "max_pool1d": _write_pool,
 }
