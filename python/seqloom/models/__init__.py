@@ -5,8 +5,7 @@ from seqloom.models._esm2_lora import ESM2LoRA, ESM2LoRAConfig
 from seqloom.models._examples import Examples
 from seqloom.models._genotype_mlp import GenotypeMLP, GenotypeMLPConfig
 from seqloom.models._head import Head, HeadConfig
-from seqloom.models._onnx._from_onnx import from_onnx
-from seqloom.models._onnx._module import OnnxModule
+from seqloom.models._onnx._module import OnnxModule, from_onnx
 from seqloom.models._packed_huggingface import PackedHuggingFace, packed_huggingface
 from seqloom.models._sequence_cnn import SequenceCNN, SequenceCNNConfig
 from seqloom.models._task import Classify, Custom, Multilabel, Regress, Task

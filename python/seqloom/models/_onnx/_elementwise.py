@@ -1,15 +1,22 @@
-"""Operators of ONNX that compute element by element."""
+"""Operators of ONNX that compute on each element or over axes."""
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
 
 from seqloom.errors import BackendError, OperationError
-from seqloom.models._onnx._values import RowPlaces, as_tensor, is_known, lay_out
+from seqloom.models._onnx._values import (
+    RowPlaces,
+    as_tensor,
+    fill_like,
+    find_extreme,
+    is_known,
+    lay_out,
+)
 from seqloom.tensor import Tensor, apply
 from seqloom.tensor._operations import OPERATIONS
 
@@ -18,7 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.models._onnx._call import Call
+    from seqloom.models._onnx._values import Call
+
 
 # The numbers that ONNX has for element types.
 DTYPES = {
@@ -57,14 +65,11 @@ def _make_several(name: str) -> Callable[[Call], Any]:
 
     def operate(call: Call) -> Any:
         operands = [call.operand(place) for place in range(len(call))]
-        return call.tensor(0) if len(operands) == 1 else reduce(_by(name), operands)
+        return (
+            call.tensor(0) if len(operands) == 1 else reduce(partial(apply, name), operands)
+        )
 
     return operate
-
-
-def _by(name: str) -> Callable[[Any, Any], Any]:
-    """Makes a function of two, of which one may be a number."""
-    return lambda one, other: apply(name, one, other)
 
 
 def relu(call: Call) -> Any:
@@ -163,11 +168,6 @@ def _to_fraction(x: Tensor, exponent: Any) -> Tensor:
     return apply("pow", wide, exponent)
 
 
-def mean(call: Call) -> Any:
-    """Computes the mean of several tensors."""
-    return _make_several("add")(call) / len(call)
-
-
 def clip(call: Call) -> Any:
     """Limits values; older files have the limits as attributes."""
     x = call.tensor(0)
@@ -187,20 +187,14 @@ def choose(call: Call) -> Any:
 
 
 def cast(call: Call) -> Any:
-    """Changes the element type."""
+    """Changes the element type, perhaps to that of another tensor (CastLike)."""
     number = call.attribute("to")
-    if number not in DTYPES:
+    if call.node.operator == "CastLike":
+        dtype = lay_out(call.value(1)).dtype.name
+    elif number in DTYPES:
+        dtype = DTYPES[number]
+    else:
         raise OperationError(f"makes the element type {number}, which is not supported")
-    return _as_type(call, DTYPES[number])
-
-
-def cast_like(call: Call) -> Any:
-    """Changes the element type to that of another tensor."""
-    return _as_type(call, lay_out(call.value(1)).dtype.name)
-
-
-def _as_type(call: Call, dtype: str) -> Tensor:
-    """Changes the element type; a truth says whether a number is not 0."""
     x = call.tensor(0)
     if x.dtype.name == dtype:
         return x
@@ -230,11 +224,6 @@ def is_infinite(call: Call) -> Any:
     return found
 
 
-def identity(call: Call) -> Any:
-    """Gives the value as it is."""
-    return call.value(0)
-
-
 def dropout(call: Call) -> Any:
     """Gives the value as it is, as in evaluation; the mask is all true."""
     value = call.value(0)
@@ -244,20 +233,131 @@ def dropout(call: Call) -> Any:
     return value, apply("equal", x, x)
 
 
+def _sum_of_squares(x: Tensor, **options: Any) -> Tensor:
+    return apply("square", x).sum(**options)
+
+
+def _root_of_squares(x: Tensor, **options: Any) -> Tensor:
+    return apply("sqrt", _sum_of_squares(x, **options))
+
+
+def _sum_of_sizes(x: Tensor, **options: Any) -> Tensor:
+    return abs(x).sum(**options)
+
+
+def _log_of_sum(x: Tensor, **options: Any) -> Tensor:
+    return apply("log", x.sum(**options))
+
+
+# What is computed of each number even where no axis is reduced; others leave it as it is.
+_WITHOUT_AXES = {
+    "ReduceL1": "abs",
+    "ReduceL2": "abs",
+    "ReduceLogSum": "log",
+    "ReduceSumSquare": "square",
+}
+_REDUCE: dict[str, Callable[..., Tensor]] = {
+    "ReduceL1": _sum_of_sizes,
+    "ReduceL2": _root_of_squares,
+    "ReduceLogSum": _log_of_sum,
+    "ReduceLogSumExp": partial(apply, "logsumexp"),
+    "ReduceMax": Tensor.max,
+    "ReduceMean": Tensor.mean,
+    "ReduceMin": Tensor.min,
+    "ReduceProd": Tensor.prod,
+    "ReduceSum": Tensor.sum,
+    "ReduceSumSquare": _sum_of_squares,
+}
+
+
+def _make_reduction(operator: str) -> Callable[[Call], Tensor]:
+    """Makes an operator that computes over the axes that it names, or over all."""
+
+    def operate(call: Call) -> Tensor:
+        x, axes = call.tensor(0), call.listed("axes", 1)
+        if not axes and call.attribute("noop_with_empty_axes", 0):
+            name = _WITHOUT_AXES.get(operator)
+            return x if name is None else apply(name, x)
+        chosen = range(x.ndim) if not axes else [call.axis(it, x.ndim) for it in axes]
+        axis = chosen[0] if len(chosen) == 1 else tuple(chosen)
+        options = {"axis": axis, "keepdims": bool(call.attribute("keepdims", 1))}
+        is_extreme = operator in {"ReduceMax", "ReduceMin"}
+        if is_extreme and not all(x.shape[it] for it in chosen):
+            # Of no numbers, the value that any number would replace.
+            value = find_extreme(x.dtype, largest=operator == "ReduceMin")
+            shape = apply("sum", x, **options).shape
+            return fill_like(x, shape, np.asarray(value, x.dtype))
+        found = _REDUCE[operator](x, **options)
+        return found if found.dtype == x.dtype else found.astype(x.dtype)
+
+    return operate
+
+
+def _make_search(name: str) -> Callable[[Call], Tensor]:
+    """Makes an operator that finds the place of the largest or the smallest value."""
+
+    def operate(call: Call) -> Tensor:
+        x = call.tensor(0)
+        axis = call.axis(call.attribute("axis", 0), x.ndim)
+        keep = bool(call.attribute("keepdims", 1))
+        if not call.attribute("select_last_index", 0):
+            return apply(name, x, axis=axis, keepdims=keep)
+        found = apply(name, apply("flip", x, axis=axis), axis=axis, keepdims=keep)
+        return apply("negative", found) + (x.shape[axis] - 1)
+
+    return operate
+
+
+def cumulative_sum(call: Call) -> Tensor:
+    """Computes the sum up to each position, from either end, with or without its value."""
+    x = call.tensor(0)
+    axis = call.axis(call.integers(1, "axis")[0], x.ndim)
+    is_reverse = bool(call.attribute("reverse", 0))
+    x = apply("flip", x, axis=axis) if is_reverse else x
+    if call.attribute("exclusive", 0) and x.shape[axis]:
+        # Sums minus values would be NaN behind an infinite value.
+        before = [(0, 0)] * x.ndim
+        before[axis] = (1, 0)
+        x = apply("pad", x[(*(slice(None),) * axis, slice(0, -1))], tuple(before))
+    found = apply("cumulative_sum", x, axis=axis)
+    found = apply("flip", found, axis=axis) if is_reverse else found
+    return found if found.dtype == x.dtype else found.astype(x.dtype)
+
+
+def top(call: Call) -> tuple[Tensor, Tensor]:
+    """Finds the largest or the smallest values, and their places."""
+    x = call.tensor(0)
+    axis = call.axis(call.attribute("axis", -1), x.ndim)
+    count = int(np.asarray(call.listed("k", 1)).ravel()[0])
+    if call.attribute("largest", 1):
+        return apply("topk", x, count, axis=axis)
+    if not 0 <= count <= x.shape[axis]:
+        call.refuse(f"has k={count}, but axis {axis} of its input has {x.shape[axis]}")
+    # The negatives of integers wrap around.
+    order = apply("argsort", apply("stop_gradient", x), axis=axis)
+    places = order[(*(slice(None),) * axis, slice(0, count))]
+    return apply("take_along_axis", x, places, axis=axis), places
+
+
 OPERATORS: dict[str, Callable[[Call], Any]] = {
     **{it.onnx: _make(name) for name, it in OPERATIONS.items() if it.onnx},
+    **{operator: _make_reduction(operator) for operator in _REDUCE},
     **{operator: _make_several(name) for operator, name in _SEVERAL.items()},
     "Add": add,
+    "ArgMax": _make_search("argmax"),
+    "ArgMin": _make_search("argmin"),
     "Cast": cast,
-    "CastLike": cast_like,
+    "CastLike": cast,
     "Clip": clip,
+    "CumSum": cumulative_sum,
     "Div": divide,
     "Dropout": dropout,
-    "Identity": identity,
+    "Identity": lambda call: call.value(0),
     "IsInf": is_infinite,
-    "Mean": mean,
+    "Mean": lambda call: _make_several("add")(call) / len(call),
     "Mod": remainder,
     "Pow": power,
     "Relu": relu,
+    "TopK": top,
     "Where": choose,
 }

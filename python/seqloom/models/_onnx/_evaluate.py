@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from seqloom.errors import OperationError, SeqloomError
-from seqloom.models._onnx._call import MOST_KNOWN, Call
-from seqloom.models._onnx._operators import OPERATORS
-from seqloom.models._onnx._values import is_known, lay_out
+from seqloom.models._onnx import (
+    _elementwise,
+    _indexing,
+    _layers,
+    _recurrent,
+    _shapes,
+    _windows,
+)
+from seqloom.models._onnx._values import MOST_KNOWN, Call, is_known, lay_out
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from seqloom.models._onnx._graph import Graph, Node
 
@@ -70,3 +77,28 @@ def _as_known(result: Any) -> Any:
     if math.prod(result.shape) > MOST_KNOWN:
         raise OperationError(f"would make {result.shape} numbers out of constants")
     return np.asarray(lay_out(result).raw)
+
+
+OPERATORS: dict[str, Callable[[Call], Any]] = {
+    **_layers.OPERATORS,
+    **_elementwise.OPERATORS,
+    **_indexing.OPERATORS,
+    **_recurrent.OPERATORS,
+    **_shapes.OPERATORS,
+    **_windows.OPERATORS,
+}
+# ONNX Runtime's names of what ONNX has by now.
+OPERATORS["com.microsoft.Gelu"] = OPERATORS["Gelu"]
+
+
+def require_known(path: Path, graph: Graph) -> None:
+    """Refuses a graph with an operator that cannot be computed, naming the first."""
+    for node in graph.nodes:
+        if node.operator not in OPERATORS and node.operator != "If":
+            raise OperationError(
+                f"{path}: {node.label} is of an operator that from_onnx does not know; "
+                "export the model with other operators (a newer opset often has them), or "
+                "give output= a value that is computed before this node"
+            )
+        for inner in node.graphs:
+            require_known(path, inner)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
 
 from seqloom.errors import ArgumentError
+from seqloom.models._onnx._recurrent import GATES, split_weights
+from seqloom.tensor import backend as find_backend
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
+
+    from seqloom.tensor import Tensor
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -94,3 +101,165 @@ def _keep_needed(
             kept.append(replace(node, outputs=outputs))
             needed.update(node.reads())
     return tuple(reversed(kept)), needed
+
+
+# Inputs that are weights whatever makes them: a bias of one number, or a Constant too.
+_WEIGHTS = {
+    "BatchNormalization": (1, 2),
+    "Conv": (1, 2),
+    "ConvTranspose": (1, 2),
+    "GRU": (1, 2, 3),
+    "Gemm": (1, 2),
+    "GroupNormalization": (1, 2),
+    "InstanceNormalization": (1, 2),
+    "LSTM": (1, 2, 3, 7),
+    "LayerNormalization": (1, 2),
+    "MatMul": (1,),
+    "PRelu": (1,),
+    "RMSNormalization": (1,),
+    "RNN": (1, 2, 3),
+}
+# Averages of a training: floats that are kept and not learned.
+_AVERAGES = {"BatchNormalization": (3, 4)}
+# Inputs whose numbers must be known.
+_NUMBERS = {"Clip": (1, 2), "OneHot": (2,), "Pad": (2,), "Range": (0, 1, 2)}
+# What a bias stands behind: a number that is added to it is a bias too.
+_PRODUCTS = frozenset({"Conv", "ConvTranspose", "MatMul", "Gemm"})
+_DIRECTIONS = (".forward", ".reverse")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Weight:
+    """An array of the module: its path, and the value of the graph that it is."""
+
+    path: str
+    value: str
+    array: NDArray[Any]
+    is_learned: bool
+
+
+def find_weights(graph: Graph, taken: Iterable[str]) -> tuple[Graph, list[Weight]]:
+    """Takes the weights out of a graph; `taken` are names that no path may have."""
+    graph, split = _split_recurrent(graph)
+    roles = _find_roles(graph)
+    paths = _Paths(taken, graph)
+    found = [
+        Weight(
+            paths.path(split.get(name, name), name), name, array, roles[name] == "learned"
+        )
+        for name, array in graph.constants.items()
+        if name in roles
+    ]
+    names = {it.value for it in found}
+    rest = {name: it for name, it in graph.constants.items() if name not in names}
+    return replace(graph, constants=rest), found
+
+
+def _find_roles(graph: Graph) -> dict[str, str]:
+    """Says which constants are learned or kept; the others are numbers of the graph."""
+    roles: dict[str, str] = {}
+    makers = {name: node.operator for node in graph.nodes for name in node.outputs}
+    for node in _all_nodes(graph):
+        is_after_product = not _PRODUCTS.isdisjoint(
+            makers.get(it, "") for it in node.inputs
+        )
+        is_bias = node.operator == "Add" and is_after_product
+        for place, name in enumerate(node.inputs):
+            array = graph.constants.get(name)
+            if array is not None and "float" in array.dtype.name:
+                role = _role_by_place(node, place) or _role_by_values(
+                    array, is_weight=name in graph.initialisers, is_bias=is_bias
+                )
+                roles[name] = min(roles.get(name, role), role)
+    return {name: role for name, role in roles.items() if role != "number"}
+
+
+def _role_by_place(node: Node, place: int) -> str | None:
+    """Says what a constant is to a node by the input that it is, if that says it."""
+    if place in _AVERAGES.get(node.operator, ()):
+        return "kept"
+    if place in _NUMBERS.get(node.operator, ()):
+        return "number"
+    is_weight = place in _WEIGHTS.get(node.operator, ()) or "split" in node.attributes
+    return "learned" if is_weight else None
+
+
+def _role_by_values(array: NDArray[Any], *, is_weight: bool, is_bias: bool) -> str:
+    """Says what a constant is: one number alone is no weight, unless it is a bias."""
+    is_several = array.size > 1 or (is_bias and array.ndim > 0)
+    if not is_several:
+        return "number"
+    return "learned" if is_weight and bool(np.isfinite(array).all()) else "kept"
+
+
+def _all_nodes(graph: Graph) -> Iterator[Node]:
+    """Lists the nodes of a graph, and of those inside it."""
+    for node in graph.nodes:
+        yield node
+        for inner in node.graphs:
+            yield from _all_nodes(inner)
+
+
+def _split_recurrent(graph: Graph) -> tuple[Graph, dict[str, str]]:
+    """Splits constant weights of recurrent nodes by direction; names what each is of."""
+    constants, origins = {**graph.constants}, dict[str, str]()
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        given = [name for name in node.inputs[1:4] if name]
+        is_split = node.operator in GATES and all(it in graph.constants for it in given)
+        nodes.append(_split_node(node, constants, origins) if is_split else node)
+    read = {name for node in nodes for name in node.reads()}
+    constants = {name: it for name, it in constants.items() if name in read}
+    return replace(graph, nodes=tuple(nodes), constants=constants), origins
+
+
+def _split_node(
+    node: Node, constants: dict[str, NDArray[Any]], origins: dict[str, str]
+) -> Node:
+    """Splits the weights of one node, whose last inputs they become."""
+    numpy = find_backend("numpy")
+    names = [*node.inputs[1:4], ""][:3]
+    w, r, b = (numpy.tensor(constants[name]) if name else None for name in names)
+    parts: list[str] = []
+    found = split_weights(node.operator, cast("Tensor", w), cast("Tensor", r), b=b)
+    for number, weights in enumerate(found):
+        side = _DIRECTIONS[number] if len(found) > 1 else ""
+        whose = (names[0], names[1], names[2], names[2])
+        ends = (side, side, f"{side}.ih", f"{side}.hh")
+        for name, end, values in zip(whose, ends, weights, strict=True):
+            part = f"{name}{end}" if name else ""
+            parts.append(part)
+            if values is not None:
+                constants[part] = values.numpy()
+                origins[part] = f"{_spell(name, node.operator)}{end}"
+    inputs = (node.inputs[0], "", "", "", *node.inputs[4:8])
+    inputs += ("",) * (8 - len(inputs))
+    return replace(
+        node, inputs=(*inputs, *parts), attributes={**node.attributes, "split": 1}
+    )
+
+
+def _spell(name: str, operator: str) -> str:
+    """Puts the operator before a name that is only a number."""
+    return f"{operator}_{name}" if name.isdigit() else name
+
+
+class _Paths:
+    """Makes paths of names: words with dots between them, each path once."""
+
+    def __init__(self, taken: Iterable[str], graph: Graph) -> None:
+        self._taken = {*taken}
+        self._operators = {
+            name: node.operator for node in _all_nodes(graph) for name in node.inputs
+        }
+
+    def path(self, name: str, value: str) -> str:
+        """Gives the path of a value of the graph."""
+        name = _spell(name, self._operators.get(value, "value"))
+        words = re.split(r"[./:\\]+", re.sub(r"[^\w./:\\-]", "_", name, flags=re.ASCII))
+        path = first = ".".join(filter(None, words)) or "weight"
+        number = 2
+        while path in self._taken:
+            path, number = f"{first}_{number}", number + 1
+        self._taken.add(path)
+        return path

@@ -3,28 +3,77 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from seqloom.models._onnx._recurrent_steps import Cell, list_activations, run_steps
-from seqloom.models._onnx._recurrent_weights import GATES, Weights, split_weights
-from seqloom.models._onnx._values import (
-    Directions,
-    as_tensor,
-    fill_like,
-    is_known,
-    permute,
-)
+from seqloom.errors import ShapeError
+from seqloom.models._onnx._layers import ACTIVATIONS
+from seqloom.models._onnx._values import Directions, as_tensor, fill_like, is_known, permute
+from seqloom.nn import functional as F
 from seqloom.nn._operands import as_operand
 from seqloom.nn._recurrent import gru as run_gru, lstm as run_lstm
 from seqloom.nn._recurrent_base import mask_lengths
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from seqloom.models._onnx._call import Call
+    from seqloom.models._onnx._layers import Activation
+    from seqloom.models._onnx._values import Call
+
+
+# For each of torch's gates, the place that it has in ONNX: input, output, forget, cell of
+# an LSTM there become input, forget, cell, output; update, reset, new of a GRU become
+# reset, update, new.
+GATES = {"GRU": (1, 0, 2), "LSTM": (0, 2, 3, 1), "RNN": (0,)}
+_AXES = 3  # direction, gates * width, in
+
+
+class Weights(NamedTuple):
+    """The weights of one direction, as `seqloom.nn.functional.lstm` takes them."""
+
+    w_ih: Tensor
+    w_hh: Tensor
+    b_ih: Tensor | None
+    b_hh: Tensor | None
+
+
+def split_weights(
+    operator: str, w: Tensor, r: Tensor, *, b: Tensor | None
+) -> list[Weights]:
+    """Splits the weights of a node by direction."""
+    gates = len(GATES[operator])
+    rows = gates * r.shape[-1]
+    shapes = [it.shape for it in (w, r) if it.ndim != _AXES or it.shape[1] != rows]
+    if shapes or w.shape[0] != r.shape[0]:
+        raise ShapeError(
+            f"its weights have the shapes {w.shape} and {r.shape}; expected (directions, "
+            f"{gates} * width, in) and (directions, {gates} * width, width)"
+        )
+    if b is not None and b.shape != (w.shape[0], 2 * rows):
+        raise ShapeError(
+            f"its bias has the shape {b.shape}; expected (directions, {2 * rows})"
+        )
+    parts: list[Weights] = []
+    for at in range(w.shape[0]):
+        b_ih = None if b is None else _reorder(operator, b[at][:rows])
+        b_hh = None if b is None else _reorder(operator, b[at][rows:])
+        w_ih, w_hh = _reorder(operator, w[at]), _reorder(operator, r[at])
+        parts.append(Weights(w_ih, w_hh, b_ih, b_hh))
+    return parts
+
+
+def _reorder(operator: str, x: Tensor) -> Tensor:
+    """Brings the gates of a weight or a bias into torch's order."""
+    order = GATES[operator]
+    width = x.shape[0] // len(order)
+    if order == (0,):
+        return x
+    parts = [x[gate * width : (gate + 1) * width] for gate in order]
+    return apply("concat", parts, axis=0)
+
 
 # Places of inputs; the weights that were split when the file was read come last.
 _X, _LENGTHS, _STATE, _CELL, _PEEPHOLES, _SPLIT = 0, 4, 5, 6, 7, 8
@@ -51,17 +100,22 @@ class Layer:
 
     def run(self) -> tuple[Tensor, list[Tensor]]:
         """Gives the state at each position, and the last state and cell."""
-        operator, activations = self.call.node.operator, self._activations()
+        call, operator, weights = self.call, self.call.node.operator, self.weights
+        options: dict[str, Any] = {"mask": self.mask, "reverse": self.reverse}
+        activations = list_activations(call, _PLAIN[operator])[self.number]
         is_plain = [it.name for it in activations] == _PLAIN[operator]
         if not is_plain or self._has_own_gates():
-            cell = Cell(self.call, self.weights, activations, self._peepholes())
-            return run_steps(cell, self.x, self.first, **self.options)
-        return _RUN[operator](self)
-
-    def _activations(self) -> list[Any]:
-        """Lists the activations of this direction."""
-        names = _PLAIN[self.call.node.operator]
-        return list_activations(self.call, names)[self.number]
+            peepholes = call.optional(_PEEPHOLES)
+            peepholes = None if peepholes is None else peepholes[self.number]
+            cell = Cell(call, weights, activations, peepholes)
+            return run_steps(cell, self.x, self.first, **options)
+        if operator == "LSTM":
+            states = self.first[0], self.first[1]
+            out, lasts = run_lstm(self.x, states, *weights, **options)
+            return out, list(lasts)
+        weights = weights if operator == "GRU" else _as_gru(weights)
+        out, last = run_gru(self.x, self.first[0], *weights, **options)
+        return out, [last]
 
     def _has_own_gates(self) -> bool:
         """Whether gates are computed in another way than torch's."""
@@ -69,17 +123,6 @@ class Layer:
         if call.node.operator == "GRU":
             return not call.attribute("linear_before_reset", 0)
         return call.has(_PEEPHOLES) or bool(call.attribute("input_forget", 0))
-
-    def _peepholes(self) -> Tensor | None:
-        """Gives what the gates of an LSTM see of the cell."""
-        if not self.call.has(_PEEPHOLES):
-            return None
-        return self.call.tensor(_PEEPHOLES)[self.number]
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options of the functions that run a layer."""
-        return {"mask": self.mask, "reverse": self.reverse}
 
 
 def recurrent(call: Call) -> tuple[Any, ...]:
@@ -91,15 +134,12 @@ def recurrent(call: Call) -> tuple[Any, ...]:
     layers = _list_layers(call, as_tensor(x, call.first))
     found = [layer.run() for layer in layers]
     states = Directions(tuple(states for states, _ in found))
+    outputs = permute(states, (2, 0, 1, 3)) if layout else states
+    if not any(call.node.outputs[1:]):
+        return (outputs,)
     lasts = zip(*(last for _, last in found), strict=True)
-    wanted = [bool(name) for name in call.node.outputs]
-    results = [_stack(last, layout) for last in lasts] if any(wanted[1:]) else []
-    return (permute(states, (2, 0, 1, 3)) if layout else states, *results)
-
-
-def _stack(parts: Any, layout: int) -> Tensor:
-    """Puts the last states of the directions together."""
-    return apply("stack", list(parts), axis=1 if layout else 0)
+    axis = 1 if layout else 0  # of the directions
+    return (outputs, *(apply("stack", list(last), axis=axis) for last in lasts))
 
 
 def _list_layers(call: Call, x: Tensor) -> list[Layer]:
@@ -111,21 +151,12 @@ def _list_layers(call: Call, x: Tensor) -> list[Layer]:
     if len(weights) != len(reverses):
         call.refuse(f"has weights of {len(weights)} directions, but direction={kind!r}")
     places = (_STATE, _CELL) if call.node.operator == "LSTM" else (_STATE,)
-    return [
-        Layer(
-            call,
-            x,
-            mask,
-            own,
-            [
-                _first_state(call, place, x, width=own.w_hh.shape[1], number=number)
-                for place in places
-            ],
-            number,
-            reverse,
-        )
-        for number, (own, reverse) in enumerate(zip(weights, reverses, strict=True))
-    ]
+    layers: list[Layer] = []
+    for number, (own, reverse) in enumerate(zip(weights, reverses, strict=True)):
+        width = own.w_hh.shape[1]
+        first = [_first_state(call, it, x, width=width, number=number) for it in places]
+        layers.append(Layer(call, x, mask, own, first, number, reverse))
+    return layers
 
 
 def _find_weights(call: Call) -> list[Weights]:
@@ -151,46 +182,162 @@ def _first_state(call: Call, place: int, x: Tensor, *, width: int, number: int) 
     return state if state.shape == shape else apply("broadcast_to", state, shape)
 
 
-def _run_lstm(layer: Layer) -> tuple[Tensor, list[Tensor]]:
-    """Runs an LSTM of the usual kind."""
-    state, cell = layer.first
-    out, last = run_lstm(layer.x, (state, cell), *layer.weights, **layer.options)
-    return out, list(last)
+def _as_gru(weights: Weights) -> Weights:
+    """Makes an RNN of tanh a GRU that never resets and always takes the new state."""
+    w_hh, width = weights.w_hh, weights.w_hh.shape[1]
 
+    def after_zeros(x: Tensor) -> Tensor:
+        return apply("pad", x, ((2 * width, 0), *((0, 0) for _ in x.shape[1:])))
 
-def _run_gru(layer: Layer) -> tuple[Tensor, list[Tensor]]:
-    """Runs a GRU whose reset gate comes after the product, as torch's."""
-    out, last = run_gru(layer.x, layer.first[0], *layer.weights, **layer.options)
-    return out, [last]
-
-
-def _run_rnn(layer: Layer) -> tuple[Tensor, list[Tensor]]:
-    """Runs an RNN of tanh: a GRU that never resets and always takes the new state."""
-    w_ih, w_hh, b_ih, b_hh = (
-        None if it is None else _after_zeros(it, 2 * layer.weights.w_hh.shape[0])
-        for it in layer.weights
-    )
-    b_ih = _open_gates(cast("Tensor", w_hh), b_ih)
-    first = layer.first[0]
-    out, last = run_gru(layer.x, first, w_ih, w_hh, b_ih, b_hh, **layer.options)  # pyright: ignore[reportArgumentType]
-    return out, [last]
-
-
-def _open_gates(w_hh: Tensor, bias: Tensor | None) -> Tensor:
-    """Gives a bias with which nothing is reset, and nothing of the old state is kept."""
-    width = w_hh.shape[1]
     gates = np.repeat(np.asarray([_OPEN, _CLOSED, 0], w_hh.dtype), width)
-    return as_operand(w_hh, gates) if bias is None else bias + gates
+    b_ih = None if weights.b_ih is None else after_zeros(weights.b_ih)
+    b_ih = as_operand(w_hh, gates) if b_ih is None else b_ih + gates
+    b_hh = None if weights.b_hh is None else after_zeros(weights.b_hh)
+    return Weights(after_zeros(weights.w_ih), after_zeros(w_hh), b_ih, b_hh)
 
 
-def _after_zeros(x: Tensor, rows: int) -> Tensor:
-    """Puts rows of zeros before a weight."""
-    return apply("pad", x, ((rows, 0), *((0, 0) for _ in x.shape[1:])))
+@dataclass(frozen=True, slots=True)
+class NamedActivation:
+    """An activation by its name in lower case, with its numbers filled in."""
+
+    name: str
+    function: Callable[[Tensor], Tensor]
 
 
-_RUN: dict[str, Callable[[Layer], tuple[Tensor, list[Tensor]]]] = {
-    "GRU": _run_gru,
-    "LSTM": _run_lstm,
-    "RNN": _run_rnn,
+def _affine(x: Tensor, alpha: float, beta: float) -> Tensor:
+    return x * alpha + beta
+
+
+def _scaled_tanh(x: Tensor, alpha: float, beta: float) -> Tensor:
+    return F.tanh(x * beta) * alpha
+
+
+def _thresholded_relu(x: Tensor, alpha: float) -> Tensor:
+    return apply("where", x >= alpha, x, 0.0)
+
+
+# Activations by their names in lower case. ThresholdedRelu keeps its limit here, which the
+# operator of that name does not.
+_ACTIVATIONS: dict[str, Activation] = {
+    **{
+        name.lower(): ACTIVATIONS[name]
+        for name in ("Elu", "HardSigmoid", "LeakyRelu", "Softplus", "Softsign")
+    },
+    "affine": (_affine, {"alpha": 1.0, "beta": 0.0}),
+    "relu": (F.relu, {}),
+    "scaledtanh": (_scaled_tanh, {"alpha": 1.0, "beta": 1.0}),
+    "sigmoid": (F.sigmoid, {}),
+    "tanh": (F.tanh, {}),
+    "thresholdedrelu": (_thresholded_relu, {"alpha": 1.0}),
 }
+
+
+def list_activations(call: Call, plain: Sequence[str]) -> list[list[NamedActivation]]:
+    """Lists the activations of each direction; those that are not named are the usual."""
+    directions = 2 if call.attribute("direction", "forward") == "bidirectional" else 1
+    names = call.attribute("activations") or [*plain] * directions
+    if len(names) != len(plain) * directions:
+        call.refuse(f"names {len(names)} activations, expected {len(plain) * directions}")
+    kinds = ("alpha", "beta")
+    given = {kind: list(call.attribute(f"activation_{kind}", ())) for kind in kinds}
+    found = [_activation(call, name.lower(), given) for name in names]
+    return [found[at : at + len(plain)] for at in range(0, len(found), len(plain))]
+
+
+def _activation(call: Call, name: str, given: dict[str, list[float]]) -> NamedActivation:
+    """Makes one activation; its numbers are the next that the node gives, or the usual."""
+    if name not in _ACTIVATIONS:
+        call.refuse(f"has the activation {name}, which is not supported")
+    function, usual = _ACTIVATIONS[name]
+    numbers = [
+        given[kind].pop(0) if given[kind] else default for kind, default in usual.items()
+    ]
+    return NamedActivation(name, lambda x: function(x, *numbers))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Cell:
+    """What a recurrent layer computes at one position."""
+
+    call: Call
+    weights: Weights
+    activations: list[NamedActivation]
+    peepholes: Tensor | None
+
+    def step(self, seen: Tensor, states: list[Tensor]) -> list[Tensor]:
+        """Gives the new states; the first of them is the output."""
+        steps = {"GRU": self._gru, "LSTM": self._lstm, "RNN": self._rnn}
+        return steps[self.call.node.operator](seen, states)
+
+    def _rnn(self, seen: Tensor, states: list[Tensor]) -> list[Tensor]:
+        """Computes an RNN."""
+        (activate,) = (it.function for it in self.activations)
+        return [activate(seen + self._recurrent(states[0]))]
+
+    def _gru(self, seen: Tensor, states: list[Tensor]) -> list[Tensor]:
+        """Computes a GRU, with the reset gate before the product or after it."""
+        gate, activate = (it.function for it in self.activations)
+        state, width = states[0], states[0].shape[1]
+        hidden = self._recurrent(state)
+        reset, update = (
+            gate(_part(seen, at, width) + _part(hidden, at, width)) for at in (0, 1)
+        )
+        if self.call.attribute("linear_before_reset", 0):
+            more = reset * _part(hidden, 2, width)
+        else:
+            w_hh, b_hh = self.weights.w_hh[2 * width :], self.weights.b_hh
+            b_hh = None if b_hh is None else b_hh[2 * width :]
+            more = apply("linear", reset * state, w_hh, b_hh)
+        new = activate(_part(seen, 2, width) + more)
+        return [new + update * (state - new)]
+
+    def _lstm(self, seen: Tensor, states: list[Tensor]) -> list[Tensor]:
+        """Computes an LSTM; its gates may see the cell."""
+        gate, activate, show = (it.function for it in self.activations)
+        (state, cell), width = states, states[0].shape[1]
+        parts = seen + self._recurrent(state)
+        part = partial(_part, parts, width=width)
+        enter = gate(part(0) + self._peep(cell, 0))
+        is_tied = self.call.attribute("input_forget", 0)
+        keep = 1.0 - enter if is_tied else gate(part(1) + self._peep(cell, 2))
+        cell = keep * cell + enter * activate(part(2))
+        return [gate(part(3) + self._peep(cell, 1)) * show(cell), cell]
+
+    def _peep(self, cell: Tensor, number: int) -> Any:
+        """Gives what a gate sees of the cell: input, output and forget gate in order."""
+        if self.peepholes is None:
+            return 0.0
+        width = cell.shape[1]
+        return cell * self.peepholes[number * width : (number + 1) * width]
+
+    def _recurrent(self, state: Tensor) -> Tensor:
+        """Gives what the state adds to the gates."""
+        return apply("linear", state, self.weights.w_hh, self.weights.b_hh)
+
+
+def _part(x: Tensor, number: int, width: int) -> Tensor:
+    """Gives one gate's part of all."""
+    return x[:, number * width : (number + 1) * width]
+
+
+def run_steps(
+    cell: Cell, x: Tensor, first: list[Tensor], *, mask: Tensor | None, reverse: bool
+) -> tuple[Tensor, list[Tensor]]:
+    """Goes over the positions; at padding the states stay and the output is 0."""
+    seen = apply("linear", x, cell.weights.w_ih, cell.weights.b_ih)
+    states, outs = first, list[Tensor]()
+    places = range(x.shape[1])
+    for at in places[::-1] if reverse else places:
+        found = cell.step(seen[:, at], states)
+        out = found[0]
+        if mask is not None:
+            real = mask[:, at : at + 1]
+            pairs = zip(found, states, strict=True)
+            found = [apply("where", real, new, old) for new, old in pairs]
+            out = apply("where", real, out, 0.0)
+        states = found
+        outs.append(out)
+    return apply("stack", outs[::-1] if reverse else outs, axis=1), states
+
+
 OPERATORS: dict[str, Callable[[Call], Any]] = dict.fromkeys(GATES, recurrent)

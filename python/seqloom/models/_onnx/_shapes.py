@@ -22,7 +22,7 @@ from seqloom.tensor import Tensor, apply
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from seqloom.models._onnx._call import Call
+    from seqloom.models._onnx._values import Call
 
 # A file can ask for any shape: one of so many numbers, or times its input, is no mistake.
 _MOST_MADE, _MOST_TIMES = 1 << 28, 16

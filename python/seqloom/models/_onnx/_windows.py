@@ -14,7 +14,7 @@ from seqloom.tensor import Tensor, apply
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from seqloom.models._onnx._call import Call
+    from seqloom.models._onnx._values import Call
 
 Pair = tuple[int, int]
 _AUTO = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
