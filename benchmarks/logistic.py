@@ -9,7 +9,7 @@ from sklearn.model_selection import StratifiedGroupKFold, cross_val_score
 from benchmarks._page import machine, publish, table
 from benchmarks._splice import read, windows_as_groups
 from seqloom.cli._demo import LINEAR, LINEAR_DECAY
-from seqloom.cli._linear import Logistic
+from seqloom.cli._splice import Logistic
 from seqloom.data import Dataset
 from seqloom.infer import evaluate
 from seqloom.train import Updates, fit

@@ -12,7 +12,7 @@ import numpy as np
 
 import seqloom as sl
 from benchmarks.ribodetector._pairs import LENGTH
-from seqloom.cli._run import PROGRAM
+from seqloom.cli._export import PROGRAM
 
 _COMMAND = "from ribodetector.detect_cpu import main; main()"
 _COLUMNS = ("other", "ribosomal")

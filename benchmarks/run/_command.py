@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks._measure import HOME, interleave
-from seqloom.cli._run import PROGRAM
+from seqloom.cli._export import PROGRAM
 
 _ROUNDS = 15
 _THEIRS = """

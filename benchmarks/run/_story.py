@@ -18,7 +18,7 @@ from benchmarks.run._arrays import tell_arrays, write_models
 from benchmarks.run._command import run_command, time_start
 from benchmarks.run._networks import OF_READS, READ, make
 from benchmarks.run._web import tell_web
-from seqloom.cli._run import PROGRAM
+from seqloom.cli._export import PROGRAM
 
 READS = pick(100_000, 20_000)
 LEAST_OF_FILE = 4

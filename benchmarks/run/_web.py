@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks._measure import HOME, pick
-from seqloom.cli._run import PROGRAM
+from seqloom.cli._export import PROGRAM
 
 _MODULE = HOME / "web/dist/seqloom_web.wasm"
 _ROUNDS = pick(9, 3)

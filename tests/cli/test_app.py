@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from seqloom.cli._machine import version
+from seqloom.cli._console import version
 
 COMMANDS = ["demo", "inspect", "train", "predict", "evaluate", "explain", "compare"]
 HEAVY = {"torch", "jax", "matplotlib", "scipy", "seqloom.data", "seqloom.train"}

@@ -57,11 +57,11 @@ def test_a_variable_that_slows_it_down_is_named_with_a_remedy(variable, value):
 
 
 def test_fewer_threads_than_cores_are_named(monkeypatch):
-    from seqloom.cli import _doctor_advice
+    from seqloom.cli import _doctor
 
-    monkeypatch.setattr(_doctor_advice, "count_cores", lambda: 8)
+    monkeypatch.setattr(_doctor, "count_cores", lambda: 8)
     monkeypatch.setenv("SEQLOOM_NUM_THREADS", "3")
-    found = [one.what for one in _doctor_advice.find_advice()]
+    found = [one.what for one in _doctor.find_advice()]
     assert "SEQLOOM_NUM_THREADS allows 3 of 8 cores." in found
 
 

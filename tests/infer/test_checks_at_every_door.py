@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from seqloom.cli._run import PROGRAM
+from seqloom.cli._export import PROGRAM
 from seqloom.errors import DataWarning
 
 PROTEINS = ["MKLVWYHE", "MKLVWYHEDF"]

@@ -11,7 +11,7 @@ import pytest
 import seqloom as sl
 from exported_networks import Dilated, Recurrent, ready
 from seqloom import _demo
-from seqloom.cli._run import PROGRAM
+from seqloom.cli._export import PROGRAM
 
 HOME = Path(__file__).parents[2]
 DNA = sl.encode.OneHot("dna")

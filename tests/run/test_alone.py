@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from seqloom import _demo
-from seqloom.cli._run import PROGRAM
+from seqloom.cli._export import PROGRAM
 
 # What the C library reads of the process and of the machine: to begin a program, and (the
 # last) to decide how it gives a thread's memory back.

@@ -10,7 +10,7 @@ import pytest
 
 import seqloom as sl
 from seqloom import _demo
-from seqloom.cli._run import PROGRAM
+from seqloom.cli._export import PROGRAM
 
 SIXTY = "ACGT" * 15
 

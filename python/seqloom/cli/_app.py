@@ -1,12 +1,15 @@
-"""The commands, and what becomes of an error."""
+"""The commands, and the script by which a shell completes them."""
 
+import re
+import sys
 from collections.abc import Sequence
+from typing import Literal, TypeAlias
 
 from cyclopts import App, Parameter
 
 from seqloom.cli._bed import bed
 from seqloom.cli._compare import compare
-from seqloom.cli._completion import add_completion
+from seqloom.cli._console import version
 from seqloom.cli._convert import convert
 from seqloom.cli._demo import demo
 from seqloom.cli._doctor import doctor
@@ -14,15 +17,13 @@ from seqloom.cli._embed import embed
 from seqloom.cli._evaluate import evaluate
 from seqloom.cli._exit import guard
 from seqloom.cli._explain import explain
-from seqloom.cli._export import export
-from seqloom.cli._index import index
-from seqloom.cli._inspect import inspect
-from seqloom.cli._machine import version
+from seqloom.cli._export import export, run as run_program
+from seqloom.cli._inspect import index, inspect
 from seqloom.cli._predict import predict
 from seqloom.cli._recall import recall
-from seqloom.cli._run import run as run_program
 from seqloom.cli._train import train
 
+Shell: TypeAlias = Literal["bash", "zsh", "fish"]
 TRACEBACK = "--traceback"
 
 app = App(
@@ -64,7 +65,29 @@ app.command(bed)
 # Its own help is what the program prints.
 app.command(run_program, sort_key=len(COMMANDS), help_flags=[], version_flags=[])
 app.command(doctor, sort_key=len(COMMANDS) + 1)
-add_completion(app, sort_key=len(COMMANDS) + 1)
+
+
+@app.command(sort_key=len(COMMANDS) + 1)
+def completion(shell: Shell, /) -> None:
+    """Print the script by which a shell completes commands, options and files.
+
+    Example: eval "$(seqloom completion bash)"
+
+    Put that line into ~/.bashrc, with zsh into ~/.zshrc behind compinit. For fish:
+    seqloom completion fish > ~/.config/fish/completions/seqloom.fish
+
+    Args:
+        shell: The shell that reads the script.
+    """
+    script = app.generate_completion(shell=shell)
+    # A word that is neither command nor option may be a file.
+    if shell == "bash":
+        script = script.replace("complete -F", "complete -o default -F")
+    if shell == "zsh":
+        positional = re.compile(r"(?m)^(\s+'[1-9*]:(?![ :])(?:(?!:_files).)*)' \\$")
+        named = positional.sub(r"\1:_files' \\", script)
+        script = f"{named}\ncompdef _cyclopts_seqloom seqloom\n"
+    sys.stdout.write(script)
 
 
 def run(tokens: Sequence[str]) -> int:

@@ -1,11 +1,239 @@
 """``seqloom bed``: commands for PLINK files."""
 
-from cyclopts import App
+import json as json_text
+import os
+import sys
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from seqloom.cli._bed_convert import convert
-from seqloom.cli._bed_inspect import inspect
-from seqloom.cli._bed_stats import stats
-from seqloom.cli._bed_subset import subset
+from cyclopts import App, Parameter
+
+from seqloom.cli._bed_filters import FILTER_DEFAULTS, FilterOptions, choose
+from seqloom.cli._console import counter_bar, open_console, table_of
+from seqloom.cli._options import PATH, Flag, Threads
+from seqloom.errors import ArgumentError, FileError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Major = Literal["SNP", "individual"]
+Kind = Literal["int8", "float32"]
+_SET = (".bed", ".fam", ".bim")
+
+
+def inspect(
+    file: Annotated[str, PATH],
+    /,
+    *,
+    json: Flag = False,
+    skip_format_check: Flag = False,
+) -> None:
+    """Check a PLINK set and show what it holds; quick, because no genotype is read.
+
+    Example: seqloom bed inspect x.bed
+
+    Args:
+        file: A .bed file, with its .fam and .bim beside it.
+        json: Print JSON, for another program to read.
+        skip_format_check: Do not look whether the tables fit the ends of the .bed's lines.
+    """
+    from seqloom.io import inspect_bed, open_bed
+
+    summary = inspect_bed(open_bed(file, skip_format_check=skip_format_check))
+    if json:
+        sys.stdout.write(json_text.dumps(summary.to_dict(), indent=2) + "\n")
+    else:
+        open_console().print(table_of(summary.facts()))
+
+
+def is_bed(file: str) -> bool:
+    """Says whether a file begins as a PLINK .bed does."""
+    path = Path(file)
+    if not path.is_file():
+        return False
+    with path.open("rb") as start:
+        return start.read(2) == b"\x6c\x1b"
+
+
+def stats(
+    file: Annotated[str, PATH],
+    /,
+    *,
+    out: Path | None = None,
+    plot: Path | None = None,
+    nonfounders: Flag = False,
+    mid_p: Flag = False,
+    threads: Threads | None = None,
+    overwrite: Flag = False,
+    skip_format_check: Flag = False,
+) -> None:
+    """Count genotypes: missing ones, allele frequency, Hardy-Weinberg equilibrium.
+
+    Example: seqloom bed stats x.bed --out stats.tsv --plot stats.svg
+
+    Args:
+        file: A .bed file, with its .fam and .bim beside it.
+        out: Write a table with a line for each variant.
+        plot: Draw frequencies, missing genotypes and p-values into this SVG file.
+        nonfounders: Count those with parents too, for frequency and p.
+        mid_p: Give the mid-p variant of the exact test.
+        threads: How many threads count; otherwise as many as the machine allows.
+        overwrite: Replace the table and the picture where they are there already.
+        skip_format_check: Do not look whether the tables fit the ends of the .bed's lines.
+
+    Raises:
+        ArgumentError: The table and the picture have one name.
+    """
+    from seqloom.io import genotype_stats, open_bed
+    from seqloom.report import check_svg
+
+    for target in (out, plot):
+        _check_target(file, target, overwrite=overwrite)
+    if out and plot and os.path.realpath(out) == os.path.realpath(plot):
+        raise ArgumentError(f"{plot}: is named for table and picture; choose two names")
+    check_svg(plot)
+    with counter_bar() as on_progress:
+        found = genotype_stats(
+            open_bed(file, skip_format_check=skip_format_check),
+            nonfounders=nonfounders,
+            mid_p=mid_p,
+            num_threads=threads,
+            on_progress=on_progress,
+        )
+    console = open_console()
+    console.print(table_of(found.facts()))
+    if out is not None:
+        found.to_tsv(out)
+        console.line()
+        console.print(f"table in {out}")
+    if plot is not None:
+        found.plot(plot)
+        console.line()
+        console.print(f"plots in {plot}")
+
+
+def subset(
+    source: Annotated[str, PATH, Parameter(name="IN")],
+    target: Annotated[str, PATH, Parameter(name="OUT")],
+    /,
+    *,
+    filters: FilterOptions = FILTER_DEFAULTS,
+    threads: Threads | None = None,
+    overwrite: Flag = False,
+    skip_format_check: Flag = False,
+) -> None:
+    """Write some individuals and variants of a PLINK set as another one.
+
+    Example: seqloom bed subset x.bed common.bed --keep cases.txt --maf 0.01
+
+    Args:
+        source: A .bed file, with its .fam and .bim beside it.
+        target: The .bed to write, whole or not at all, with its .fam and .bim.
+        filters: Which of them.
+        threads: How many threads read; otherwise as many as the machine allows.
+        overwrite: Replace the set where it is there already.
+        skip_format_check: Do not look whether the tables fit the ends of the .bed's lines.
+
+    Raises:
+        ArgumentError: OUT is no name of a .bed.
+    """
+    from seqloom.io import open_bed
+    from seqloom.io.plink._export import copy_set
+
+    if Path(target).suffix != ".bed":
+        raise ArgumentError(f"{target}: expected the name of a .bed to write")
+    _check_target(source, Path(target), overwrite=overwrite)
+    bed = open_bed(source, num_threads=threads, skip_format_check=skip_format_check)
+    console = open_console()
+    chosen, notes = choose(bed, filters)
+    with counter_bar() as on_progress:
+        copy_set(bed, Path(target), chosen, major=bed.major, on_progress=on_progress)
+    console.print(f"individuals {len(chosen[0]):,} of {bed.iid_count:,}")
+    console.print(f"variants    {len(chosen[1]):,} of {bed.sid_count:,}")
+    for note in notes:
+        console.print(note)
+
+
+def convert(
+    source: Annotated[str, PATH, Parameter(name="IN")],
+    target: Annotated[str, PATH, Parameter(name="OUT")],
+    /,
+    *,
+    major: Major | None = None,
+    dtype: Kind = "int8",
+    threads: Threads | None = None,
+    overwrite: Flag = False,
+    skip_format_check: Flag = False,
+) -> None:
+    """Write a PLINK set in another layout, or its genotypes in another format.
+
+    By its name OUT is a .bed, a .npy or .npz of NumPy (individuals by variants), a .raw as
+    PLINK's --recode A writes it, or a .tsv. Genotypes are copies of allele A1.
+
+    Example: seqloom bed convert x.bed by-individual.bed --major individual
+
+    Args:
+        source: A .bed file, with its .fam and .bim beside it.
+        target: The file to write, whole or not at all.
+        major: What a line of a .bed is; otherwise the other one than in the source.
+        dtype: The numbers of a .npy or .npz: in int8 a missing one is -127, else NaN.
+        threads: How many threads read; otherwise as many as the machine allows.
+        overwrite: Replace the file where it is there already.
+        skip_format_check: Do not look whether the tables fit the ends of the .bed's lines.
+    """
+    from seqloom.io import open_bed
+
+    write = _writer(Path(target).suffix, major, dtype)
+    _check_target(source, Path(target), overwrite=overwrite)
+    bed = open_bed(source, num_threads=threads, skip_format_check=skip_format_check)
+    with counter_bar() as on_progress:
+        write(bed, Path(target), on_progress=on_progress)
+    individuals, variants = bed.shape
+    open_console().print(f"{target}: {individuals:,} individuals, {variants:,} variants")
+
+
+def _writer(suffix: str, major: Major | None, dtype: Kind) -> "Callable[..., None]":
+    """Gives what writes a file of such a name."""
+    from seqloom.io.plink import _export
+
+    writers: dict[str, Callable[..., None]] = {
+        ".bed": partial(_export.copy_all, major=major),
+        ".npy": partial(_export.write_npy, dtype=dtype),
+        ".npz": partial(_export.write_npz, dtype=dtype),
+        ".raw": _export.write_table,
+        ".tsv": _export.write_table,
+    }
+    if suffix not in writers:
+        names = ", ".join(writers)
+        raise ArgumentError(
+            f"OUT: expected a name that ends in one of {names}; got {suffix or 'none'}"
+        )
+    return writers[suffix]
+
+
+def _check_target(source: str, target: Path | None, *, overwrite: bool) -> None:
+    """Refuses to write a file of the set that is read, or to replace any unasked."""
+    if target is None:
+        return
+    if not target.parent.is_dir():
+        raise FileError(f"{target}: cannot be written: there is no folder {target.parent}")
+    written = _set_of(target) if target.suffix == ".bed" else [target]
+    for file, read in product(written, _set_of(Path(source))):
+        if file.exists() and read.exists() and file.samefile(read):
+            raise ArgumentError(
+                f"{file}: is a file to read and to write at once; write to another name"
+            )
+    for file in written:
+        if file.is_file() and not overwrite:
+            raise FileError(f"{file}: is there already; --overwrite replaces it")
+
+
+def _set_of(bed: Path) -> list[Path]:
+    """Names the three files of a set."""
+    return [bed.with_suffix(suffix) for suffix in _SET]
+
 
 bed = App(
     name="bed",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Share = Annotated[float, Parameter(validator=validators.Number(gte=0, lte=1))]
 Ids = set[tuple[str, ...]]
 
-# PLINK takes limits so much more widely: 0.05 is not below 0.05, however it was computed.
+# PLINK compares with this relative tolerance, so that a computed 0.05 is not below 0.05.
 _SLACK = 1e-11
 
 
@@ -49,6 +49,7 @@ class FilterOptions:
     hwe: Share | None = None
 
 
+FILTER_DEFAULTS = FilterOptions()
 Chosen = tuple["NDArray[np.int64]", "NDArray[np.int64]"]
 
 

@@ -11,9 +11,9 @@ from rich.text import Text
 from seqloom._files import write_atomic
 from seqloom._text import printable
 from seqloom.cli._check import check_free
-from seqloom.cli._json import print_json
-from seqloom.cli._machine import open_console
+from seqloom.cli._console import open_console
 from seqloom.cli._options import SHOWN_DEFAULTS, Flag, ShownOptions
+from seqloom.cli._show import print_json
 
 if TYPE_CHECKING:
     from rich.console import Console

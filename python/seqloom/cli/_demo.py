@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
 
-from seqloom.cli._files import copy_files
-from seqloom.cli._machine import announce, open_console
+from seqloom import _demo
+from seqloom._files import write_atomic
+from seqloom.cli._console import announce, open_console
 from seqloom.cli._options import MACHINE_DEFAULTS, Flag, MachineOptions, Seed
 from seqloom.cli._show import show_confusion, show_tiles
-from seqloom.errors import RunFolderError, SeenRecordsWarning
+from seqloom.errors import FileError, RunFolderError, SeenRecordsWarning
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,6 +23,17 @@ NETWORK = {"epochs": 15, "lr": 3e-3}
 LINEAR = {"epochs": 60, "lr": 1e-2}
 LINEAR_DECAY = 1.0
 HOME = Path("seqloom-demo")
+# The packaged files, to try the commands on.
+SEQUENCES = ("train.fa.gz", "train.tsv", "test.fa.gz", "test.tsv")
+GENOME = ("genome.fa.gz", "peaks.bed")
+GENOTYPES = (
+    "example.bed",
+    "example.bim",
+    "example.fam",
+    "phenotype.txt",
+    "trait.txt",
+    "covariates.txt",
+)
 
 
 def demo(
@@ -55,7 +67,7 @@ def demo(
     """
     console = open_console()
     if files is not None:
-        copy_files(console, files, overwrite=overwrite)
+        _copy_files(console, files, overwrite=overwrite)
         return
     _check_folder(out, overwrite=overwrite)
     announce(console, machine)
@@ -69,8 +81,7 @@ def _compare(
     console: "Console", out: Path, machine: MachineOptions, *, seed: int, overwrite: bool
 ) -> None:
     """Trains the network and the linear model, and shows how they do."""
-    from seqloom.cli._outcome import compare, publish
-    from seqloom.cli._splice import read_splice
+    from seqloom.cli._splice import compare, publish, read_splice
     from seqloom.train import Computation, RunFolder
     from seqloom.train._watch import Watch
 
@@ -94,9 +105,9 @@ def _compare(
 
 def _may_replace(out: Path) -> bool:
     """Says whether a run in the folder is a demo's."""
-    from seqloom.cli._outcome import is_demo
+    from seqloom.cli._splice import RESULTS
 
-    return out == HOME or is_demo(out)
+    return out == HOME or (out / RESULTS).exists()
 
 
 def _check_folder(out: Path, *, overwrite: bool) -> None:
@@ -127,7 +138,7 @@ def _fit_network(splice: "Splice", **settings: Any) -> "Run":
 
 def _fit_linear(splice: "Splice", **settings: Any) -> "Run":
     """Trains logistic regression on the same windows."""
-    from seqloom.cli._linear import Logistic
+    from seqloom.cli._splice import Logistic
     from seqloom.train import Updates
 
     inputs = splice.train.batch([0])["inputs"].size
@@ -143,3 +154,42 @@ def _fit(model: "Config | Module", splice: "Splice", **settings: Any) -> "Run":
     with catch_warnings():
         simplefilter("ignore", SeenRecordsWarning)
         return fit(model, splice.train, splice.valid, test=splice.test, **settings)
+
+
+def _copy_files(console: "Console", folder: Path, *, overwrite: bool) -> None:
+    """Copies the demo's files; one of another content is replaced only if that is asked."""
+    packed = {"genome": GENOME, "genotypes": GENOTYPES}
+    beside = [
+        f"{folder_name}/{name}" for folder_name, names in packed.items() for name in names
+    ]
+    sources = [*SEQUENCES, *beside]
+    contents = {folder / Path(name).name: _demo.path(name).read_bytes() for name in sources}
+    _make(folder)
+    for target, content in contents.items():
+        _check_content(target, content, overwrite=overwrite)
+    for target, content in contents.items():
+        write_atomic(target, content)
+    console.print(f"copied to {folder}:")
+    for names in (SEQUENCES, GENOME, GENOTYPES):
+        console.print(f"  {', '.join(names)}")
+
+
+def _make(folder: Path) -> None:
+    """Makes the folder, if there is none."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise FileError(f"{folder}: is a file; give --files the name of a folder") from None
+    except OSError as error:
+        raise FileError(f"{folder}: cannot make the folder: {error.strerror}") from None
+
+
+def _check_content(target: Path, content: bytes, *, overwrite: bool) -> None:
+    """Refuses to replace what a person may miss."""
+    if not target.exists() or (target.is_file() and overwrite):
+        return
+    if not target.is_file() or target.read_bytes() != content:
+        raise FileError(
+            f"{target}: is there already; --overwrite replaces it, or give --files another "
+            "folder"
+        )

@@ -1,13 +1,45 @@
 """``seqloom doctor``: what is installed, what it runs on, and what makes it slow."""
 
 import json as json_text
+import os
+import platform
+import re
+import shutil
 import sys
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple, cast
 
-from seqloom.cli._doctor_advice import Advice, find_advice
-from seqloom.cli._doctor_facts import find_facts
-from seqloom.cli._machine import open_console, table_of
+from seqloom._files import cache_home
+from seqloom._rust import _native
+from seqloom._system import (
+    available_memory,
+    count_cores,
+    load_average,
+    read_fact,
+    total_memory,
+)
+from seqloom._threads import count_threads, threads_variable
+from seqloom.cli._console import open_console, table_of
+from seqloom.cli._export import PROGRAM
 from seqloom.cli._options import Flag
+from seqloom.errors import ArgumentError
+
+_INSTRUCTIONS = {
+    "avx512": "AVX-512",
+    "avx2": "AVX2",
+    "neon": "NEON",
+    "portable": "no vector instructions",
+}
+
+
+class Advice(NamedTuple):
+    """What was found, and what to do."""
+
+    what: str
+    remedy: str
 
 
 def doctor(*, json: Flag = False) -> None:
@@ -20,7 +52,7 @@ def doctor(*, json: Flag = False) -> None:
     Args:
         json: Print JSON, for another program to read.
     """
-    facts, advice = find_facts(), find_advice()
+    facts, advice = _find_facts(), find_advice()
     if json:
         found = {"facts": facts, "advice": [one._asdict() for one in advice]}
         sys.stdout.write(json_text.dumps(found, indent=2) + "\n")
@@ -28,16 +60,201 @@ def doctor(*, json: Flag = False) -> None:
     console = open_console()
     console.print(table_of(facts))
     console.line()
-    for line in _lines(advice):
-        console.print(line)
-
-
-def _lines(advice: Sequence[Advice]) -> Iterator[str]:
-    """Writes what is slow, why, and what to do; or that nothing was found."""
     if not advice:
-        yield "Nothing was found that makes seqloom slow here."
+        console.print("Nothing was found that makes seqloom slow here.")
         return
-    yield "What is slow or missing, and what to do:"
+    console.print("What is slow or missing, and what to do:")
     for what, remedy in advice:
-        yield f"- {what}"
-        yield f"  {remedy}"
+        console.print(f"- {what}")
+        console.print(f"  {remedy}")
+
+
+def _find_facts() -> dict[str, str]:
+    """Finds them, by name, in the order in which they are shown."""
+    named = read_fact("/proc/cpuinfo", r"^model name\s*: (.*)$")
+    name = (named or platform.processor() or platform.machine()).replace("(R)", "")
+    return {
+        "seqloom": f"{metadata.version('seqloom')}, Python {platform.python_version()}",
+        "system": f"{platform.system()} {platform.release()}, {platform.machine()}",
+        "processor": f"{name}, {os.cpu_count()} cores",
+        "instructions": _INSTRUCTIONS[_native.simd()],
+        "threads": _threads(),
+        "memory": _memory(),
+        "GPU": ", ".join(_gpu_names()) or "none that NVIDIA's driver knows",
+        "products": _matrix_library(),
+        "libraries": _versions("numpy", "safetensors", "msgspec"),
+        "extras": _extras(),
+        "cache": _cache(),
+        "free": _free_space(),
+        "seqloom run": str(PROGRAM) if PROGRAM.is_file() else "not built",
+    }
+
+
+def _gpu_names() -> list[str]:
+    """Lists the GPUs that NVIDIA's driver knows; reading this starts none of them."""
+    files = sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))
+    return [read_fact(file, r"^Model:\s*(.*)$") or "a GPU" for file in files]
+
+
+def _version_of(package: str) -> str | None:
+    """Gives the version of an installed package; None if it is not installed."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _threads() -> str:
+    """Says how many threads a command uses, and how many cores it may use."""
+    try:
+        return f"{count_threads()}, of {count_cores()} cores that this process may use"
+    except ArgumentError as error:
+        return str(error)
+
+
+def _memory() -> str:
+    """Says how much memory there is, and how much of it is free."""
+    sizes = total_memory(), available_memory()
+    if not all(sizes):
+        return "unknown" if not sizes[0] else f"{sizes[0] / 2**30:.1f} GiB"
+    every, free = (f"{size / 2**30:.1f} GiB" for size in sizes)
+    return f"{every}, {free} of them free"
+
+
+def _matrix_library() -> str:
+    """Names the library that multiplies NumPy's matrices, and its kernels."""
+    from threadpoolctl import threadpool_info
+
+    pools: list[dict[str, Any]] = cast("Any", threadpool_info)()
+    found = [pool for pool in pools if pool["user_api"] == "blas"]
+    named = [
+        f"{it['internal_api']} {it['version']}"
+        + (f" for {it['architecture']}" if it.get("architecture") else "")
+        for it in found
+    ]
+    return "NumPy's by " + (", ".join(dict.fromkeys(named)) or "a library without a name")
+
+
+def _versions(*packages: str) -> str:
+    """Lists packages with their versions."""
+    return ", ".join(f"{name} {_version_of(name) or 'not installed'}" for name in packages)
+
+
+def _extras() -> str:
+    """Lists the packages of each extra, and which are not installed."""
+    wanted = [
+        found.groups()
+        for line in metadata.requires("seqloom") or []
+        if (found := re.match(r"([\w.-]+).*extra == .(\w+)", line))
+    ]
+    there = [name for name, _ in wanted if _version_of(name)]
+    missing = [f"{name} [{extra}]" for name, extra in wanted if not _version_of(name)]
+    return "; not installed: ".join(
+        part for part in (_versions(*there), ", ".join(missing)) if part
+    )
+
+
+def _cache() -> str:
+    """Says where the cache is, and how large."""
+    home = cache_home()
+    sizes = [path.stat().st_size for path in home.rglob("*") if path.is_file()]
+    return f"{home}, {len(sizes):,} files, {sum(sizes) / 1e6:,.1f} MB"
+
+
+def _free_space() -> str:
+    """Says how much may still be written."""
+    folders = {str(Path.cwd()): "here", tempfile.gettempdir(): "for temporary files"}
+    if Path("/dev/shm").is_dir():  # noqa: S108 - whether it is there
+        folders["/dev/shm"] = "in /dev/shm"  # noqa: S108
+    return ", ".join(
+        f"{shutil.disk_usage(folder).free / 1e9:,.1f} GB {where}"
+        for folder, where in folders.items()
+    )
+
+
+def find_advice() -> list[Advice]:
+    """Lists what makes seqloom slow here, with the remedies."""
+    return [*_check_variables(), *_check_processor(), *_check_threads(), *_check_files()]
+
+
+def _check_variables() -> Iterator[Advice]:
+    """Finds variables that make programs slower."""
+    if capped := os.environ.get("SEQLOOM_SIMD"):
+        yield Advice(
+            f"SEQLOOM_SIMD={capped} caps the instructions of seqloom's kernels.",
+            "Unset it, unless this is a test or a benchmark.",
+        )
+    if kind := os.environ.get("OPENBLAS_CORETYPE"):
+        yield Advice(
+            f"OPENBLAS_CORETYPE={kind} chooses the kernels of NumPy's matrix products.",
+            "Unset it, and NumPy takes those that fit the processor.",
+        )
+    if os.environ.get("PYTHONDONTWRITEBYTECODE"):
+        yield Advice(
+            "PYTHONDONTWRITEBYTECODE is set: each start compiles the modules again.",
+            "Unset it, or set PYTHONPYCACHEPREFIX to a folder that can be written.",
+        )
+
+
+def _check_processor() -> Iterator[Advice]:
+    """Finds a slow or busy processor, and a GPU that no library here computes on."""
+    if _native.simd() == "portable" and not os.environ.get("SEQLOOM_SIMD"):
+        yield Advice(
+            "The processor has neither AVX2 nor NEON: kernels compute number by number.",
+            "Use a processor made after 2013, or one for AArch64.",
+        )
+    load, cores = load_average(), os.cpu_count() or 1
+    if load > cores:
+        yield Advice(
+            f"Other programs compute: {load:.1f} want to run, on {cores} cores.",
+            "Wait for them, or measure again later: `top` names them.",
+        )
+    if read_fact("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") == "powersave":
+        yield Advice(
+            "The processor saves power (governor powersave), which may lower its clock.",
+            "On a machine of your own: cpupower frequency-set --governor performance.",
+        )
+    versions = [
+        _version_of(name) for name in ("torch", "jax-cuda12-plugin", "jax-cuda13-plugin")
+    ]
+    if _gpu_names() and all(not it or "+cpu" in it for it in versions):
+        yield Advice(
+            "There is a GPU, and no torch or jax that was built for it.",
+            "Install torch for CUDA, and pass --backend torch:cuda.",
+        )
+
+
+def _check_threads() -> Iterator[Advice]:
+    """Finds fewer threads than cores, and fewer cores than the machine has."""
+    try:
+        threads, cores, variable = count_threads(), count_cores(), threads_variable()
+    except ArgumentError as error:
+        yield Advice(f"{error}.", "Correct the variable, or unset it.")
+        return
+    if variable and threads < cores:
+        yield Advice(
+            f"{variable} allows {threads} of {cores} cores.",
+            f"Unset it, or pass --threads {cores}.",
+        )
+    if cores < (os.cpu_count() or 1):
+        yield Advice(
+            f"This process may use {cores} of the machine's {os.cpu_count()} cores.",
+            "Ask for more: taskset, the container's quota or the cluster's job decides.",
+        )
+
+
+def _check_files() -> Iterator[Advice]:
+    """Finds a cache that cannot be written, and a program that was not built."""
+    home = cache_home()
+    first = next(folder for folder in (home, *home.parents) if folder.exists())
+    if not os.access(first, os.W_OK):
+        yield Advice(
+            f"The cache {home} cannot be written: each process compiles again.",
+            "Name another folder in SEQLOOM_CACHE.",
+        )
+    if not PROGRAM.is_file():
+        yield Advice(
+            "seqloom run is not built.",
+            "In a checkout: cargo build --release --package seqloom-run, and copy "
+            f"target/release/seqloom-run to {PROGRAM}.",
+        )

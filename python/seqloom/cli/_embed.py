@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from seqloom.cli._machine import announce, open_console
+from seqloom.cli._console import announce, open_console
 from seqloom.cli._options import (
     MACHINE,
     MACHINE_DEFAULTS,

@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from seqloom.cli._check import check_labels
-from seqloom.cli._json import print_json
+from seqloom.cli._console import announce, open_console
 from seqloom.cli._kinds import check_model, check_options
-from seqloom.cli._machine import announce, open_console
 from seqloom.cli._options import (
     GENOTYPE_DEFAULTS,
     INTERVAL_DEFAULTS,
@@ -23,7 +22,7 @@ from seqloom.cli._options import (
     TrainedOptions,
 )
 from seqloom.cli._read import read_like, show_left_out, show_letters
-from seqloom.cli._show import show_metrics
+from seqloom.cli._show import print_json, show_metrics
 from seqloom.cli._warn import warn_of_judges
 
 

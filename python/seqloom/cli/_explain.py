@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from seqloom._text import count_of, printable
+from seqloom.cli._console import announce, open_console
 from seqloom.cli._kinds import Kind, check_reading
-from seqloom.cli._machine import announce, open_console
 from seqloom.cli._options import (
     COVARIATE_DEFAULTS,
     INTERVAL_DEFAULTS,

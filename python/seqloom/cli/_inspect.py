@@ -1,20 +1,24 @@
-"""``seqloom inspect``: what a sequence file holds."""
+"""``seqloom inspect`` and ``seqloom index``: what a sequence file holds, and where."""
 
-import json
+import json as json_text
 import sys
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
+from rich import box
+from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
+from rich.table import Table
+from rich.text import Text
 
-from seqloom.cli import _bed_inspect
+from seqloom.cli import _bed
 from seqloom.cli._check import check_free
+from seqloom.cli._console import open_console, table_of
 from seqloom.cli._kinds import check_no_sequence_options
-from seqloom.cli._machine import open_console, table_of
-from seqloom.cli._options import FILE_DEFAULTS, PATH, SEQUENCES, FileOptions, Flag
-from seqloom.cli._sights import draw_lengths, draw_means, draw_positions, is_plain
+from seqloom.cli._options import FILE_DEFAULTS, PATH, SEQUENCES, FileOptions, Flag, Threads
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,6 +27,13 @@ if TYPE_CHECKING:
 
 _GZIP = b"\x1f\x8b"
 _EXAMPLES = 3
+_BAR_WIDTH = 40
+_MAX_COLUMNS = 75
+_QUALITY_ROWS = 4
+_TOP_SCORE = 40
+_BASES = {"dna": "ACGTN", "rna": "ACGUN"}
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+_PLAIN_BLOCKS = " .:-=+*#%@"
 
 
 def inspect(
@@ -56,9 +67,9 @@ def inspect(
 
     check_free(plot, overwrite=overwrite)
     check_svg(plot)
-    if plot is None and _bed_inspect.is_bed(file):
+    if plot is None and _bed.is_bed(file):
         check_no_sequence_options(reading)
-        _bed_inspect.inspect(file, json=json)
+        _bed.inspect(file, json=json)
         return
     if is_sequence_table(file, sequence_column):
         columns = {"sequence_column": sequence_column, "id_column": id_column}
@@ -67,7 +78,7 @@ def inspect(
         summary = look(file, **asdict(reading))
     console = open_console()
     if json:
-        print_json(summary)
+        sys.stdout.write(json_text.dumps(summary.to_dict(), indent=2) + "\n")
     else:
         console.print(table_of(summary.facts()))
         _draw(summary, console)
@@ -106,16 +117,146 @@ def _summarise_table(file: str, **options: Any) -> "Summary":
     )
 
 
-def print_json(summary: "Summary") -> None:
-    """Prints the summary as one JSON object."""
-    sys.stdout.write(json.dumps(summary.to_dict(), indent=2) + "\n")
-
-
 def _draw(summary: "Summary", console: "Console") -> None:
-    """Draws lengths, qualities and bases as far as there are any."""
-    plain = is_plain(console)
-    for table in (draw_lengths, draw_means):
-        if (drawn := table(summary, is_plain=plain)) is not None:
-            console.print(drawn)
-    for line in draw_positions(summary, is_plain=plain):
+    """Draws lengths, qualities and bases, as far as the file has them."""
+    is_plain = not console.encoding.startswith("utf")
+    if summary.shortest != summary.longest:
+        groups = summary.histogram
+        spans = ((f"{it.start:,}", f"{it.stop:,}") for it in groups)
+        names = [one if one == two else f"{one} to {two}" for one, two in spans]
+        records = [group.records for group in groups]
+        console.print(_draw_bars("length", names, records, is_plain=is_plain))
+    if summary.quality is not None:
+        fives: dict[int, int] = {}
+        for row in summary.quality.by_read:
+            fives[row.score // 5 * 5] = fives.get(row.score // 5 * 5, 0) + row.records
+        names = [f"{score} to {score + 4}" for score in fives]
+        bars = _draw_bars("mean quality", names, list(fives.values()), is_plain=is_plain)
+        console.print(bars)
+    for line in _draw_positions(summary, is_plain=is_plain):
         console.print(line)
+
+
+def _draw_bars(
+    title: str, names: Sequence[str], records: Sequence[int], *, is_plain: bool
+) -> Table:
+    """Draws a row with a bar for each name."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
+    table.add_column(title, justify="right")
+    table.add_column("records", justify="right")
+    table.add_column("")
+    for name, count in zip(names, records, strict=True):
+        width = -(-_BAR_WIDTH * count // max(records))
+        table.add_row(name, f"{count:,}", ("#" if is_plain else "█") * width)
+    return table
+
+
+def _draw_positions(summary: "Summary", *, is_plain: bool) -> Iterator[Text]:
+    """Draws qualities and bases by position, one column for one or more positions."""
+    means = [position.mean_quality or 0.0 for position in summary.positions]
+    width = len(_squeeze(means))
+    last = f"{summary.longest - 1:,}"
+    gap = max(width - 1 - len(last), 1)
+    ends = f"{'':>7}0{'':{gap}}{last}" if summary.longest > 1 else f"{'':>7}0"
+    if summary.quality is not None and means:
+        yield Text("\nmean quality by position", style="bold")
+        values = _squeeze(means)
+        top = max(_TOP_SCORE, *values)
+        lines = _draw_columns(values, top, rows=_QUALITY_ROWS, is_plain=is_plain)
+        for row, line in enumerate(lines):
+            yield Text(f"{top * (_QUALITY_ROWS - row) / _QUALITY_ROWS:>6.0f} {line}")
+        yield Text(ends, "dim")
+    if summary.alphabet in _BASES:
+        yield from _draw_shares(summary, _BASES[summary.alphabet], is_plain=is_plain)
+        yield Text(ends, "dim")
+
+
+def _draw_shares(summary: "Summary", bases: str, *, is_plain: bool) -> Iterator[Text]:
+    """Draws a line for each base of the file, all to one scale."""
+    totals = [max(sum(position.letters.values()), 1) for position in summary.positions]
+    rows: dict[str, list[float]] = {}
+    for base in (base for base in bases if base in summary.letters):
+        counts = (position.letters.get(base, 0) for position in summary.positions)
+        shares = [count / total for count, total in zip(counts, totals, strict=True)]
+        rows[base] = _squeeze(shares)
+    top = max((value for row in rows.values() for value in row), default=1.0)
+    total = sum(summary.letters.values())
+    yield Text(f"\nbases by position, columns from 0 to {100 * top:.0f} %", style="bold")
+    for base, row in rows.items():
+        (line,) = _draw_columns(row, top, is_plain=is_plain)
+        yield Text(f"{base:>6} {line}  {100 * summary.letters[base] / total:.1f} %")
+
+
+def _draw_columns(
+    values: Sequence[float], top: float, *, rows: int = 1, is_plain: bool = False
+) -> list[str]:
+    """Draws a column for each value, from 0 to ``top``, as lines from top to bottom."""
+    steps = _PLAIN_BLOCKS if is_plain else _BLOCKS
+    full = len(steps) - 1
+    heights = [round(rows * full * it / top) if top > 0 else 0 for it in values]
+    # A value above 0 is visible, however small it is.
+    heights = [max(it, int(value > 0)) for it, value in zip(heights, values, strict=True)]
+    return [
+        "".join(steps[min(max(height - row * full, 0), full)] for height in heights)
+        for row in reversed(range(rows))
+    ]
+
+
+def _squeeze(values: Sequence[float]) -> list[float]:
+    """Averages neighbours until there are few enough columns."""
+    step = -(-len(values) // _MAX_COLUMNS)
+    parts = [values[start : start + step] for start in range(0, len(values), step)]
+    return [sum(part) / len(part) for part in parts]
+
+
+def index(
+    file: Annotated[str, PATH],
+    /,
+    *,
+    fai: Flag = False,
+    overwrite: Annotated[Flag, Parameter(name=("--overwrite", "--force"))] = False,
+    threads: Threads | None = None,
+) -> None:
+    """Make the index by which records are read in any order.
+
+    Example: seqloom index reads.fq.gz
+
+    Args:
+        file: A sequence file: FASTA or FASTQ, plain, bgzip or gzip.
+        fai: Write .fai too (and .gzi for bgzip), for samtools and others.
+        overwrite: Make a new index even if there is one of this file.
+        threads: How many threads may take part.
+    """
+    from seqloom.io import SequenceIndex
+
+    console = open_console()
+    side = Path(f"{file}.sli")
+    if overwrite or not side.is_file():
+        side = _make_index(console, file, threads)
+    found = SequenceIndex(file, index=side)
+    written = [side, *(found.write_fai() if fai else ())]
+    names = ", ".join(f"{path} ({path.stat().st_size:,} bytes)" for path in written)
+    container = "not compressed" if found.compression == "none" else found.compression
+    console.print(
+        f"{file}: {len(found):,} records, {found.letters:,} letters, {found.format}, "
+        f"{container}"
+    )
+    console.print(f"index: {names}")
+    if found.note:
+        console.print(f"note: {found.note}")
+
+
+def _make_index(console: "Console", file: str, threads: int | None) -> Path:
+    """Makes the index, with a bar on a terminal."""
+    from seqloom.io import build_index
+
+    if not console.is_terminal:
+        return build_index(file, num_threads=threads)
+    columns = (BarColumn(bar_width=24), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=None)
+        return build_index(
+            file,
+            num_threads=threads,
+            on_progress=lambda done: bar.update(task, completed=done),
+        )

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from seqloom._text import count_of
 from seqloom.cli._check import check_free
+from seqloom.cli._console import announce, open_console
 from seqloom.cli._genotypes import files_read, open_unlabelled
 from seqloom.cli._kinds import (
     Kind,
@@ -17,7 +18,6 @@ from seqloom.cli._kinds import (
     check_no_file_options,
     check_reading,
 )
-from seqloom.cli._machine import announce, open_console
 from seqloom.cli._options import (
     COVARIATE_DEFAULTS,
     INTERVAL_DEFAULTS,

@@ -1,8 +1,15 @@
-"""Results in a terminal: metrics, the confusion matrix, and where the report lies."""
+"""Results of runs: tables in a terminal, and one JSON object for another program."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, nan
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -10,9 +17,10 @@ from rich.table import Table
 from seqloom.report import Confusion, Tile, percent, wilson_interval
 
 if TYPE_CHECKING:
-    from seqloom.train import Run
+    from seqloom.train import Part, Run
 
 Metrics = Mapping[str, float]
+_TWO = 2
 TITLES = {
     "mcc": "MCC",
     "auroc": "AUROC",
@@ -47,7 +55,8 @@ def show_metrics(
     """Prints a column for each part; one answer a record gives accuracy its interval."""
     table = start_table("", *parts)
     for name in next(iter(parts.values())):
-        cells = (_spell(name, part[name]) for part in parts.values())
+        values = [part[name] for part in parts.values()]
+        cells = (f"{int(it):,}" if name == "n" else f"{it:.4f}" for it in values)
         table.add_row(title_of(name, noun), *cells)
         if name == "accuracy" and task == "classify":
             table.add_row("  95 % interval", *map(_interval, parts.values()))
@@ -95,13 +104,179 @@ def title_of(name: str, noun: str = "") -> str:
     return TITLES.get(name, name.replace("_", " "))
 
 
-def _spell(name: str, value: float) -> str:
-    """Spells a metric; a number of records is whole."""
-    return f"{int(value):,}" if name == "n" else f"{value:.4f}"
-
-
 def _interval(metrics: Metrics) -> str:
     """Spells the Wilson interval of an accuracy."""
     total = int(metrics["n"])
     low, high = wilson_interval(round(metrics["accuracy"] * total), total)
     return f"{low:.4f} to {high:.4f}"
+
+
+def print_json(facts: Mapping[str, Any]) -> None:
+    """Prints one object; a number that JSON lacks (NaN) is null."""
+    sys.stdout.write(json.dumps(_plain(facts), indent=2, allow_nan=False) + "\n")
+
+
+def facts_of(run: "Run") -> dict[str, Any]:
+    """Gives what a run printed."""
+    parts = {"validation": run.valid, "test": run.test}
+    return {
+        "folder": None if run.folder is None else str(run.folder),
+        "network": type(run.model).__name__,
+        "parameters": run.model.number_of_parameters,
+        "task": run.trained.task.name,
+        "classes": list(run.trained.classes),
+        "epochs": len(run.history),
+        "best_epoch": run.best_epoch,
+        **{name: part.metrics for name, part in parts.items() if part is not None},
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Makes what JSON knows of nested values."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    return None if isinstance(value, float) and not isfinite(value) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A metric in each fold; its mean and deviation are of the folds that define it."""
+
+    values: tuple[float, ...]
+
+    @property
+    def defined(self) -> list[float]:
+        """The values of the folds in which the metric is defined."""
+        return [value for value in self.values if isfinite(value)]
+
+    @property
+    def lacking(self) -> tuple[int, ...]:
+        """The folds in which it is not defined, from 1."""
+        pairs = enumerate(self.values, start=1)
+        return tuple(fold for fold, value in pairs if not isfinite(value))
+
+    @property
+    def mean(self) -> float:
+        """The mean; NaN where no fold defines it."""
+        return fmean(self.defined) if self.defined else nan
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation; NaN of fewer than two values."""
+        return stdev(self.defined) if len(self.defined) >= _TWO else nan
+
+
+def show_folds(console: Console, runs: Sequence["Run"]) -> None:
+    """Prints each metric in each fold and over the folds, and what a mean leaves out."""
+    parts = _parts_of(runs)
+    folds = (f"fold {fold}" for fold in range(1, len(parts) + 1))
+    table = start_table("", *folds, "mean", "deviation")
+    sizes = (f"{int(part.metrics['n']):,}" for part in parts)
+    table.add_row(noun_of(runs[0]), *sizes, "", "")
+    for name, it in spreads_of(runs).items():
+        mean = f"{it.mean:.4f}" + (f" of {len(it.defined)}" if it.lacking else "")
+        cells = (f"{value:.4f}" for value in it.values)
+        table.add_row(title_of(name), *cells, mean, f"{it.deviation:.4f}")
+    console.print(table)
+    for note in notes_of(runs):
+        console.print(f"note: {note}")
+
+
+def facts_of_folds(runs: Sequence["Run"]) -> dict[str, Any]:
+    """Gives what each fold printed, and each metric's mean over those that define it."""
+    spreads = spreads_of(runs)
+    return {
+        "folds": [facts_of(run) for run in runs],
+        "mean": {name: it.mean for name, it in spreads.items()},
+        "deviation": {name: it.deviation for name, it in spreads.items()},
+        "folds_in_mean": {name: len(it.defined) for name, it in spreads.items()},
+        "notes": list(notes_of(runs)),
+    }
+
+
+def spreads_of(runs: Sequence["Run"]) -> dict[str, Spread]:
+    """Gives each metric of the validation parts over the folds."""
+    parts = [part.metrics for part in _parts_of(runs)]
+    names = [name for name in parts[0] if name != "n"]
+    return {name: Spread(tuple(part[name] for part in parts)) for name in names}
+
+
+def notes_of(runs: Sequence["Run"]) -> Iterator[str]:
+    """Says which folds and classes a mean leaves out, and what a fold has not learned."""
+    task = runs[0].trained.task
+    if task.name == "classify":
+        yield from _notes_of_classes(_parts_of(runs), task.columns)
+    if task.name == "multilabel":
+        yield from _notes_of_labels(_parts_of(runs), task.columns)
+    yield from _notes_of_metrics(spreads_of(runs))
+
+
+def _parts_of(runs: Sequence["Run"]) -> list["Part"]:
+    """Gives the validation part of each fold."""
+    return [run.valid for run in runs if run.valid is not None]
+
+
+def _notes_of_classes(parts: Sequence["Part"], classes: Sequence[str]) -> Iterator[str]:
+    """Names the classes that a fold has not learned, or is not judged by."""
+    size = len(classes)
+    counts = np.stack([np.bincount(part.labels, minlength=size) for part in parts])
+    # A class that only one fold is judged by is in no record that this fold learns from.
+    untaught = (counts > 0) & (counts == counts.sum(axis=0))
+    for folds, names in _group(untaught, classes):
+        yield (
+            f"{folds}: no training record is of {names}, so that no model could learn it "
+            "there; the metrics count in the means all the same"
+        )
+    areas = "" if size == _TWO else ", AUROC and AUPRC"
+    for folds, names in _group(counts == 0, classes):
+        yield (
+            f"{folds}: no validation record is of {names}: not counted there in balanced "
+            f"accuracy{areas}"
+        )
+
+
+def _notes_of_labels(parts: Sequence["Part"], names: Sequence[str]) -> Iterator[str]:
+    """Names the labels that all records of a fold have, or none."""
+    same = np.stack([np.ptp(part.labels, axis=0) == 0 for part in parts])
+    for folds, labels in _group(same, names):
+        yield (
+            f"{folds}: all validation records or none have {labels}: not counted there in "
+            "AUROC and AUPRC"
+        )
+
+
+def _notes_of_metrics(spreads: dict[str, Spread]) -> Iterator[str]:
+    """Names the metrics that a fold does not define."""
+    grouped: dict[tuple[int, ...], list[str]] = {}
+    for name, spread in spreads.items():
+        if spread.lacking:
+            grouped.setdefault(spread.lacking, []).append(name)
+    for folds, names in grouped.items():
+        left = len(spreads[names[0]].defined)
+        listed = _list([title_of(name) for name in names])
+        said = f"{_spell_folds(folds)}: not defined: {listed}"
+        yield f"{said}; the mean is of the other {left}" if left else said
+
+
+def _group(marks: NDArray[np.bool_], names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Gives the folds that have the same marks, and the names that are marked there."""
+    grouped: dict[tuple[str, ...], list[int]] = {}
+    for fold, row in enumerate(marks, start=1):
+        marked = tuple(repr(name) for name, mark in zip(names, row, strict=True) if mark)
+        if marked:
+            grouped.setdefault(marked, []).append(fold)
+    for marked, folds in grouped.items():
+        yield _spell_folds(folds), _list(marked)
+
+
+def _spell_folds(folds: Sequence[int]) -> str:
+    """Names folds by their numbers."""
+    return f"fold{'s' if len(folds) > 1 else ''} {_list([str(it) for it in folds])}"
+
+
+def _list(words: Sequence[Any]) -> str:
+    """Joins words as a sentence does."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last

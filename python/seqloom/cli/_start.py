@@ -23,19 +23,14 @@ def main(tokens: Sequence[str] | None = None) -> None:
         SystemExit: 2
     """
     with fatal_signals_interrupting() as signals:
-        code = _run(sys.argv[1:] if tokens is None else tokens)
+        try:
+            # Imported here, because Ctrl-C may come while Python still loads the commands.
+            from seqloom.cli._app import run
+
+            code = run(sys.argv[1:] if tokens is None else tokens)
+        except KeyboardInterrupt:
+            sys.stderr.write("\nstopped\n")
+            code = STOPPED
     if signals and code == STOPPED:
         code = 128 + signals[0]  # as a shell does for a program that a signal ended
     raise SystemExit(code)
-
-
-def _run(tokens: Sequence[str]) -> int:
-    """Runs one command and gives its exit code."""
-    try:
-        # Imported here, because Ctrl-C may come while Python still loads the commands.
-        from seqloom.cli._app import run
-
-        return run(tokens)
-    except KeyboardInterrupt:
-        sys.stderr.write("\nstopped\n")
-        return STOPPED

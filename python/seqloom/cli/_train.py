@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rich.console import Console
 
 from seqloom.cli._check import check_folder, check_labels, check_parts, holds_run
-from seqloom.cli._folds import facts_of_folds, show_folds
+from seqloom.cli._console import announce, open_console
 from seqloom.cli._groups import groups_of
-from seqloom.cli._json import facts_of, print_json
 from seqloom.cli._kinds import check_options
-from seqloom.cli._machine import announce, open_console
 from seqloom.cli._network import check_network, network_for
 from seqloom.cli._options import (
     DATA_DEFAULTS,
@@ -36,7 +34,7 @@ from seqloom.cli._options import (
 from seqloom.cli._parts import DataPart, parts_of
 from seqloom.cli._read import read_parts, show_left_out
 from seqloom.cli._recall import Keep
-from seqloom.cli._show import show_run
+from seqloom.cli._show import facts_of, facts_of_folds, print_json, show_folds, show_run
 from seqloom.cli._warn import (
     warn_of_classes,
     warn_of_files,

@@ -1,15 +1,19 @@
-"""What runs, and on what: the first line of long work."""
+"""What every command prints with: the console, tables, bars, and the first line of work."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from seqloom._text import printable
-from seqloom.cli._options import MachineOptions
+
+if TYPE_CHECKING:
+    from seqloom.cli._options import MachineOptions
 
 
 def version() -> str:
@@ -47,7 +51,7 @@ def table_of(facts: Mapping[str, str]) -> Table:
     return table
 
 
-def announce(console: Console, machine: MachineOptions) -> None:
+def announce(console: Console, machine: "MachineOptions") -> None:
     """Prints version, backend, device and threads; an unknown backend is an error here."""
     found = machine.find_backend()
     device = found.name.partition(":")[2] or "cpu"
@@ -56,3 +60,18 @@ def announce(console: Console, machine: MachineOptions) -> None:
         f"seqloom {version()}, backend {found.name.partition(':')[0]}, device {device}, "
         f"{found.threads} thread{plural}"
     )
+
+
+@contextmanager
+def counter_bar() -> Generator[Callable[[int, int], object]]:
+    """Shows a bar on a terminal; yields a function that takes the done and all steps."""
+    console = open_console(stderr=True)
+    columns = (
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(compact=True),
+    )
+    is_hidden = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=is_hidden) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
