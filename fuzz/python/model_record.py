@@ -13,9 +13,9 @@ import numpy as np
 from hostile import run, scratch
 
 import seqloom as sl
-from seqloom.record._checksum import checksum
+from seqloom.record._array import TYPES
+from seqloom.record._facts import checksum
 from seqloom.record._source import hash_bytes
-from seqloom.record._types import TYPES
 
 _RECORD = sl.record.Record({"a.weight": np.ones((2, 3), "f4")}, metadata={"n": 1})
 _MOST = 1 << 20  # bytes of an array that is asked for

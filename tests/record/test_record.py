@@ -6,7 +6,7 @@ import pytest
 import seqloom as sl
 from seqloom.errors import MissingFileError, RecordError
 from seqloom.record import Record
-from seqloom.record._checksum import checksum_of
+from seqloom.record._facts import checksum_of
 
 ARRAYS = {"z.weight": np.arange(6, dtype="f4").reshape(2, 3), "a.scalar": np.float32(2.5)}
 RECORD = Record(ARRAYS, metadata={"epoch": 3, "note": "ä", "nested": {"lr": 0.1}})

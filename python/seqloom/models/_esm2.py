@@ -32,7 +32,7 @@ from seqloom.nn import (
     Module,
 )
 from seqloom.record import load
-from seqloom.record._checksum import checksum_of
+from seqloom.record._facts import checksum_of
 from seqloom.tensor import backend as find_backend
 
 if TYPE_CHECKING:

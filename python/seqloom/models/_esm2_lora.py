@@ -15,7 +15,7 @@ from seqloom.models._examples import Examples, check_examples
 from seqloom.models._head import Head, HeadConfig
 from seqloom.nn import Config, Module, add_lora
 from seqloom.nn._operands import as_operand
-from seqloom.record._checksum import checksum_of
+from seqloom.record._facts import checksum_of
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:

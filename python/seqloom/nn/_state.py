@@ -15,8 +15,8 @@ from seqloom.nn._hidden import require_all_visible
 from seqloom.nn._parts import is_module, list_modules
 from seqloom.nn._stored import Stored
 from seqloom.record import LazyArray, Record
+from seqloom.record._array import to_numpy
 from seqloom.record._keys import rename
-from seqloom.record._prepared import to_numpy
 from seqloom.tensor import Tensor
 from seqloom.tensor._element_types import misfit
 

@@ -28,7 +28,7 @@ from seqloom.nn._dtype import (
 )
 from seqloom.nn._initialisers import initialise
 from seqloom.nn._tracking import find_tracked
-from seqloom.record._prepared import to_numpy
+from seqloom.record._array import to_numpy
 from seqloom.tensor import Tensor
 from seqloom.tensor._compile._symbol import check_declared
 from seqloom.tensor._element_types import misfit

@@ -1,7 +1,7 @@
 """Records of modules and optimisers, and their files."""
 
+from seqloom.record._array import LazyArray
 from seqloom.record._json_gz import JsonGz
-from seqloom.record._lazy_array import LazyArray
 from seqloom.record._load import load
 from seqloom.record._precision import BFloat16, Double, Full, Half, Precision
 from seqloom.record._record import Record, Recorder

@@ -14,19 +14,18 @@ import msgspec
 import numpy as np
 
 from seqloom.errors import RecordError
-from seqloom.record._checksum import checksum
-from seqloom.record._facts import Facts, seal, unseal
+from seqloom.record._array import find_type, require_shape
+from seqloom.record._facts import Facts, checksum, seal, unseal
 from seqloom.record._record import Record, Recorder
 from seqloom.record._source import hash_bytes
-from seqloom.record._types import find_type, require_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
+    from seqloom.record._array import PreparedArray
     from seqloom.record._precision import PrecisionPolicy
-    from seqloom.record._prepared import PreparedArray
     from seqloom.record._source import RecordSource
 
 # One JSON document, in which each array has a line of its own.

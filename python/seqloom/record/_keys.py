@@ -9,8 +9,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from seqloom.errors import ArgumentError, RecordError
-from seqloom.record._lazy_array import LazyArray
-from seqloom.record._prepared import to_numpy
+from seqloom.record._array import LazyArray, to_numpy
 
 # A new path, or one with a function that changes the array (`numpy.transpose`); None leaves
 # the array out.

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from seqloom._files import reading
-from seqloom.errors import MissingFileError, RecordError
+from seqloom.errors import MissingExtraError, MissingFileError, RecordError
+from seqloom.record._array import LazyArray, name_type
 from seqloom.record._facts import parse_json
 from seqloom.record._json_gz import JsonGz
-from seqloom.record._keras_file import HDF5, has_keras_weights, read_hdf5, read_keras
 from seqloom.record._record import Record, Recorder, find_recorder
 from seqloom.record._safetensors import LENGTH_BYTES, Safetensors
-from seqloom.record._source import RecordSource
+from seqloom.record._source import RecordSource, open_archive, read_member
 from seqloom.record._torch_file import PICKLE, ZIP, read_torch, refuse_pickle
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
 
 _GZIP = b"\x1f\x8b"
 # Files of weights in a folder. An index, which names the file of each array, comes first.
@@ -141,3 +149,101 @@ def _read_index(path: Path) -> dict[str, str]:
                 f"{path}: {key} must be in a file of the folder, got {name!r}"
             )
     return files
+
+
+HDF5 = b"\x89HDF\r\n\x1a\n"
+KERAS_WEIGHTS = "model.weights.h5"  # in the archive of Keras 3
+# The group of the weights in a file of a whole model of Keras 2.
+_MODEL_WEIGHTS = "model_weights/"
+
+
+def read_hdf5(source: RecordSource) -> Record:
+    """Opens a file of HDF5: each dataset of numbers, by its path with dots."""
+    h5py = _import_h5py(source)
+    try:
+        with source.open() as file, h5py.File(file, "r") as root:
+            found = dict(_list_arrays(source, root, h5py, seen=set()))
+            facts = {key: _plain(value) for key, value in root.attrs.items()}
+    except (OSError, RuntimeError, KeyError, ValueError) as error:
+        raise RecordError(f"{source.name}: not a whole HDF5 file ({error})") from None
+    arrays: dict[str, LazyArray] = {}
+    for name, (shape, dtype) in found.items():
+        # TensorFlow adds the number of an output.
+        path = name.removeprefix(_MODEL_WEIGHTS).removesuffix(":0").replace("/", ".")
+        if path in arrays:
+            raise RecordError(f"{source.name}: two arrays have the path {path}")
+        read = partial(_read_array, source, name, size=prod(shape), dtype=dtype)
+        arrays[path] = LazyArray(source.name, path, shape, dtype, read)
+    known = {key: value for key, value in facts.items() if value is not None}
+    return Record(arrays, metadata=known)
+
+
+def read_keras(source: RecordSource) -> Record:
+    """Opens the weights in an archive of Keras 3; its configuration is not read."""
+    with open_archive(source) as archive:
+        data = read_member(source, archive, KERAS_WEIGHTS)
+    found = read_hdf5(replace(RecordSource.of_bytes(data), name=source.name))
+    return Record(found, metadata=found.metadata)
+
+
+def has_keras_weights(source: RecordSource) -> bool:
+    """Returns True for an archive of Keras 3."""
+    with open_archive(source) as archive:
+        return KERAS_WEIGHTS in archive.namelist()
+
+
+def _import_h5py(source: RecordSource) -> Any:
+    """Imports the library of HDF5, which an extra installs."""
+    try:
+        import h5py
+    except ImportError:
+        raise MissingExtraError(
+            f"{source.name}: files of Keras need h5py: pip install h5py"
+        ) from None
+    return h5py
+
+
+def _list_arrays(
+    source: RecordSource, group: Any, h5py: Any, *, seen: set[int], prefix: str = ""
+) -> Iterator[tuple[str, tuple[tuple[int, ...], np.dtype[Any]]]]:
+    """Yields names, shapes and types of datasets; follows no link to another file."""
+    for key in group:
+        name = f"{prefix}{key}"
+        if not isinstance(group.get(key, getlink=True), h5py.HardLink):
+            raise RecordError(f"{source.name}: {name} is a link, which is not followed")
+        item = group[key]
+        if isinstance(item, h5py.Group):
+            address = h5py.h5o.get_info(item.id).addr
+            if address in seen:  # a group may contain itself
+                raise RecordError(f"{source.name}: {name} is linked twice")
+            seen.add(address)
+            yield from _list_arrays(source, item, h5py, seen=seen, prefix=f"{name}/")
+            continue
+        if not isinstance(item, h5py.Dataset):
+            raise RecordError(f"{source.name}: {name} is a type, not an array")
+        if item.is_virtual or item.external:
+            raise RecordError(f"{source.name}: {name} lies in another file; it is not read")
+        name_type(f"{source.name}: {name}", item.dtype.newbyteorder("="))
+        yield name, (tuple(item.shape), item.dtype.newbyteorder("="))
+
+
+def _read_array(
+    source: RecordSource, name: str, *, size: int, dtype: np.dtype[Any]
+) -> NDArray[Any]:
+    """Reads a dataset of a number of values."""
+    source.require_plausible(name, size * dtype.itemsize)
+    h5py = _import_h5py(source)
+    try:
+        with source.open() as file, h5py.File(file, "r") as root:
+            return np.asarray(root[name][()], dtype)
+    except (OSError, RuntimeError, KeyError, ValueError) as error:
+        raise RecordError(f"{source.name}: {name} cannot be read ({error})") from None
+
+
+def _plain(value: Any) -> Any:
+    """Returns an attribute as a string or a number; None for anything else."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, np.generic):
+        return cast("Any", value).item()
+    return value if isinstance(value, (str, int, float)) else None

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from seqloom.errors import ArgumentError
-from seqloom.record._types import FLOATS, is_float
+from seqloom.record._array import FLOATS, is_float
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

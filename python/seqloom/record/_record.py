@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 import numpy as np
 
 from seqloom._files import atomic_path, flushing
-from seqloom.record._lazy_array import LazyArray
+from seqloom.record._array import LazyArray, PreparedArray, prepare
 from seqloom.record._precision import choose_type, require_matches, require_policy
-from seqloom.record._prepared import PreparedArray, prepare
 from seqloom.record._source import RecordSource
 
 if TYPE_CHECKING:

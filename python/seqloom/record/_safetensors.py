@@ -20,12 +20,10 @@ import msgspec
 
 from seqloom._arguments import quote
 from seqloom.errors import RecordError
-from seqloom.record._checksum import PLACE, checksum, crc32
-from seqloom.record._facts import Facts, parse_json, seal, unseal
-from seqloom.record._lazy_array import LazyArray
+from seqloom.record._array import LazyArray, find_type, require_shape
+from seqloom.record._facts import PLACE, Facts, checksum, crc32, parse_json, seal, unseal
 from seqloom.record._record import Record, Recorder
 from seqloom.record._source import RecordSource, hash_bytes
-from seqloom.record._types import find_type, require_shape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,8 +31,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from seqloom.record._array import PreparedArray
     from seqloom.record._precision import PrecisionPolicy
-    from seqloom.record._prepared import PreparedArray
 
 Kind = TypeVar("Kind")
 Size = Annotated[int, msgspec.Meta(ge=0)]

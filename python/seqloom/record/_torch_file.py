@@ -15,11 +15,10 @@ from zipfile import ZIP_STORED
 import numpy as np
 
 from seqloom.errors import RecordError
-from seqloom.record._archive import open_archive, read_member
-from seqloom.record._lazy_array import LazyArray
+from seqloom.record._array import LazyArray, require_shape
 from seqloom.record._record import Record
+from seqloom.record._source import open_archive, read_member
 from seqloom.record._tensor_pickle import PickledName, TensorEntry, read_pickle
-from seqloom.record._types import require_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ import numpy as np
 from seqloom.errors import ArgumentError
 from seqloom.infer.embedding._device import Device
 from seqloom.nn import Module
-from seqloom.record._checksum import checksum_of
+from seqloom.record._facts import checksum_of
 from seqloom.tensor import Tensor
 
 if TYPE_CHECKING:

@@ -1,0 +1,246 @@
+"""Arrays of records: their element types, lazy ones in files, prepared ones to write."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+
+from seqloom._arguments import quote
+from seqloom.errors import RecordError, SeqloomError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+
+# The names of safetensors; all formats of this package use them.
+TYPES: dict[str, np.dtype[Any]] = {
+    name: np.dtype(kind)
+    for name, kind in {
+        "BOOL": np.bool_,
+        **{f"I{8 * size}": f"i{size}" for size in (1, 2, 4, 8)},
+        **{f"U{8 * size}": f"u{size}" for size in (1, 2, 4, 8)},
+        **{f"F{8 * size}": f"f{size}" for size in (2, 4, 8)},
+        "C64": np.complex64,
+        "BF16": ml_dtypes.bfloat16,
+        "F8_E4M3": ml_dtypes.float8_e4m3fn,
+        "F8_E5M2": ml_dtypes.float8_e5m2,
+        "F8_E8M0": ml_dtypes.float8_e8m0fnu,
+        "F8_E4M3FNUZ": ml_dtypes.float8_e4m3fnuz,
+        "F8_E5M2FNUZ": ml_dtypes.float8_e5m2fnuz,
+    }.items()
+}
+_NAMES = {dtype: name for name, dtype in TYPES.items()}
+_SHOWN = 200  # characters of a name that an error shows
+# The float types that a precision converts from and to, narrow ones first.
+FLOATS = tuple(np.dtype(kind) for kind in ("f2", ml_dtypes.bfloat16, "f4", "f8"))
+
+
+def find_type(file: str, path: str, name: object) -> np.dtype[Any]:
+    """Returns the element type of a name in a file."""
+    dtype = TYPES.get(name) if isinstance(name, str) else None
+    if dtype is None:
+        raise RecordError(
+            f"{file}: {_shorten(path)} has the unknown dtype {_shorten(name)}; expected "
+            f"one of {', '.join(TYPES)}"
+        )
+    return dtype
+
+
+def require_shape(
+    file: str, path: str, shape: tuple[int, ...], *, dtype: np.dtype[Any]
+) -> None:
+    """Refuses a shape that no array has: too many axes, or sizes beyond 64 bits."""
+    try:
+        np.broadcast_to(np.empty((), dtype), shape)
+    except ValueError:
+        raise RecordError(
+            f"{file}: {_shorten(path)} has the impossible shape {quote(list(shape))}; the "
+            "file is damaged, get it again"
+        ) from None
+
+
+def _shorten(name: object) -> str:
+    """Shortens what a file calls something, for an error message."""
+    text = str(name)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def name_type(path: str, dtype: np.dtype[Any]) -> str:
+    """Returns the name of an element type; refuses one that no record can hold."""
+    if dtype not in _NAMES:
+        raise RecordError(
+            f"{path} has dtype {dtype}, which a record cannot hold; expected one of "
+            f"{', '.join(map(str, _NAMES))}"
+        )
+    return _NAMES[dtype]
+
+
+def is_float(dtype: np.dtype[Any]) -> bool:
+    """Returns True for the types that a precision converts: real floats."""
+    return dtype in FLOATS or (dtype in _NAMES and _NAMES[dtype].startswith("F8"))
+
+
+@dataclass(frozen=True, slots=True)
+class LazyArray:
+    """An array in a file, which is read and checked when it is used.
+
+    ``numpy.asarray(array)`` reads it. Of a file that was loaded with ``mapped=True``, and
+    of bytes in memory, the result is a view that cannot be written; that of a mapped file
+    is checked by `verify` only.
+
+    Attributes:
+        file: Path of the file; ``"bytes"`` in memory.
+        path: Path of the array in the record.
+        shape: Lengths of the axes.
+        dtype: Element type.
+        read: Function that reads the array.
+        check: Function that reads the array and checks it; None: `read` does.
+
+    Examples:
+        >>> import numpy as np, seqloom as sl
+        >>> sl.record.Record({"bias": np.ones(2)}).save("model.safetensors")
+        >>> np.asarray(sl.record.load("model.safetensors")["bias"]).sum()
+        np.float64(2.0)
+    """
+
+    file: str
+    path: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    read: Callable[[], NDArray[Any]] = field(repr=False)
+    check: Callable[[], object] | None = field(default=None, repr=False)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001  # NumPy's protocol
+        array = self.read()
+        fresh = array.copy() if copy and not array.flags.writeable else array
+        return fresh if dtype is None else fresh.astype(dtype, copy=False)
+
+    def verify(self) -> None:
+        """Reads the array and checks it.
+
+        Raises:
+            RecordError: It is damaged.
+
+        Examples:
+            >>> import numpy as np, seqloom as sl
+            >>> sl.record.Record({"bias": np.ones(2)}).save("model.safetensors")
+            >>> sl.record.load("model.safetensors", mapped=True)["bias"].verify()
+        """
+        (self.check or self.read)()
+
+    @property
+    def nbytes(self) -> int:
+        """Number of bytes."""
+        return prod(self.shape) * self.dtype.itemsize
+
+
+# Bytes that are converted together: whole MiB, for the checksum of each.
+_PIECE = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedArray:
+    """An array with the type in which a file will hold it."""
+
+    path: str
+    value: Any
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def kind(self) -> str:
+        """The name of the type in files."""
+        return name_type(self.path, self.dtype)
+
+    @property
+    def nbytes(self) -> int:
+        """The number of bytes in the file."""
+        return prod(self.shape) * self.dtype.itemsize
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001  # NumPy's protocol
+        del copy
+        pieces = list(self.pieces())
+        data = np.concatenate(pieces) if pieces else np.empty(0, np.uint8)
+        array = data.view(self.dtype).reshape(self.shape)
+        return array if dtype is None else array.astype(dtype)
+
+    def pieces(self) -> Iterator[NDArray[np.uint8]]:
+        """Yields the bytes of the file; each piece but the last is a number of MiB."""
+        array = to_numpy(self.path, self.value)
+        # reshape: ascontiguousarray adds an axis to an array without axes.
+        flat = np.ascontiguousarray(array).reshape(-1)
+        if flat.dtype == self.dtype:
+            yield from [flat.view(np.uint8)] if flat.size else []
+            return
+        count = _PIECE // self.dtype.itemsize
+        for start in range(0, flat.size, count):
+            part = convert(self.path, flat[start : start + count], self.dtype)
+            yield part.view(np.uint8)
+
+
+def prepare(path: object, value: Any) -> PreparedArray:
+    """Describes an array to write; refuses what could not be read again."""
+    if not isinstance(path, str) or path == "__metadata__":
+        raise RecordError(
+            f"the path of an array must be a string other than '__metadata__', got {path!r}"
+        )
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise RecordError(
+            f"the path of an array must be valid Unicode, got {path!r}; rename the array"
+        ) from None
+    if np.ma.is_masked(value):
+        raise RecordError(
+            f"{path}: a record cannot hold a masked array; pass the values as "
+            "array.filled(...), and the mask as another array"
+        )
+    # Lazy arrays know their type, and are read when they are written.
+    known = isinstance(getattr(value, "dtype", None), np.dtype)
+    held = value if known else to_numpy(path, value)
+    dtype = held.dtype.newbyteorder("=")
+    name_type(path, dtype)
+    return PreparedArray(path, held, tuple(held.shape), dtype)
+
+
+def to_numpy(path: str, value: Any) -> NDArray[Any]:
+    """Returns a value as a NumPy array; those of a torch parameter without its gradient."""
+    detach = getattr(value, "detach", None)
+    try:
+        plain: Any = detach() if callable(detach) else value
+        if str(getattr(plain, "dtype", "")) == "torch.bfloat16":
+            # NumPy has no such type; its own has the same bits.
+            bits = plain.cpu().contiguous().view(sys.modules["torch"].int16).numpy()
+            return bits.view(ml_dtypes.bfloat16)
+        return np.asarray(plain)
+    except SeqloomError:
+        raise
+    except ValueError as error:  # rows of different lengths
+        raise RecordError(f"the values of {path} are not an array: {error}") from None
+    except Exception as error:  # the library of the value may raise anything
+        raise RecordError(
+            f"{path}: a {type(value).__name__} cannot be converted to a NumPy array "
+            f"({error})"
+        ) from error
+
+
+def convert(path: str, array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Converts floats to another type; refuses a number that would become infinite."""
+    with np.errstate(all="ignore"):
+        converted = array.astype(dtype)
+    if array.dtype.newbyteorder("=") == dtype:
+        return converted
+    lost = ~np.isfinite(converted)
+    if lost.any() and (lost := lost & np.isfinite(array)).any():
+        raise RecordError(
+            f"{path} holds {array[lost].flat[0]}, which {dtype} cannot hold; choose "
+            "another precision for it"
+        )
+    return converted
