@@ -1,12 +1,10 @@
 """Optimisers, averages of weights, sums of gradients, and schedules."""
 
-from seqloom.optim._accumulator import GradientsAccumulator
-from seqloom.optim._average import WeightAverage
+from seqloom.optim._adam import Adam, AdamW, ScheduleFreeAdamW
+from seqloom.optim._averages import GradientsAccumulator, WeightAverage
 from seqloom.optim._loss_scale import LossScale
-from seqloom.optim._muon import Muon
+from seqloom.optim._momentum import SGD, Muon
 from seqloom.optim._optimizer import Move, Optimizer
-from seqloom.optim._rules import AdaGrad, Lion, RMSProp
-from seqloom.optim._schedule_free import ScheduleFreeAdamW
 from seqloom.optim._schedules import (
     Chain,
     Constant,
@@ -20,8 +18,7 @@ from seqloom.optim._schedules import (
     StepDecay,
     WarmupCosine,
 )
-from seqloom.optim._sgd_and_adam import SGD, Adam, AdamW
-from seqloom.optim._simple import SimpleOptimizer
+from seqloom.optim._simple import AdaGrad, Lion, RMSProp, SimpleOptimizer
 
 __all__ = [
     "SGD",

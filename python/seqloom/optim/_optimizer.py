@@ -15,7 +15,7 @@ from seqloom.optim._settings import (
     make_variant,
     require_matches,
 )
-from seqloom.optim._state import States
+from seqloom.optim._state import States, pair
 from seqloom.tensor import Tensor
 from seqloom.tensor._dispatch import notify, observers
 from seqloom.tensor._leaves import make_hashable
@@ -149,13 +149,7 @@ class Optimizer(ABC):
         params = [param for _, param in model.parameters()]
         if self._groups and not self._group_of:
             require_matches(self._groups, [param.path for param in params])
-        pairs = [(p, g) for p in params if (g := grads.get(p.id)) is not None]
-        if not pairs:
-            raise ArgumentError(
-                "no gradient belongs to a parameter of this model; pass the model and the "
-                "gradients of the same value_and_grad call"
-            )
-        backend = grads.backend
+        pairs, backend = pair(params, grads), grads.backend
         steps = self._begin([param for param, _ in pairs], params, backend)
         moves: list[Move] = []
         for param, grad in pairs:

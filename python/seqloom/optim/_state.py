@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from seqloom.nn._stored import Param
     from seqloom.record._keys import KeyMap
+    from seqloom.tensor import Gradients
     from seqloom.tensor._backend import Array, Backend
 
     # Makes the arrays of a parameter before its first update.
@@ -169,6 +170,17 @@ class States:
             self._flat = kinds, rows
         shared, counters = self.counts.leaves()
         return (self._flat[0], shared), [*counters, *self._flat[1]]
+
+
+def pair(params: list[Param], grads: Gradients) -> list[tuple[Param, Array]]:
+    """Returns the parameters that have a gradient, with it; refuses none at all."""
+    pairs = [(p, g) for p in params if (g := grads.get(p.id)) is not None]
+    if not pairs:
+        raise ArgumentError(
+            "no gradient belongs to a parameter of this model; pass the model and the "
+            "gradients of the same value_and_grad call"
+        )
+    return pairs
 
 
 class Counts:

@@ -1,4 +1,4 @@
-"""Muon: steps along the nearest orthogonal matrix."""
+"""Steps along an average of the gradient: SGD with momentum, and Muon."""
 
 from __future__ import annotations
 
@@ -7,14 +7,82 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom._arguments import as_integer
 from seqloom.errors import ArgumentError
-from seqloom.optim._operands import as_rate, as_tensor, put_results
-from seqloom.optim._settings import as_patterns, matches_any, require_setting
-from seqloom.optim._sgd_and_adam import AdamW
+from seqloom.optim._adam import AdamW
+from seqloom.optim._optimizer import Optimizer
+from seqloom.optim._settings import (
+    as_patterns,
+    as_rate,
+    as_tensor,
+    is_number,
+    matches_any,
+    put_results,
+    require_setting,
+)
 from seqloom.tensor import Tensor, apply, sqrt
 
 if TYPE_CHECKING:
     from seqloom.optim._optimizer import Move
     from seqloom.tensor._backend import Backend
+
+
+class SGD(Optimizer):
+    """Gradient descent with optional momentum (Sutskever et al. 2013).
+
+    Args:
+        momentum: Share of the previous step to keep, in [0, 1).
+        nesterov: Whether to use Nesterov momentum.
+        weight_decay: Factor of the weights that is added to their gradient.
+
+    Raises:
+        ArgumentError: A number is out of range, or `nesterov` is set without momentum.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> sl.optim.SGD(momentum=0.9)
+        SGD(momentum=0.9, nesterov=False, weight_decay=0.0)
+    """
+
+    def __init__(
+        self,
+        *,
+        momentum: float = 0.0,
+        nesterov: bool = False,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__()
+        is_valid = is_number(momentum, below=1) and is_number(weight_decay)
+        if not is_valid or (nesterov and not momentum):
+            raise ArgumentError(
+                "SGD needs momentum in [0, 1), weight_decay >= 0, and momentum > 0 with "
+                f"nesterov; got momentum={momentum}, weight_decay={weight_decay}, "
+                f"nesterov={nesterov}"
+            )
+        self.momentum, self.nesterov = momentum, nesterov
+        self.weight_decay = weight_decay
+        self.states = ("momentum",) if momentum else ()
+
+    def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
+        """Updates all parameters together."""
+        params, momenta = backend.sgd(
+            [move.param for move in moves],
+            [move.grad for move in moves],
+            # Without momentum the backend does not read these.
+            [move.state.get("momentum", move.grad) for move in moves],
+            lr,
+            momentum=self.momentum,
+            nesterov=self.nesterov,
+            decays=[self.weight_decay] * len(moves),
+        )
+        for move, param, momentum in zip(moves, params, momenta, strict=True):
+            move.param = param
+            move.state = {"momentum": momentum} if self.momentum else {}
+
+    def __repr__(self) -> str:
+        return (
+            f"SGD(momentum={self.momentum}, nesterov={self.nesterov}, "
+            f"weight_decay={self.weight_decay})"
+        )
+
 
 # Coefficients of the polynomial x (a + b x^2 + c x^4), which moves singular values near 1
 # in few steps (Jordan 2024).
