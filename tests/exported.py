@@ -9,7 +9,7 @@ import numpy as np
 from safetensors.numpy import load_file
 
 import seqloom as sl
-from seqloom.export._manifest import seal
+from seqloom.export._content import seal
 
 B = sl.tensor.backend("numpy")
 

@@ -9,7 +9,7 @@ from safetensors.numpy import save
 
 import seqloom as sl
 from seqloom._rust import _native
-from seqloom.export._manifest import seal
+from seqloom.export._content import seal
 from seqloom.export._write import _pack
 from seqloom.infer._exported import MANIFEST
 

@@ -10,7 +10,7 @@ import seqloom as sl
 from exported_networks import ready
 from seqloom._ragged import Ragged
 from seqloom._rust import _native
-from seqloom.export._encoder import describe
+from seqloom.export._content import describe
 
 LETTERS = {
     "dna": "ACGTNRYacgtn",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from seqloom.errors import FileError
-from seqloom.export import _folder, _write
+from seqloom.export import _write
 
 # Events of Python's audit that change files; `ctypes` is called to exchange two folders.
 CALLS = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "open", "ctypes.dlopen"}
@@ -90,7 +90,7 @@ def test_the_next_writer_removes_what_killed_ones_left(tmp_path):
 
 def test_a_writer_that_lives_keeps_its_folder(tmp_path):
     place = tmp_path / "model"
-    with _folder.folder_beside(place) as part:
+    with _write.folder_beside(place) as part:
         (part / "graph.json").write_bytes(b"half")
         _write.write(place, sealed(NEW), overwrite=False)
         assert (part / "graph.json").read_bytes() == b"half"
@@ -98,7 +98,7 @@ def test_a_writer_that_lives_keeps_its_folder(tmp_path):
 
 
 def test_without_an_exchange_an_old_export_is_put_aside(tmp_path, monkeypatch):
-    monkeypatch.setattr(_folder, "rename_exchange", lambda *_: False)
+    monkeypatch.setattr(_write, "rename_exchange", lambda *_: False)
     place = tmp_path / "model"
     _write.write(place, sealed(OLD), overwrite=False)
     _write.write(place, sealed(NEW), overwrite=True)

@@ -12,8 +12,7 @@ import seqloom as sl
 from seqloom import nn
 from seqloom._rust._native import ExportedModel
 from seqloom.errors import ExportError
-from seqloom.export._size import Size, find_size, fit
-from seqloom.export._symbolic_size import SymbolicSize, evaluate, polynomial_of
+from seqloom.export._size import Size, SymbolicSize, evaluate, find_size, fit, polynomial_of
 from seqloom.nn import functional as F
 from seqloom.tensor import apply
 

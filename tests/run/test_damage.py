@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from exported import append_operation
-from seqloom.export._manifest import seal
+from seqloom.export._content import seal
 
 SIXTY = "ACGT" * 15
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from seqloom.export._size import fit
-from seqloom.export._symbolic_size import (
+from seqloom.export._size import (
     Polynomial,
     SymbolicSize,
     evaluate,
+    fit,
     polynomial_of,
     to_plain,
 )

@@ -1,23 +1,38 @@
-"""save: writes a trained model for where there is no Python."""
+"""save and onnx: write a model for where there is no Python."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from seqloom._arguments import as_choice, as_flag, as_integer, as_path
-from seqloom.errors import ArgumentError
-from seqloom.export._calls import Reading, as_inputs, trace_packed, trace_padded
-from seqloom.export._encoder import check_encoder, describe, learned_arrays
-from seqloom.export._graph_json import Weights, to_json
-from seqloom.export._manifest import describe_task, describe_training, seal, to_bytes
-from seqloom.export._prepare import (
+from seqloom._files import write_atomic
+from seqloom.errors import ArgumentError, ExportError, RunFolderError
+from seqloom.export._calls import (
+    GRAPH,
+    Reading,
     Subject,
-    check_reads,
+    as_inputs,
     is_packed,
     prepare,
     setting_of,
     take_embeddings,
+    trace_packed,
+    trace_padded,
+    trace_rows,
 )
+from seqloom.export._content import (
+    Weights,
+    check_encoder,
+    describe,
+    describe_task,
+    describe_training,
+    learned_arrays,
+    seal,
+    to_json,
+    to_json_lines,
+)
+from seqloom.export._onnx._builder import import_onnx
+from seqloom.export._onnx._convert import PrimitiveBackend, to_model
 from seqloom.export._write import check_target, write
 from seqloom.infer._exported import MANIFEST
 from seqloom.models._reads import counts_words
@@ -27,13 +42,14 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from seqloom.export._inputs import Input
+    from seqloom.export._calls import Input
     from seqloom.export._trace import Traced
     from seqloom.infer._predict import Model
     from seqloom.models import Task
     from seqloom.nn import Module
 
     Shape = tuple[int | str, ...]
+
 
 _RECORDS_LIMIT = 1 << 16  # one more than a batch may have, as in seqloom-run
 
@@ -106,7 +122,9 @@ def save(
     reading = Reading(
         subject.encoder, facts["length"], facts["crop"] == "pad", as_inputs(inputs)
     )
-    graphs = _trace(subject, reading)
+    check_encoder(subject.encoder)
+    packed = is_packed(subject.model)
+    graphs = trace_packed(subject.model) if packed else trace_padded(subject, reading)
     files = _make_files(subject, graphs)
     write(target, {MANIFEST: seal(facts, files), **files}, overwrite=overwrite)
 
@@ -141,25 +159,109 @@ def _count(number: Any, name: str = "batch_size") -> int | None:
     return None if number is None else as_integer(name, number, least=1)
 
 
-def _trace(subject: Subject, reading: Reading) -> dict[str, Traced]:
-    """Traces the network's graphs."""
-    check_encoder(subject.encoder)
-    if is_packed(subject.model):
-        return trace_packed(subject.model)
-    check_reads(subject, reading.inputs)
-    return trace_padded(subject.model, reading)
-
-
 def _make_files(subject: Subject, graphs: Mapping[str, Traced]) -> dict[str, bytes]:
     """Makes the content of each file but export.json."""
     weights = Weights(subject.model)
     written = {name: to_json(traced, weights) for name, traced in graphs.items()}
-    files = {name: to_bytes(graph) for name, graph in written.items()}
+    files = {name: to_json_lines(graph) for name, graph in written.items()}
     files["model.safetensors"] = Safetensors().to_bytes(Record(weights.arrays))
     if subject.encoder is None:
         return files
     dtype = next(iter(written.values()))["inputs"][0]["dtype"]
-    files["encoder.json"] = to_bytes(describe(subject.encoder, dtype))
+    files["encoder.json"] = to_json_lines(describe(subject.encoder, dtype))
     if learned := learned_arrays(subject.encoder, dtype):
         files["encoder.safetensors"] = Safetensors().to_bytes(Record(learned))
     return files
+
+
+def onnx(
+    model: Model | Module,
+    path: str | os.PathLike[str],
+    *,
+    encoder: Any = None,
+    task: Task | None = None,
+    inputs: Input | Shape | Mapping[str, Input | Shape] | None = None,
+    length: int | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Writes a network as one file of ONNX, by its standard operators (opset 18).
+
+    The sizes ``batch`` and ``length`` are dynamic. The inputs are those of the graph that
+    `save` writes: ``inputs``, and ``mask`` or ``lengths`` where the network asks for them,
+    1 on a record and 0 after its end; of `sl.models.ESM2` padded ``input_ids`` and
+    ``mask``. The first output, ``outputs``, is what the network gives; the second,
+    ``scores``, what the task makes of it, where it has a function. The metadata hold, as
+    JSON, ``encoder`` (as encoder.json), ``task``, ``classes``, ``length``, ``crop``,
+    ``pair`` and ``version``.
+
+    Args:
+        model: A trained model, a run or its folder; or a module of `sl.nn`, also your own.
+        path: The file.
+        encoder: What makes numbers of records, for a module.
+        task: What its outputs mean.
+        inputs: For a module without encoder, the arrays that it reads, as for `save`.
+        length: Positions of every record; None: those of its config, else any number.
+        overwrite: Replace the file that is there.
+
+    Raises:
+        ArgumentError: Arguments that do not go together, or are of another type.
+        ExportError: The network does what no graph can, as for `save`, or has an operation
+            that ONNX has no form for. The message names the line.
+        FileError: The file cannot be written.
+        MissingExtraError: The package onnx is not installed.
+        RunFolderError: The file is there already.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> network = sl.models.SequenceCNNConfig(channels=4, outputs=2).init("numpy")
+        >>> task = sl.models.Classify(("no", "yes"))
+        >>> sl.export.onnx(
+        ...     network, "small.onnx", encoder=sl.encode.OneHot("dna"), task=task
+        ... )
+        >>> import onnx
+        >>> [it.name for it in onnx.load("small.onnx").graph.input]
+        ['inputs', 'mask']
+    """
+    target = as_path("path", path)
+    if target.exists() and not as_flag("overwrite", overwrite):
+        raise RunFolderError(
+            f"{target}: is there already; choose another name, or replace it "
+            "(overwrite=True, --overwrite)"
+        )
+    import_onnx()
+    subject = prepare(model, encoder=encoder, task=task, batch_size=None)
+    subject, inputs = take_embeddings(subject, inputs)
+    length = setting_of(subject.model, "length") if length is None else length
+    is_padded = setting_of(subject.model, "crop") == "pad"
+    reading = Reading(subject.encoder, length, is_padded, as_inputs(inputs))
+    check_encoder(subject.encoder)
+    # The padded graph, in operations that ONNX has operators for.
+    model = subject.model.to(PrimitiveBackend())
+    packed = is_packed(model)
+    traced = trace_rows(model) if packed else trace_padded(subject, reading)[GRAPH]
+    write_atomic(target, _to_bytes(subject, traced, length=length))
+
+
+def _to_bytes(subject: Subject, traced: Traced, *, length: int | None) -> bytes:
+    """Makes the file, and lets the library check it."""
+    weights = Weights(subject.model)
+    for path in traced.weights.values():
+        weights.add(path)
+    about: dict[str, Any] = {
+        "version": 1,
+        "task": describe_task(subject.task),
+        "classes": list(subject.task.columns),
+    }
+    if subject.encoder is not None:
+        first = next(it for it in traced.graph.inputs if it.number in traced.inputs)
+        about["encoder"] = describe(subject.encoder, str(first.dtype))
+    about["length"] = length
+    about |= {name: setting_of(subject.model, name) for name in ("crop", "pair")}
+    model = to_model(traced, weights.arrays, task=subject.task, about=about)
+    library = import_onnx()
+    try:
+        library.checker.check_model(model, full_check=True)
+    except (library.checker.ValidationError, library.shape_inference.InferenceError) as e:
+        reason = str(e).strip().splitlines()[0]
+        raise ExportError(f"the graph is no valid model of ONNX: {reason}") from e
+    return model.SerializeToString()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import CaptureError, ExportError, InternalError, ShapeError
 from seqloom.export._capture import ExportCapture, Probe
-from seqloom.export._symbolic_size import SymbolicSize
+from seqloom.export._size import SymbolicSize
 from seqloom.export._unify import check_operations, has_all_symbols, unify
 from seqloom.nn import Module
 from seqloom.nn._stored import Stored
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         Sequence,
     )
 
-    from seqloom.export._inputs import Input
+    from seqloom.export._calls import Input
     from seqloom.tensor._graph import Graph
 
     # Calls a network with tensors by name, at sizes that a call may name as numbers.
@@ -132,8 +132,7 @@ def _run(
 ) -> Traced:
     """Runs the call once on symbols."""
     capture = ExportCapture(model.backend, probes)
-    before = _list_attributes(model)
-    try:
+    with _restoring(capture, model):
         weights = _admit(capture, model)
         new_input = capture.recorder.new_input
         symbols = {it: new_input(x.at(sizes), x.dtype) for it, x in call.inputs.items()}
@@ -142,10 +141,6 @@ def _run(
             with refuse_foreign_calls():
                 result = call.run(model, tensors, sizes)
             _check_unchanged(capture)
-            _check_attributes(before)
-    finally:
-        capture.restore()
-        _restore_attributes(before)
     capture.recorder.graph.outputs = [_find_output(capture, result).value]
     inputs = {symbol.value.number: name for name, symbol in symbols.items()}
     return Traced(capture.recorder.graph, inputs, weights)
@@ -163,6 +158,7 @@ def _admit(capture: ExportCapture, model: Module) -> dict[int, str]:
     return {value.number: paths.get(id(leaf), "") for leaf, value in found}
 
 
+_PLAIN_TYPES = (bool, int, float, str)
 # Advice for a compiled step does not help in an export, which has advice of its own.
 _WORDS = {
     "inside a compiled step": "while it is exported",
@@ -178,42 +174,36 @@ def _explaining() -> Generator[None]:
     try:
         yield
     except CaptureError as error:
-        raise ExportError(_rephrase(error.problem)) from error
+        message = error.problem
+        for old, new in _WORDS.items():
+            message = message.replace(old, new)
+        raise ExportError(
+            f"{message}. An exported model computes with tensors alone: choose with "
+            "sl.tensor.where instead of `if`, read no values, and keep parameters in the "
+            "module"
+        ) from error
 
 
-def _rephrase(message: str) -> str:
-    """Rewrites a message about a compiled step for an export."""
-    for old, new in _WORDS.items():
-        message = message.replace(old, new)
-    return (
-        f"{message}. An exported model computes with tensors alone: choose with "
-        "sl.tensor.where instead of `if`, read no values, and keep parameters in the module"
-    )
-
-
-def _list_attributes(model: Module) -> list[tuple[Module, dict[str, Any]]]:
-    """Lists the attributes of a network and of its parts."""
+@contextmanager
+def _restoring(capture: ExportCapture, model: Module) -> Generator[None]:
+    """Leaves the network as it was; refuses a call that has set a plain attribute."""
     parts = {id(it): it for it in (model, *(part for _, part in model.named(Module)))}
-    return [(part, dict(vars(part))) for part in parts.values()]
-
-
-def _check_attributes(before: Sequence[tuple[Module, dict[str, Any]]]) -> None:
-    """Refuses a call that sets a plain attribute, which the next call would read."""
-    for part, known in before:
-        for name, value in vars(part).items():
-            is_set = name not in known or known[name] is not value
-            if is_set and isinstance(value, (bool, int, float, str)):
+    before = [(part, dict(vars(part))) for part in parts.values()]
+    try:
+        yield
+        for part, known in before:
+            plain = {n: v for n, v in vars(part).items() if isinstance(v, _PLAIN_TYPES)}
+            new = [n for n, v in plain.items() if n not in known or known[n] is not v]
+            if new:
                 raise ExportError(
-                    f"{type(part).__name__} sets {name} while it is called, but an "
+                    f"{type(part).__name__} sets {new[0]} while it is called, but an "
                     "exported model keeps nothing between two batches: set it in __init__"
                 )
-
-
-def _restore_attributes(before: Sequence[tuple[Module, dict[str, Any]]]) -> None:
-    """Leaves the network as it was: what it keeps holds symbols."""
-    for part, known in before:
-        vars(part).clear()
-        vars(part).update(known)
+    finally:
+        capture.restore()
+        for part, known in before:  # what the network keeps holds symbols
+            vars(part).clear()
+            vars(part).update(known)
 
 
 def _check_unchanged(capture: ExportCapture) -> None:

@@ -6,20 +6,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import ExportError
-from seqloom.export._size import Series, find_size, fit
-from seqloom.export._symbolic_size import (
+from seqloom.export._size import (
     Polynomial,
+    Series,
     SymbolicRatio,
     SymbolicSize,
     evaluate,
+    find_size,
+    fit,
     polynomial_of,
 )
 from seqloom.tensor._graph import Graph, Operation, Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    import numpy as np
 
     from seqloom.export._capture import Probe
 
@@ -32,8 +32,8 @@ def unify(graph: Graph, probes: Sequence[Probe], sizes: Mapping[str, int]) -> Gr
         writer.add_name(name, size)
     inputs = [writer.value(it) for it in graph.inputs]
     constants = {it: _constant(graph, probes, it) for it in graph.constants}
-    for number in graph.constants:
-        writer.values[number] = _find_constant(graph, number)
+    for number, array in graph.constants.items():
+        writer.values[number] = Value(number, tuple(array.shape), array.dtype)
     rows = _rows((graph.operations, *(it.graph.operations for it in probes)))
     operations = [writer.operation(row) for row in rows]
     outputs = [writer.values[value.number] for value in graph.outputs]
@@ -93,15 +93,11 @@ class _Writer:
             )
         args = self._join([it.args for it in row], first.where)
         options = self._join([it.options for it in row], first.where)
-        self._check_results(row)
-        outputs = tuple(map(self.value, first.outputs))
-        return Operation(first.name, args, options, outputs, first.where)
-
-    def _check_results(self, row: Sequence[Operation]) -> None:
-        """Refuses results of other types than those of the first trace."""
         for values in _rows(it.outputs for it in row):
             if len({(it.number, len(it.shape), it.dtype) for it in values}) > 1:
-                raise _differs(row[0].where, f"calls {row[0].name} with other arrays")
+                raise _differs(first.where, f"calls {first.name} with other arrays")
+        outputs = tuple(map(self.value, first.outputs))
+        return Operation(first.name, args, options, outputs, first.where)
 
     def value(self, value: Value) -> Value:
         """Writes a value: each size that differs from batch to batch has a name."""
@@ -125,8 +121,10 @@ class _Writer:
         first = row[0]
         if len(set(map(_kind_of, row))) > 1:
             raise _differs(where, "passes arguments of different types")
-        if isinstance(first, Value):
-            return self._find_value(row, where)
+        if isinstance(first, Value):  # with the same number in all traces
+            if len({it.number for it in row}) > 1:
+                raise _differs(where, "reads different values")
+            return self.values[first.number]
         kinds = [kind for kind in _JOIN if isinstance(first, kind)]
         return _JOIN[kinds[0]](self, row, where) if kinds else self._join_plain(row, where)
 
@@ -146,12 +144,6 @@ class _Writer:
     def join_slice(self, row: Sequence[Any], where: str) -> Any:
         """Joins slices, end by end."""
         return slice(*self._join([(it.start, it.stop, it.step) for it in row], where))
-
-    def _find_value(self, row: Sequence[Value], where: str) -> Value:
-        """Gives the value, which has the same number in all traces."""
-        if len({it.number for it in row}) > 1:
-            raise _differs(where, "reads different values")
-        return self.values[row[0].number]
 
     def _join_plain(self, row: Sequence[Any], where: str) -> Any:
         """Gives what is the same everywhere, or how an integer follows from sizes."""
@@ -233,31 +225,18 @@ def _blame_layer(*lines: str, functions: bool = False) -> ExportError | None:
     )
 
 
-def _find_constant(graph: Graph, number: int) -> Value:
-    """Makes the value of a constant."""
-    array: np.ndarray[Any, Any] = graph.constants[number]
-    return Value(number, tuple(array.shape), array.dtype)
-
-
 def _constant(graph: Graph, probes: Sequence[Probe], number: int) -> Any:
     """Gives a constant; refuses one that the size of the batch decides."""
     first = graph.constants[number]
+    content = first.shape, first.tobytes()
     found = (it.graph.constants.get(number) for it in probes)
-    if not all(it is not None and _is_same(it, first) for it in found):
-        reads = (op for op in graph.operations if _reads(op, number))
-        where = next((op.where for op in reads), "the network")
+    if not all(it is not None and (it.shape, it.tobytes()) == content for it in found):
+        readers = (
+            op for op in graph.operations if number in {it.number for it in op.inputs()}
+        )
+        where = next((op.where for op in readers), "the network")
         raise _blame_layer(where, functions=True) or ExportError(
             f"{where} uses a NumPy array that depends on the sizes of the batch; create it "
             "with a function of the backend, such as x.backend.arange"
         )
     return first
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    """Tells whether two arrays have the same shape and bytes."""
-    return one.shape == other.shape and one.tobytes() == other.tobytes()
-
-
-def _reads(operation: Operation, number: int) -> bool:
-    """Tells whether an operation reads a value."""
-    return any(value.number == number for value in operation.inputs())

@@ -1,19 +1,23 @@
-"""graph.json: a graph with sizes by name, as plain values."""
+"""The content of an export's files: graph.json, export.json and encoder.json."""
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
+from hashlib import sha256
+from importlib.metadata import version
 from itertools import accumulate, count
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from seqloom.data import GenotypeEncoder
+from seqloom.encode._base import SequenceEncoder
 from seqloom.errors import ExportError
-from seqloom.export._dtypes import check_dtype
-from seqloom.export._manifest import VERSION
 from seqloom.export._size import Size
+from seqloom.models import Classify, Multilabel, Regress
 from seqloom.nn._stored import Stored
 from seqloom.tensor._compile._numpy._aliases import Aliases
 from seqloom.tensor._compile._numpy._fuse import find_dtype
@@ -22,7 +26,10 @@ from seqloom.tensor._compile._symbol import INDEXING
 from seqloom.tensor._graph import Operation, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from seqloom.export._trace import Traced
+    from seqloom.models import Task, Trained
     from seqloom.nn import Module
     from seqloom.tensor._graph import Graph
 
@@ -74,12 +81,18 @@ def to_json(traced: Traced, weights: Weights) -> dict[str, Any]:
     groups = _group(graph)
     operations = [writer.operation(it) for group in groups for it in group]
     outputs = [{"name": "outputs", **writer.use(it)} for it in graph.outputs]
+    ends = list(accumulate(map(len, groups)))
+    ranges = [
+        [end - len(group), end]
+        for group, end in zip(groups, ends, strict=True)
+        if len(group) > 1
+    ]
     return {
         "version": VERSION,
         "inputs": inputs,
         "weights": arrays,
         "operations": operations,
-        "groups": _list_ranges(groups),
+        "groups": ranges,
         "outputs": outputs,
     }
 
@@ -101,16 +114,6 @@ def _find_dtype(operation: Operation) -> str | None:
     return find_dtype(operation)
 
 
-def _list_ranges(groups: list[list[Operation]]) -> list[list[int]]:
-    """Lists the positions [first, end) of each group of several operations."""
-    ends = list(accumulate(map(len, groups)))
-    return [
-        [end - len(group), end]
-        for group, end in zip(groups, ends, strict=True)
-        if len(group) > 1
-    ]
-
-
 class _Writer:
     """Numbers values, and writes arguments."""
 
@@ -129,23 +132,19 @@ class _Writer:
 
     def operation(self, operation: Operation) -> dict[str, Any]:
         """Writes an operation; an error names its line."""
+        options = operation.options
+        if isinstance(options.get("dtype"), str):
+            options = {**options, "dtype": np.dtype(options["dtype"])}
         try:
             return {
                 "name": operation.name,
                 "args": [self._argument(arg) for arg in _normalise(operation)],
-                "options": self._options(operation),
+                "options": {name: self._argument(it) for name, it in options.items()},
                 "outputs": [self.declare(value) for value in operation.outputs],
                 "line": PurePath(operation.where).name,
             }
         except ExportError as error:
             raise ExportError(f"{operation.where}, {operation.name}: {error}") from None
-
-    def _options(self, operation: Operation) -> dict[str, Any]:
-        """Writes the options; an element type may be given by its name."""
-        options = operation.options
-        if isinstance(options.get("dtype"), str):
-            options = {**options, "dtype": np.dtype(options["dtype"])}
-        return {name: self._argument(it) for name, it in options.items()}
 
     def _argument(self, arg: Any) -> Any:
         """Writes an argument as docs/reference/exported-model.md defines."""
@@ -196,3 +195,100 @@ def _plain(arg: Any) -> Any:
         f"an argument is a {type(arg).__name__}, which has no form in an exported graph; "
         "pass numbers, strings and tensors"
     )
+
+
+FORMAT, VERSION = "seqloom-export", 2
+_PLACE = "0" * 64
+
+
+def to_json_lines(table: Mapping[str, Any]) -> bytes:
+    """Writes JSON as text: a line an entry, and of a list a line an element."""
+    entries: list[str] = []
+    for name, value in table.items():
+        elements = cast("list[Any]", value) if isinstance(value, list) else []
+        lines = ",\n ".join(json.dumps(it, allow_nan=False) for it in elements)
+        text = f"[\n {lines}\n]" if lines else json.dumps(value, allow_nan=False)
+        entries.append(f"{json.dumps(name)}: {text}")
+    return ("{\n" + ",\n".join(entries) + "\n}\n").encode()
+
+
+def seal(facts: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
+    """Writes export.json, with the hash of each other file and of itself."""
+    table = {
+        "checksum": _PLACE,
+        "format": FORMAT,
+        "version": VERSION,
+        "written_by": f"seqloom {version('seqloom')}",
+        **facts,
+        "files": {name: sha256(data).hexdigest() for name, data in files.items()},
+    }
+    text = to_json_lines(table)
+    return text.replace(_PLACE.encode(), sha256(text).hexdigest().encode(), 1)
+
+
+def describe_task(task: Task) -> dict[str, Any]:
+    """Says what becomes of the outputs, and what they are called."""
+    known = {"name": task.name, "columns": list(task.columns)}
+    if isinstance(task, Regress):
+        return known | {"mean": list(task.mean), "deviation": list(task.deviation)}
+    if isinstance(task, (Classify, Multilabel)):
+        return known
+    return {"name": "custom", "columns": list(task.columns)}
+
+
+def describe_training(trained: Trained | None, encoder: Any) -> dict[str, Any]:
+    """Says what the network was trained on, for the checks of what it is given."""
+    known = None if trained is None else trained.trained_on
+    lengths = None if known is None else known.lengths
+    return {
+        "alphabet": getattr(encoder, "alphabet", None),
+        "lengths": None if lengths is None else list(lengths),
+        "finished": trained is None or trained.is_finished,
+    }
+
+
+def check_encoder(encoder: object) -> None:
+    """Refuses an encoder that nothing but Python's could run."""
+    if encoder is None or isinstance(encoder, (SequenceEncoder, GenotypeEncoder)):
+        return
+    kind = getattr(encoder, "__qualname__", type(encoder).__name__)
+    raise ExportError(
+        f"the encoder {kind} is no encoder of sl.encode, so that only Python could run it; "
+        "export the network on arrays: sl.export.save(trained.model, path, "
+        'inputs=("batch", 4, "length"))'
+    )
+
+
+def describe(encoder: Any, dtype: str) -> dict[str, Any]:
+    """Gives the content of encoder.json; the numbers are of the graph's input type."""
+    if isinstance(encoder, GenotypeEncoder):
+        kernel = {
+            "kind": "genotypes",
+            "count_a1": encoder.count_A1,
+            "covariates": list(encoder.covariate_names),
+        }
+    else:
+        kernel = encoder.kernel_settings
+    return {"settings": encoder.to_dict(), "kernel": {**kernel, "dtype": dtype}}
+
+
+def learned_arrays(encoder: Any, dtype: str) -> dict[str, np.ndarray[Any, Any]]:
+    """Gives the content of encoder.safetensors: none of an encoder that learns nothing."""
+    if not isinstance(encoder, GenotypeEncoder):
+        return {}
+    return {**encoder.arrays(), "tables": encoder.tables(dtype)}
+
+
+DTYPES = ("bool", "uint8", "int32", "int64", "uint32", "float32", "float64")
+
+
+def check_dtype(name: object, what: str) -> str:
+    """Gives the name of an element type; refuses one that readers do not know."""
+    found = str(name)
+    if found not in DTYPES:
+        raise ExportError(
+            f"{what} has the element type {found}; an exported model has "
+            f"{', '.join(DTYPES)} only: move the network by "
+            'model.to("numpy", "float32") and export it then'
+        )
+    return found
