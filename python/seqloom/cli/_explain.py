@@ -91,7 +91,7 @@ def explain(
     """
     from seqloom.infer import explain as weigh
     from seqloom.infer._exported import refuse_exported
-    from seqloom.infer._open import open_examples
+    from seqloom.infer._predict import open_examples
     from seqloom.infer._score_bar import score_bar
 
     console = open_console(stderr=out == STREAM, quiet=shown.quiet)

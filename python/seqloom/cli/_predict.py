@@ -185,7 +185,7 @@ def check_out(out: str, files: list[Path], *, overwrite: bool) -> None:
 
 def check_table(out: str) -> None:
     """Refuses a name of a format in which no table is written."""
-    from seqloom.infer._table_file import check_table_name
+    from seqloom.infer._scores import check_table_name
 
     if out != STREAM:
         check_table_name(out)

@@ -109,8 +109,13 @@ class Dataset:
 
     @property
     def kind(self) -> str:
+        """The name of the kind of input: ``"sequences"``, for example."""
+        return self.source.kind
+
+    @property
+    def title(self) -> str:
         """The name of the function that makes such a dataset, or a part of one."""
-        return self.source.kind if self._whole is None else "Subset"
+        return self.source.title if self._whole is None else "Subset"
 
     @property
     def jitter(self) -> int:
@@ -167,11 +172,11 @@ class Dataset:
         )
 
     def __repr__(self) -> str:
-        return f"{self.kind}({self})"
+        return f"{self.title}({self})"
 
     def _repr_html_(self) -> str:
         """Shows the dataset in a notebook."""
-        return as_html(self.kind, str(self), self.paths)
+        return as_html(self.title, str(self), self.paths)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return self._iterate(self._current(None))
@@ -198,9 +203,9 @@ class Dataset:
         """Joins two parts of one dataset, this one's records first."""
         # In two datasets one number may stand for two classes: joined, they would be mixed.
         if not isinstance(other, Dataset) or other.whole is not self.whole:
-            kind = other.kind if isinstance(other, Dataset) else type(other).__name__
+            title = other.title if isinstance(other, Dataset) else type(other).__name__
             raise ArgumentError(
-                f"+ joins parts of one dataset, got a {kind} of another; pass all files to "
+                f"+ joins parts of one dataset, got a {title} of another; pass all files to "
                 "one dataset: SequenceDataset([a, b], labels=[a_table, b_table])"
             )
         return self.whole.select(np.concatenate([self.indices, other.indices]))
@@ -422,7 +427,7 @@ class Dataset:
         if source is self.source:
             raise ArgumentError(
                 "with_encoder needs a part of a GenotypeDataset, got one of a "
-                f"{self.source.kind}"
+                f"{self.source.title}"
             )
         report = dict(self.report)
         return self.replace(

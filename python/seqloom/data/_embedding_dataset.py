@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 import numpy as np
 
@@ -40,7 +40,7 @@ _EXAMPLES = 3
 class EmbeddingSource(Source):
     """Embeddings by number."""
 
-    kind = "EmbeddingDataset"
+    kind, title = "embeddings", "EmbeddingDataset"
     has_letters = False
 
     def __init__(self, rows: EmbeddedRows, encoder: EmbeddingEncoder) -> None:
@@ -217,6 +217,7 @@ class EmbeddingEncoder(JsonConfig):
     model: str = ""
     pool: str = ""
     layer: int = -1
+    encodes: ClassVar[str] = "embeddings"
 
     def places(self, lengths: Any) -> NDArray[np.int64]:
         """Returns the number of rows that records take: one each.

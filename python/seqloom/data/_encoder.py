@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from seqloom.augment import Augmentation
 from seqloom.encode._letters import ALPHABETS
@@ -48,6 +48,18 @@ class Refusing(Protocol):
     def refuses(self, letters: bytes) -> bytes:
         """Tells which letters would be an error."""
         ...
+
+
+@runtime_checkable
+class EncoderOfKind(Protocol):
+    """An encoder that names the kind of records that it encodes, as ours do."""
+
+    encodes: ClassVar[str]
+
+
+def encoded_kind(encoder: Any) -> str:
+    """Returns what an encoder of ours encodes; an empty text for a user's own."""
+    return encoder.encodes if isinstance(encoder, EncoderOfKind) else ""
 
 
 def check_encoder(encoder: Any) -> None:

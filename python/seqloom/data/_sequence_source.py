@@ -35,7 +35,7 @@ class SequenceSource(Source):
     unpickled, on first use, and must not have changed. What was given in memory it holds.
     """
 
-    kind = "SequenceDataset"
+    kind, title = "sequences", "SequenceDataset"
 
     def __init__(
         self, inputs: Inputs, *, in_memory: bool | None = None, has_ids: bool = True

@@ -48,7 +48,8 @@ class Fetched(NamedTuple):
 class Source(ABC):
     """Records by row number; it does not change, and threads may share it."""
 
-    kind: str  # name of the function that makes a dataset of it
+    kind: str  # name of its entry in the registry of kinds (`seqloom.infer.Kind`)
+    title: str = "Dataset"  # name of the function that makes a dataset of it
     noun: str = "sequences"  # what its records are called
     size: int  # the number of rows
     paths: tuple[str, ...] = ()  # the files that are read
@@ -148,7 +149,7 @@ def fetch_letters(source: Source, rows: Rows, encoder: Any = None) -> Letters:
     """Reads letters as they are before augmentation, without jitter."""
     found = source.fetch(rows, FetchOptions(encoder=encoder, as_letters=True))
     if isinstance(found, dict):
-        raise ArgumentError(f"{source.kind} has no letters")
+        raise ArgumentError(f"{source.title} has no letters")
     return found.letters
 
 

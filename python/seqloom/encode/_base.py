@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -41,6 +41,7 @@ class SequenceEncoder(JsonConfig):
 
     # A setting of every encoder; its choices differ.
     dtype: Any
+    encodes: ClassVar[str] = "sequences"
 
     def __post_init__(self) -> None:
         check_choices(self)

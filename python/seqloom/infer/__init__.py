@@ -1,7 +1,12 @@
 """From a trained model and records to scores, and how good they are; and to embeddings."""
 
+from seqloom.infer import (
+    _number_kinds as _number_kinds,  # registers two kinds
+    _sequence_kinds as _sequence_kinds,  # and two more
+)
 from seqloom.infer._attributions import Attributions
 from seqloom.infer._explain import explain
+from seqloom.infer._kinds import Kind, register_kind
 from seqloom.infer._predict import evaluate, predict
 from seqloom.infer._scores import Scores
 from seqloom.infer.embedding._embed import embed
@@ -17,6 +22,7 @@ __all__ = [
     "Embeddings",
     "GPUMonitor",
     "GPUSample",
+    "Kind",
     "Progress",
     "Scores",
     "embed",
@@ -24,4 +30,5 @@ __all__ = [
     "explain",
     "load",
     "predict",
+    "register_kind",
 ]

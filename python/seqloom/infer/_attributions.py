@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from seqloom._arguments import as_integer, as_path
 from seqloom._files import atomic_path, write_atomic
-from seqloom.infer._table_file import write_table
+from seqloom.infer._scores import write_table
 from seqloom.report import (
     Letters,
     MarkedSequence,

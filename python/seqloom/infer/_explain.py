@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from seqloom._arguments import as_choice, as_flag, as_integer, quote
 from seqloom._threads import count_threads, limit_blas
-from seqloom.data import GenotypeEncoder
 from seqloom.errors import ArgumentError
 from seqloom.infer._attributions import Attributions
 from seqloom.infer._doubts import warn_of_records, warn_of_twice
 from seqloom.infer._exported import refuse_exported
-from seqloom.infer._open import Readable, open_examples
-from seqloom.infer._predict import Model, find_judged
+from seqloom.infer._kinds import kind_of_encoder
+from seqloom.infer._loop import Watching, check_strands, report_batches
+from seqloom.infer._predict import Model, Readable, find_judged, open_examples
 from seqloom.infer._probe import (
     Measure,
     Probe,
@@ -22,8 +22,6 @@ from seqloom.infer._probe import (
     members_of,
     why_not_hidden,
 )
-from seqloom.infer._progress import Watching, report_batches
-from seqloom.infer._strands import check_strands
 from seqloom.models import Classify, Examples, Regress, Task, Trained
 from seqloom.models._examples import noun_of
 
@@ -151,7 +149,8 @@ def _find_explained(model: Model, threads: int, method: Method) -> Trained:
     if not members_of(trained.encoder):
         raise ArgumentError(
             f"the model reads {trained.encoder}, and its encoder has no alphabet, but "
-            f"explain changes the letters of sequences; {_instead_of(trained.encoder)}"
+            f"explain changes the letters of sequences; "
+            f"{kind_of_encoder(trained.encoder).instead_of_explain}"
         )
     reason = why_not_hidden(trained.encoder) if method == "occlusion" else None
     if reason is not None:
@@ -160,16 +159,6 @@ def _find_explained(model: Model, threads: int, method: Method) -> Trained:
             'method="mutations" (--method mutations) needs no such letter'
         )
     return trained
-
-
-def _instead_of(encoder: object) -> str:
-    """Says what tells more of a model that reads no letters."""
-    if isinstance(encoder, GenotypeEncoder):
-        return (
-            "what variants weigh, sl.tensor.grad(lambda x: model.logits(x)[0, 0]) gives "
-            "for a row x of a batch"
-        )
-    return "give a model of sequences"
 
 
 def _find_column(task: Task, target: str | None) -> int | None:

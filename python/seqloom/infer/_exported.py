@@ -10,7 +10,7 @@ from seqloom._arguments import quote
 from seqloom._rust import _native
 from seqloom._warning import warn_user
 from seqloom.errors import ArgumentError
-from seqloom.infer._progress import OnBatch
+from seqloom.infer._loop import OnBatch
 from seqloom.infer._scores import Scores
 from seqloom.io._settings import replace_remedies
 from seqloom.io.plink._file_set import find_table

@@ -1,34 +1,50 @@
 """The evaluation loop: `fit`, `predict` and `evaluate` all score records here."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seqloom._arguments import quote
 from seqloom._warning import warn_user
-from seqloom.data import Dataset, GenotypeEncoder
-from seqloom.errors import FormatError, ShapeError
+from seqloom.augment import ReverseComplement
+from seqloom.data import Dataset
+from seqloom.data._parts import has_letters
+from seqloom.errors import ArgumentError, FormatError, ShapeError
 from seqloom.infer._forward import Forward
-from seqloom.infer._progress import OnBatch
-from seqloom.models import Examples, SequenceCNNConfig, TorchModule
+from seqloom.infer._kinds import kind_of_encoder
+from seqloom.models import (
+    Classify,
+    Examples,
+    Multilabel,
+    SequenceCNNConfig,
+    Task,
+    TorchModule,
+    Trained,
+)
 from seqloom.models._examples import count_positions, noun_of
 from seqloom.models._reads import counts_words, is_of_tokens
 from seqloom.nn import Module
 from seqloom.nn._joint import find_joint
 
-# The most positions of an evaluation batch, which limit its memory. A letter becomes many
-# features, a token becomes those of a language model, and a genotype is one number.
-_LETTERS = 1 << 18
+# The most positions of an evaluation batch, which limit its memory. A token becomes the
+# features of a language model, and a count of words is one number.
 _TOKENS = 1 << 14
-_GENOTYPES = 1 << 24
+_COUNTS = 1 << 24
 _RECORDS = 256
 # How many records are compared between two epochs, to find out whether they change.
 _COMPARED = 16
 # So many records of a batch are named in an error.
 _NAMED = 5
+_ALPHABETS = ("dna", "rna", "iupac")
+_OPTION = "reverse_complement (--reverse-complement)"
+
+# Called after each batch with the records done and the records in all.
+OnBatch: TypeAlias = Callable[[int, int], Any]
+Watching: TypeAlias = OnBatch | bool | None
 
 
 def run_model(
@@ -135,8 +151,9 @@ def evaluation_batch_size(examples: Examples) -> int:
 
 def _most_positions(encoder: Any) -> int:
     """Gives how many positions an evaluation batch has at most."""
-    is_flat = isinstance(encoder, GenotypeEncoder) or counts_words(encoder)
-    return _TOKENS if is_of_tokens(encoder) else _GENOTYPES if is_flat else _LETTERS
+    if is_of_tokens(encoder):
+        return _TOKENS
+    return _COUNTS if counts_words(encoder) else kind_of_encoder(encoder).batch_positions
 
 
 def check_lengths(model: Module, examples: Examples) -> None:
@@ -244,3 +261,94 @@ def _compute_outputs(
 ) -> NDArray[np.float32]:
     """Runs the model on one batch."""
     return np.asarray(Forward.of(model)(model, batch, encoder=encoder), np.float32)
+
+
+@contextmanager
+def report_batches(
+    progress: Watching, *, noun: str = "samples"
+) -> Generator[OnBatch | None]:
+    """Yields the function that is called after each batch."""
+    if progress is True:
+        # Imported here, because rich takes longer to load than most files to score.
+        from rich.console import Console
+
+        from seqloom.infer._score_bar import score_bar
+
+        with score_bar(Console(), noun=noun) as tell:
+            yield tell
+    elif callable(progress):
+        yield progress
+    elif progress is None or progress is False:
+        yield None
+    else:
+        raise ArgumentError(
+            "progress must be True, False or a function of the records done and the "
+            f"records in all, got {quote(progress)}"
+        )
+
+
+def run_strands(
+    trained: Trained, data: Any, *, batch_size: int, on_batch: OnBatch | None = None
+) -> NDArray[np.float32]:
+    """Computes outputs whose scores are the means of the scores of both strands."""
+    other = reverse_complement_of(data)
+    count = len(data)
+
+    def first(done: int, _: int) -> None:
+        if on_batch is not None:
+            on_batch(done // 2, count)
+
+    def second(done: int, _: int) -> None:
+        if on_batch is not None:
+            on_batch((count + done) // 2, count)
+
+    forward = run_model(trained.model, data, batch_size=batch_size, on_batch=first)
+    reverse = run_model(trained.model, other, batch_size=batch_size, on_batch=second)
+    return average_outputs(trained.task, forward, reverse)
+
+
+def check_strands(encoder: Any) -> None:
+    """Refuses a model of records that have no reverse complement."""
+    if getattr(encoder, "alphabet", None) not in _ALPHABETS:
+        raise ArgumentError(
+            f"{_OPTION} is for models of DNA or RNA, but the model reads {encoder}: "
+            "leave it out"
+        )
+
+
+def reverse_complement_of(data: Any) -> Any:
+    """Shows the records of a dataset as reverse complements."""
+    if not has_letters(data) or data.augment is not None:
+        what = "has augment=" if has_letters(data) else "gives no letters"
+        raise ArgumentError(
+            f"{_OPTION} needs the letters of {noun_of(data)}, but the dataset {what}; "
+            "give the files, or a SequenceDataset without augment="
+        )
+    name = "rna" if getattr(data.encoder, "alphabet", "") == "rna" else "dna"
+    return data.replace(augment=ReverseComplement(p=1.0, alphabet=cast("Any", name)))
+
+
+def average_outputs(
+    task: Task, forward: NDArray[np.float32], reverse: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Finds the outputs that the task turns into the mean of the scores of two outputs."""
+    one, other = forward.astype(np.float64), reverse.astype(np.float64)
+    if isinstance(task, Classify):
+        found = np.logaddexp(_log_softmax(one), _log_softmax(other)) - np.log(2)
+    elif isinstance(task, Multilabel):
+        # The logit of the mean probability: log(p + q) - log((1 - p) + (1 - q)).
+        yes = np.logaddexp(_log_sigmoid(one), _log_sigmoid(other))
+        found = yes - np.logaddexp(_log_sigmoid(-one), _log_sigmoid(-other))
+    else:
+        found = (one + other) / 2
+    return found.astype(np.float32)
+
+
+def _log_softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Computes the logarithms of the probabilities of classes."""
+    return logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+
+
+def _log_sigmoid(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Computes the logarithm of the probability of each label."""
+    return -np.logaddexp(0.0, -logits)

@@ -1,18 +1,28 @@
-"""Predicting and judging with a trained model."""
+"""Predicting and evaluating with a trained model."""
 
-from typing import Any, Protocol, TypeAlias
+import os
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
+from typing import IO, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 
 from seqloom._arguments import as_flag
 from seqloom._threads import count_threads, limit_blas
 from seqloom._warning import warn_user
-from seqloom.data import Dataset
+from seqloom.data import Dataset, Labels
+from seqloom.data._frame import Frame
+from seqloom.data._sources import is_sequence_table
 from seqloom.errors import (
     ArgumentError,
+    ConfigError,
     LabelError,
     NotFiniteError,
     SeenRecordsWarning,
+    SeqloomError,
 )
 from seqloom.infer._doubts import (
     describe_known,
@@ -21,21 +31,29 @@ from seqloom.infer._doubts import (
     warn_of_twice,
 )
 from seqloom.infer._exported import find_exported, predict_exported, refuse_exported
-from seqloom.infer._loop import run_model, warn_of_changes
-from seqloom.infer._open import (
-    FilePath,
-    Readable,
-    check_encoder,
-    open_examples,
-    open_labelled,
+from seqloom.infer._kinds import kind_of_data, kind_of_encoder
+from seqloom.infer._loop import (
+    OnBatch,
+    Watching,
+    check_strands,
+    report_batches,
+    run_model,
+    run_strands,
+    warn_of_changes,
 )
-from seqloom.infer._progress import OnBatch, Watching, report_batches
 from seqloom.infer._scores import Scores, measure_scores
-from seqloom.infer._strands import check_strands, run_strands
+from seqloom.io._settings import replace_remedies
 from seqloom.models import Classify, Custom, Examples, Trained
-from seqloom.models._examples import noun_of
+from seqloom.models._examples import check_examples, noun_of
 from seqloom.models._known_letters import find_known
+from seqloom.models._learned import seen_by
 from seqloom.models._trained import find_trained
+
+FilePath: TypeAlias = str | os.PathLike[str]
+# A data frame or a data set of another library has no type that we could name.
+Readable: TypeAlias = Any
+# A dataset takes what `predict` and `evaluate` do not.
+_DATASET = "SequenceDataset(data, encoder=model.encoder, {python})"
 
 
 class HasTrained(Protocol):
@@ -289,3 +307,91 @@ def check_values(data: Examples) -> None:
             f"the label of {data.ids[first]!r} is {labels[first]}, expected {expected} "
             f"({count:,} such labels); correct them or leave these {noun_of(data)} out"
         )
+
+
+@contextmanager
+def open_examples(trained: Trained, data: Examples | Readable) -> Generator[Examples]:
+    """Opens files with the model's encoder, or checks that a dataset has it."""
+    if hasattr(data, "batch") and hasattr(data, "encoder"):
+        examples = _see(trained, data)
+        check_encoder(trained, examples)
+        yield examples
+    elif hasattr(data, "read"):
+        with _from_stream(trained.encoder, cast("IO[bytes]", data)) as examples:
+            yield examples
+    else:
+        examples = _open(trained.encoder, data)
+        check_encoder(trained, examples)
+        yield examples
+
+
+def _open(encoder: Any, data: Any, labels: Labels | None = None) -> Dataset:
+    """Opens files or records in memory as the model's encoder reads them."""
+    data = os.fsdecode(data) if isinstance(data, bytes) else data
+    kind = kind_of_data(encoder, data)
+    with replace_remedies(_DATASET):
+        return kind.open(data, labels=labels or False, encoder=encoder)
+
+
+def open_labelled(trained: Trained, data: Examples | Readable) -> Examples:
+    """Opens a table of sequences and labels, or checks that a dataset has the encoder."""
+    has_letters = kind_of_encoder(trained.encoder).has_letters
+    if not (has_letters and _is_of_sequences(data)):
+        return _see(trained, data)
+    task = trained.task.name
+    has_columns = task != "classify" and len(trained.classes) > 1
+    columns = trained.classes if has_columns else None
+    labels = Labels(classes=trained.classes, task=task, label_column=columns)
+    return _open(trained.encoder, data, labels)
+
+
+def _is_of_sequences(data: object) -> bool:
+    """Tells a table of sequences, a file or in memory, from what is none."""
+    if isinstance(data, (list, tuple)):
+        rows: list[Any] = list(cast("Any", data))
+        return bool(rows) and isinstance(rows[0], Mapping)
+    if isinstance(data, (str, os.PathLike)):
+        return is_sequence_table(cast("FilePath", data), "sequence")
+    return Frame.of(data) is not None
+
+
+def _see(trained: Trained, data: Any) -> Examples:
+    """Shows a dataset through the model's encoder."""
+    check_examples("data", data)
+    return seen_by(trained.encoder, data)
+
+
+def check_encoder(trained: Trained, data: Examples) -> None:
+    """Raises if a dataset has another encoder."""
+    if data.encoder is not trained.encoder and data.encoder != trained.encoder:
+        raise ConfigError(
+            f"the model reads {trained.encoder}, the dataset has {data.encoder}; "
+            f"{kind_of_encoder(trained.encoder).instead_of_encoder}"
+        )
+
+
+@contextmanager
+def _from_stream(encoder: Any, stream: IO[bytes]) -> Generator[Examples]:
+    """Keeps a stream in a file while it is scored, since it can be read once only."""
+    if not (kind := kind_of_encoder(encoder)).has_letters:
+        raise ArgumentError(f"the model reads {kind.files}: give a path, not an open file")
+    name = str(getattr(stream, "name", "the open file"))
+    with TemporaryDirectory(prefix="seqloom-") as folder:
+        held = Path(folder) / "stream"
+        try:
+            _copy(stream, held)
+            yield _open(encoder, held)
+        except SeqloomError as error:
+            # A reader knows the file by the name that it gave to open().
+            words = (str(word).replace(str(held), name) for word in error.args)
+            error.args = tuple(words)
+            if hasattr(error, "path"):
+                error.path = name  # pyright: ignore[reportAttributeAccessIssue]
+            raise
+
+
+def _copy(stream: IO[bytes] | IO[str], target: Path) -> None:
+    """Writes what is left of a stream into a file."""
+    is_text = isinstance(stream.read(0), str)
+    with target.open("w" if is_text else "wb") as file:
+        copyfileobj(cast("Any", stream), cast("Any", file))

@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 from seqloom.data import Dataset, SequenceDataset
 from seqloom.data._extent import leaves_out
 from seqloom.data._parts import letters_of
-from seqloom.infer._loop import evaluation_batch_size, run_model
-from seqloom.infer._progress import OnBatch
-from seqloom.infer._strands import run_strands
+from seqloom.infer._loop import (
+    OnBatch,
+    evaluation_batch_size,
+    run_model,
+    run_strands,
+)
 from seqloom.models import Trained
 
 # From the outputs for sequences, and the numbers of their records, to what is measured.

@@ -1,21 +1,34 @@
-"""Scores of a model for each record, in input order."""
+"""Scores of a model for each record, in input order, and tables of them as files."""
 
+import csv
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import TextIOBase
+from pathlib import Path, PurePath
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seqloom._arguments import as_path
-from seqloom._files import reading, write_atomic
+from seqloom._files import atomic_path, reading, write_atomic
 from seqloom._text import printable
-from seqloom.errors import FormatError, MissingFileError, ShapeError
-from seqloom.infer._table_file import write_table
+from seqloom.errors import (
+    ArgumentError,
+    FormatError,
+    MissingExtraError,
+    MissingFileError,
+    ShapeError,
+)
 from seqloom.models import Task
 
 _NAMES = "interval_name"
+# Endings that name another format than a table of text or Parquet.
+_OTHERS = {
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), "; a spreadsheet program opens .csv"),
+    **dict.fromkeys((".gz", ".bz2", ".xz", ".zst", ".zip"), "; compress it afterwards"),
+    **dict.fromkeys((".json", ".jsonl", ".npz", ".npy", ".feather", ".arrow"), ""),
+}
 
 
 class Scores:
@@ -222,3 +235,50 @@ def _id_column(classes: Sequence[str]) -> str:
     while name in classes:
         name = f"record_{name}"
     return name
+
+
+def check_table_name(path: str | os.PathLike[str]) -> str:
+    """Returns the format that a file's name asks for: tsv, csv or parquet."""
+    ending = PurePath(path).suffix.lower()
+    if ending in _OTHERS:
+        raise ArgumentError(
+            f"{path}: a table is written as .tsv, .csv or .parquet, not as {ending}"
+            f"{_OTHERS[ending]}"
+        )
+    if ending == ".parquet":
+        _parquet(path)
+    return ending[1:] if ending in {".csv", ".parquet"} else "tsv"
+
+
+def write_table(
+    path: Path, rows: Iterator[list[str]], columns: Callable[[], Mapping[str, Any]]
+) -> None:
+    """Writes rows of text, the first of which is the head, or columns as Parquet."""
+    kind = check_table_name(path)
+    if kind == "parquet":
+        library, parquet = _parquet(path)
+        table = library.table(dict(columns()))
+        with atomic_path(path) as part:
+            parquet.write_table(table, part)
+        return
+    with (
+        atomic_path(path) as part,
+        part.open("w", encoding="utf-8", newline="") as file,
+    ):
+        if kind == "csv":
+            csv.writer(file, lineterminator="\n").writerows(rows)
+        else:
+            file.writelines("\t".join(row) + "\n" for row in rows)
+
+
+def _parquet(path: str | os.PathLike[str]) -> tuple[Any, Any]:
+    """Imports pyarrow."""
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{path}: Parquet needs pyarrow: pip install pyarrow; or give a name "
+            "that ends in .tsv or .csv"
+        ) from error
+    return pa, parquet

@@ -104,7 +104,8 @@ class CachedSource(Source):
 
     def __init__(self, dataset: Dataset, folder: CacheFolder) -> None:
         source, rows = dataset.source, dataset.rows
-        self.kind, self.noun, self.paths = source.kind, source.noun, source.paths
+        self.kind, self.title, self.noun = source.kind, source.title, source.noun
+        self.paths = source.paths
         self.size, self.has_ids = len(dataset), source.has_ids
         self.counts_letters = source.counts_letters
         self._source, self._rows, self._encoder = source, rows, dataset.encoder

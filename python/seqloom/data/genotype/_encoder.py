@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 import numpy as np
 
@@ -70,6 +70,7 @@ class GenotypeEncoder(JsonConfig):
     standardize: str | tuple[str, float, float] | None = "unit"
     count_A1: bool = True
     digest: str = ""
+    encodes: ClassVar[str] = "genotypes"
     _fitted: Fitted | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class GenotypeSource(Source):
     """Samples of a .bed by number, or its variants."""
 
-    kind = "GenotypeDataset"
+    kind, title = "genotypes", "GenotypeDataset"
     has_letters = False
     _learn_from: Rows | None = None  # the samples to learn from; None means all
     _in_use: GenotypeEncoder | None = None  # fitted at the first use

@@ -31,7 +31,7 @@ _NAME_COLUMNS = ("name", "peakid", "geneid")  # of BED and MACS, of HOMER, of SA
 class IntervalSource(Source):
     """Intervals by number, those too that a dataset leaves out."""
 
-    kind = "IntervalDataset"
+    kind, title = "intervals", "IntervalDataset"
     counts_letters = True
 
     def __init__(

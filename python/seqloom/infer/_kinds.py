@@ -1,0 +1,295 @@
+"""The registry of the kinds of input: how each is recognised, opened and learned from."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, TypeAlias, TypeGuard
+
+import numpy as np
+
+from seqloom.data import Dataset
+from seqloom.data._encoder import encoded_kind
+from seqloom.data._source import each_letters
+from seqloom.errors import ArgumentError
+from seqloom.io._tally import find_alphabet
+from seqloom.models import SequenceCNNConfig
+from seqloom.nn import Config
+
+Files: TypeAlias = Sequence[Path]
+# Options of the command line by name, those that differ from their defaults.
+Given: TypeAlias = Mapping[str, Any]
+
+# Entry points of this group, in other packages, are kinds too.
+GROUP = "seqloom.kinds"
+# Options of encoders of letters: they decide what a letter means.
+OF_LETTERS = frozenset({"alphabet", "unknown", "case", "rare", "symbols", "rna_as_dna"})
+# The first kind of the registry: what reads files that no other kind recognises.
+_DEFAULT = "sequences"
+# The most positions of an evaluation batch, where a letter becomes many features.
+_LETTERS = 1 << 18
+
+
+def _is_never(*_: Any, **__: Any) -> bool:
+    """Recognises nothing."""
+    return False
+
+
+def _check_nothing(files: Files, given: Given) -> None:
+    """Accepts all files."""
+    del files, given
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """One kind of input: everything that commands, prediction and export ask about it.
+
+    The name of a kind is the ``kind`` of its source, and so of its datasets. Only ``name``,
+    ``open`` and ``recognises`` are needed; the other fields describe what differs from
+    sequences.
+
+    Args:
+        name: Its name, in the plural.
+        open: Opens files as a dataset: ``open(files, labels=, encoder=, **options)``.
+            ``labels`` is a `seqloom.data.Labels`, or False to leave labels out; ``encoder``
+            is None where the kind chooses it.
+        recognises: Tells from their names and contents whether paths are of this kind.
+        noun: What its records are called, in the plural.
+        files: What the files are, in messages.
+        encodes: What its encoders encode: ``encoder.encodes``.
+        network: Chooses the settings of a network: ``network(train, *others, **changes)``,
+            where changes are those of ``width``, ``kernel_size`` and ``dropout`` that the
+            user gave.
+        options: The options of the command line that `open` takes; those that the user
+            gave are passed by name.
+        other_options: Further options that go with the kind: those of labels, encoders and
+            networks. Options that no kind lists go with all.
+        by_option: The option that chooses this kind; None: files are recognised.
+        refusals: Why an option does not go with the kind, by its name.
+        check_files: Raises for files that do not fit: ``check_files(files, given)``.
+        find_alphabet: Finds the alphabet of files: ``find_alphabet(files, **given)``;
+            None: the letters of the opened files decide.
+        has_labels: Tells whether files hold labels themselves, as tables do:
+            ``has_labels(files, **given)``.
+        has_named_columns: Whether such labels are in columns with names.
+        list_files: Lists files with those that are read beside them.
+        has_chromosomes: Whether records are parts of chromosomes.
+        id_column: The column of ids of tables that are joined to its records.
+        instead_of_encoder: What to do where a dataset has another encoder than the model.
+        instead_of_explain: What to do in place of `explain`, for records without letters.
+        batch_positions: The most positions of an evaluation batch.
+        input_sizes: Gives the sizes of a record's inputs by name, where records are rows of
+            numbers: ``input_sizes(encoder)``; None: records are letters.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> kind = sl.infer.Kind(
+        ...     name="reads",
+        ...     open=sl.data.SequenceDataset,
+        ...     recognises=lambda files: all(file.suffix == ".reads" for file in files),
+        ... )
+        >>> kind.noun, kind.has_letters
+        ('sequences', True)
+    """
+
+    name: str
+    open: Callable[..., Dataset]
+    recognises: Callable[[Files], bool]
+    noun: str = "sequences"
+    files: str = "sequences"
+    encodes: str = _DEFAULT
+    network: Callable[..., Config] = SequenceCNNConfig.for_data
+    options: frozenset[str] = frozenset()
+    other_options: frozenset[str] = OF_LETTERS
+    by_option: str | None = None
+    refusals: Mapping[str, str] = field(default_factory=dict[str, str])
+    check_files: Callable[[Files, Given], None] = _check_nothing
+    find_alphabet: Callable[..., str] | None = None
+    has_labels: Callable[..., bool] = _is_never
+    has_named_columns: bool = True
+    list_files: Callable[[Files], list[Path]] = list
+    has_chromosomes: bool = False
+    id_column: str = "id"
+    instead_of_encoder: str = "give the dataset encoder=model.encoder"
+    instead_of_explain: str = "give a model of sequences"
+    batch_positions: int = _LETTERS
+    input_sizes: Callable[[Any], dict[str, int]] | None = None
+
+    @property
+    def has_letters(self) -> bool:
+        """Whether its records are letters, which encoders of sequences read."""
+        return self.encodes == _DEFAULT
+
+    def check_options(self, files: Files, given: Given) -> None:
+        """Raises for files that do not fit, and for options that only other kinds read.
+
+        Args:
+            files: The files.
+            given: The options that differ from their defaults.
+
+        Raises:
+            ArgumentError: A file or an option does not go with this kind.
+        """
+        self.check_files(files, given)
+        reasons: dict[str, list[str]] = {}
+        for name in given:
+            owner = next((kind for kind in _KINDS.values() if kind.takes(name)), None)
+            if owner is None or self.takes(name):
+                continue
+            if name in self.refusals:
+                reason = self.refusals[name]
+            elif owner.by_option is not None:
+                reason = f"only with --{owner.by_option} BED"
+            else:
+                reason = f"only for {owner.files}, but FILES are {self.files}"
+            reasons.setdefault(reason, []).append(f"--{name.replace('_', '-')}")
+        for reason, names in reasons.items():
+            raise ArgumentError(f"{' and '.join(names)}: {reason}")
+
+    def takes(self, option: str) -> bool:
+        """Returns True for an option that goes with this kind, but not with all.
+
+        Args:
+            option: Its name.
+
+        Returns:
+            Whether the kind lists it.
+        """
+        return option in self.options or option in self.other_options
+
+    def check_model(self, model: object, encoder: Any) -> None:
+        """Raises for a model that reads another kind of records.
+
+        Args:
+            model: What names the model in the message.
+            encoder: The model's encoder.
+
+        Raises:
+            ArgumentError: The model reads records of another kind.
+        """
+        if (other := kind_of_encoder(encoder)).encodes != self.encodes:
+            raise ArgumentError(
+                f"{model}: the model reads {other.files}, but FILES are {self.files}"
+            )
+
+    def options_of(self, given: Given) -> dict[str, Any]:
+        """Chooses the options that the kind reads.
+
+        Args:
+            given: The options that differ from their defaults.
+
+        Returns:
+            Those that `open` takes.
+        """
+        return {name: value for name, value in given.items() if name in self.options}
+
+    def guess_alphabet(self, files: Files, given: Given) -> str:
+        """Decides what the letters of files are: DNA, RNA or protein.
+
+        Args:
+            files: The files.
+            given: The options that differ from their defaults.
+
+        Returns:
+            The name of an alphabet.
+
+        Raises:
+            ArgumentError: The letters are of no alphabet, or of several.
+        """
+        if self.find_alphabet is not None:
+            return self.find_alphabet(files, **given)
+        data = self.open(files, labels=False, **self.options_of(given))
+        parts = each_letters(data.source, data.rows)
+        counts = sum(np.bincount(letters.data, minlength=256) for letters, _ in parts)
+        found = find_alphabet(np.asarray(counts))
+        if found.name is None or found.strange:
+            raise ArgumentError(
+                f"{files[0]}: its letters are those of no alphabet, or of several; give "
+                "one: --alphabet dna, rna or protein"
+            )
+        return found.name
+
+
+_KINDS: dict[str, Kind] = {}
+_unread_groups = [GROUP]
+
+
+def register_kind(kind: Kind) -> None:
+    """Adds a kind of input, which `seqloom train` and `predict` then read.
+
+    Kinds that were added later are asked first whether they recognise files. A kind of a
+    name that is taken replaces the other. An installed package can name its kinds in the
+    group ``seqloom.kinds`` of entry points instead.
+
+    Args:
+        kind: The kind.
+
+    Raises:
+        ArgumentError: It is no `Kind`.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> sl.infer.register_kind(
+        ...     sl.infer.Kind(
+        ...         name="reads",
+        ...         open=sl.data.SequenceDataset,
+        ...         recognises=lambda files: all(file.suffix == ".reads" for file in files),
+        ...     )
+        ... )
+    """
+    if not isinstance(kind, Kind):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ArgumentError(f"kind must be a seqloom.infer.Kind, got {kind!r}")
+    _KINDS[kind.name] = kind
+
+
+def kind_of_files(files: Files, options: Iterable[str] = ()) -> Kind:
+    """Finds the kind that an option chooses, or that recognises the files."""
+    given = set(options)
+    chosen = [kind for kind in _newest_first() if kind.by_option in given]
+    return chosen[0] if chosen else _recognise(files, _newest_first())
+
+
+def kind_of_data(encoder: Any, data: Any) -> Kind:
+    """Finds the kind of a path, of several paths or of data in memory, by its encoder."""
+    usual = kind_of_encoder(encoder)
+    kinds = [kind for kind in _newest_first() if kind.encodes == usual.encodes]
+    several = data if is_list(data) else [data]
+    files = [Path(it) for it in several if is_path(it)]
+    return _recognise(files, kinds, usual) if len(files) == len(several) else usual
+
+
+def is_path(value: Any) -> TypeGuard[str | os.PathLike[str]]:
+    """Returns True for a path."""
+    return isinstance(value, (str, os.PathLike))
+
+
+def is_list(value: Any) -> TypeGuard[Sequence[Any]]:
+    """Returns True for several values in a list or a tuple."""
+    return isinstance(value, (list, tuple))
+
+
+def kind_of_encoder(encoder: Any) -> Kind:
+    """Finds the first kind whose records an encoder reads; a user's own reads sequences."""
+    encodes = encoded_kind(encoder)
+    kinds = (kind for kind in _KINDS.values() if kind.encodes == encodes)
+    return next(kinds, _KINDS[_DEFAULT])
+
+
+def kind_of(dataset: Dataset) -> Kind:
+    """Finds the kind of a dataset."""
+    return _KINDS.get(dataset.kind, _KINDS[_DEFAULT])
+
+
+def _recognise(files: Files, kinds: list[Kind], usual: Kind | None = None) -> Kind:
+    """Finds the kind that recognises the files."""
+    found = (kind for kind in kinds if files and kind.recognises(files))
+    return next(found, usual or _KINDS[_DEFAULT])
+
+
+def _newest_first() -> list[Kind]:
+    """Lists the kinds, after those of installed packages have been added."""
+    while _unread_groups:
+        for entry in entry_points(group=_unread_groups.pop()):
+            register_kind(entry.load())
+    return list(reversed(_KINDS.values()))

@@ -1,0 +1,223 @@
+"""The kinds of input that are rows of numbers: genotypes, and embeddings."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from seqloom._arguments import quote
+from seqloom._warning import warn_user
+from seqloom.data import (
+    Dataset,
+    EmbeddingDataset,
+    EmbeddingEncoder,
+    GenotypeDataset,
+    GenotypeEncoder,
+    Labels,
+)
+from seqloom.errors import ArgumentError, LabelError, SeqloomError
+from seqloom.infer._kinds import Files, Given, Kind, is_list, is_path, register_kind
+from seqloom.infer.embedding._load import load
+from seqloom.io import open_sequences
+from seqloom.io._settings import fault_of
+from seqloom.io.plink._file_set import find_table
+from seqloom.models import GenotypeMLPConfig, HeadConfig
+
+_PLINK_MAGIC = b"\x6c\x1b"
+# A genotype is one number: more positions of a batch fit into the same memory.
+_GENOTYPES = 1 << 24
+
+
+# Genotypes
+
+
+def _are_genotypes(files: Files) -> bool:
+    """Recognises a PLINK .bed, by its name or its first bytes."""
+    return any(file.suffix == ".bed" or _starts_with_magic(file) for file in files)
+
+
+def _starts_with_magic(file: Path) -> bool:
+    """Tells whether a file starts as a PLINK .bed; False if it cannot be read."""
+    try:
+        with file.open("rb") as opened:
+            return opened.read(len(_PLINK_MAGIC)) == _PLINK_MAGIC
+    except OSError:  # opening the file later raises the error
+        return False
+
+
+def _check_no_intervals(files: Files, given: Given) -> None:
+    """Raises for intervals where genotypes belong: the names of both end in .bed."""
+    del given
+    for file in filter(_holds_intervals, files):
+        raise ArgumentError(
+            f"{file}: holds intervals, not genotypes: give the genome first, then "
+            f"--intervals {file}"
+        )
+
+
+def _holds_intervals(file: Path) -> bool:
+    """Tells whether a file is a BED text file of intervals."""
+    try:
+        with open_sequences(file):
+            return False
+    except SeqloomError as error:
+        return fault_of(error) == "is BED"
+
+
+def _open_genotypes(
+    data: Any,
+    *,
+    labels: Any,
+    encoder: GenotypeEncoder | None = None,
+    coding: str = "auto",
+    covariates: Sequence[Path] = (),
+    covariate_column: tuple[str, ...] = (),
+    **options: Any,
+) -> Dataset:
+    """Opens a .bed with its labels and covariates."""
+    paths = _paths_of(data)
+    if len(paths) != 1:
+        raise ArgumentError(
+            f"genotypes are one .bed at a time, got {len(paths)} files; merge them first"
+        )
+    _check_covariates(encoder, covariates, covariate_column)
+    return GenotypeDataset(
+        paths[0],
+        replace(labels, coding=coding) if isinstance(labels, Labels) else labels,
+        list(covariates) or None,
+        encoder=encoder,
+        covariate_columns=covariate_column or None,
+        **options,
+    )
+
+
+def _paths_of(data: Any) -> list[str | os.PathLike[str]]:
+    """Lists one path, or several."""
+    if is_path(data):
+        return [data]
+    found: list[Any] = list(data) if hasattr(data, "__iter__") else [None]
+    if not all(map(is_path, found)):
+        raise ArgumentError(
+            f"data must be a .bed, or a dataset with the model's encoder, got {quote(data)}"
+        )
+    return found
+
+
+def _check_covariates(
+    encoder: GenotypeEncoder | None, covariates: Sequence[Path], columns: tuple[str, ...]
+) -> None:
+    """Raises for columns of no table, and for covariates that a model needs."""
+    if columns and not covariates:
+        raise ArgumentError("--covariate-column is of --covariates: give that too")
+    if encoder is None or not encoder.is_fitted:
+        return
+    if encoder.covariate_names and not covariates:
+        raise LabelError(
+            f"the model reads the covariates {', '.join(encoder.covariate_names)} too: "
+            "give --covariates TABLE; in Python give "
+            "GenotypeDataset(bed, phenotype=False, covariates=, encoder=model.encoder)"
+        )
+    if covariates and not encoder.covariate_names:
+        warn_user("the model reads no covariates: --covariates is not used")
+
+
+def _choose_perceptron(
+    network: type[GenotypeMLPConfig | HeadConfig],
+    train: Any,
+    *others: Any,
+    width: tuple[int, ...] = (),
+    kernel_size: tuple[int, ...] | None = None,
+    dropout: float | None = None,
+) -> GenotypeMLPConfig | HeadConfig:
+    """Chooses the layers behind genotypes or embeddings."""
+    del others
+    if kernel_size is not None:
+        raise ArgumentError(f"--kernel-size is of convolutions, but FILES are {train.kind}")
+    config = network.for_data(train)
+    return replace(
+        config,
+        hidden=width or config.hidden,
+        dropout=config.dropout if dropout is None else dropout,
+    )
+
+
+def _list_tables(files: Files) -> list[Path]:
+    """Lists the files of a set."""
+    ends = (".bed", ".bim", ".fam")
+    return [find_table(file.with_suffix(end)) for file in files for end in ends]
+
+
+_OF_SAMPLES = frozenset(
+    {"covariates", "covariate_column", "missing_covariates", "skip_format_check"}
+    | {"coding", "progress"}
+)
+
+
+def _count_genotypes(encoder: GenotypeEncoder) -> dict[str, int]:
+    """Counts the variants and the covariates of a sample."""
+    return {"inputs": len(encoder.variants), "covariates": len(encoder.covariate_names)}
+
+
+register_kind(
+    Kind(
+        name="genotypes",
+        open=_open_genotypes,
+        recognises=_are_genotypes,
+        noun="samples",
+        files="genotypes (a PLINK .bed)",
+        encodes="genotypes",
+        network=partial(_choose_perceptron, GenotypeMLPConfig),
+        options=_OF_SAMPLES,
+        other_options=frozenset(),
+        check_files=_check_no_intervals,
+        has_labels=lambda *_, **__: True,
+        has_named_columns=False,
+        list_files=_list_tables,
+        id_column="IID",
+        instead_of_explain=(
+            "what variants weigh, sl.tensor.grad(lambda x: model.logits(x)[0, 0]) gives in "
+            "Python for a row x of a batch"
+        ),
+        batch_positions=_GENOTYPES,
+        input_sizes=_count_genotypes,
+    )
+)
+
+
+# Embeddings
+
+
+def _open_embeddings(
+    data: Any, *, labels: Any, encoder: EmbeddingEncoder | None = None
+) -> Dataset:
+    """Opens a folder of embeddings, unless it is open, with its labels."""
+    if is_list(data):
+        if len(data) != 1:
+            raise ArgumentError(
+                f"embeddings are one folder at a time, got {len(data)} paths; embed all "
+                "files into one folder: seqloom embed A.fa B.fa --model DIR --out FOLDER"
+            )
+        data = data[0]
+    rows = load(data) if is_path(data) else data
+    layer = None if encoder is None else encoder.layer
+    return EmbeddingDataset(rows, labels, layer=layer)
+
+
+register_kind(
+    Kind(
+        name="embeddings",
+        open=_open_embeddings,
+        recognises=lambda files: any((file / "plan.json").is_file() for file in files),
+        files="a folder of embeddings",
+        encodes="embeddings",
+        other_options=frozenset(),
+        network=partial(_choose_perceptron, HeadConfig),
+        instead_of_encoder="embed the records by the same model and settings",
+        instead_of_explain=(
+            "explain a model that seqloom train made of the sequences themselves"
+        ),
+        input_sizes=lambda encoder: {"inputs": encoder.width},
+    )
+)

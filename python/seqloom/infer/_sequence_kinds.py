@@ -1,0 +1,245 @@
+"""The kinds of input that are made of letters: sequences, and intervals of a genome."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from seqloom._arguments import quote
+from seqloom.data import Dataset, IntervalDataset, Labels, SequenceDataset, guess_alphabet
+from seqloom.data._frame import Frame
+from seqloom.data._sources import is_sequence_table
+from seqloom.data.interval._intervals import Intervals, read_intervals
+from seqloom.data.label._table import list_names, name_nearest
+from seqloom.errors import ArgumentError, LabelError, MissingFileError
+from seqloom.infer._kinds import (
+    OF_LETTERS,
+    Files,
+    Given,
+    Kind,
+    is_path,
+    kind_of_files,
+    register_kind,
+)
+from seqloom.models import SequenceCNNConfig
+from seqloom.models._examples import check_examples
+
+# What records of ours and of Biopython have.
+_LETTERS_OF = ("sequence", "seq")
+# Options of `SequenceDataset`.
+_READING = frozenset(
+    {"whitespace", "comments", "ids", "quality", "sequence_column", "id_from_header"}
+)
+
+
+# Sequences
+
+
+def _open_sequences(
+    data: Any, *, labels: Any, encoder: Any = None, augment: Any = None, **reading: Any
+) -> Dataset:
+    """Opens files of sequences, tables of them, or sequences from memory."""
+    if isinstance(data, str):
+        _check_file(data)
+    if not is_path(data) and Frame.of(data) is None:
+        data = _rows_of(data)
+    if isinstance(labels, Labels) and labels.id_column is not None:
+        # The column of ids of tables of labels is that of tables of sequences too.
+        reading["id_column"] = labels.id_column
+    return SequenceDataset(data, labels=labels, encoder=encoder, augment=augment, **reading)
+
+
+def _check_file(name: str) -> None:
+    """Says how a single sequence is given, which would be the name of a file."""
+    if name.isascii() and name.isalpha() and not Path(name).exists():
+        raise MissingFileError(
+            f'{name}: no such file; a single sequence is given in a list: ["{name[:20]}'
+            + ('..."]' if len(name) > 20 else '"]')  # noqa: PLR2004 - enough to be known
+        )
+
+
+def _rows_of(data: Any) -> Any:
+    """Refuses what is neither files nor sequences."""
+    if isinstance(data, Mapping):
+        return data  # pyright: ignore[reportUnknownVariableType]
+    if hasattr(data, "dataset") or hasattr(data, "shard"):
+        check_examples("data", data)
+    found: list[Any] = list(data) if hasattr(data, "__iter__") else [None]
+    if not all(map(_can_be_sequence, found)):
+        raise ArgumentError(
+            "data must be a file, an open file, several files, a list, dict or data frame "
+            f"of sequences, or a dataset with the model's encoder, got {quote(data)}"
+        )
+    return data if hasattr(data, "__len__") else found
+
+
+def _can_be_sequence(row: Any) -> bool:
+    """Tells whether an element of a list may be a file or a sequence."""
+    is_bytes = getattr(getattr(row, "dtype", None), "itemsize", 0) == 1
+    has_letters = any(hasattr(row, name) for name in _LETTERS_OF)
+    is_row = isinstance(row, (bytes, bytearray, Mapping, tuple, list)) or is_path(row)
+    return is_row or is_bytes or has_letters
+
+
+def _find_alphabet(
+    files: Files, *, symbols: str = "strip_terminal_stop", **options: Any
+) -> str:
+    """Decides on all letters of files of sequences."""
+    names = ("sequence_column", "comments", "whitespace", "ids")
+    reading = {name: options[name] for name in names if name in options}
+    return guess_alphabet(files, symbols=symbols, **reading)
+
+
+def _are_tables(files: Files, *, sequence_column: str = "sequence", **_: Any) -> bool:
+    """Tells whether all files are tables of sequences, with labels perhaps."""
+    return all(is_sequence_table(file, sequence_column) for file in files)
+
+
+def _choose_convolutions(
+    train: Any,
+    *others: Any,
+    width: tuple[int, ...] = (),
+    kernel_size: tuple[int, ...] | None = None,
+    dropout: float | None = None,
+) -> SequenceCNNConfig:
+    """Chooses convolutions; each new one is as the last of those that were chosen."""
+    config = SequenceCNNConfig.for_data(train, *others)
+    widths = width or config.widths
+    kernels = kernel_size or _repeat_last(config.kernel_sizes, len(widths))
+    return replace(
+        config,
+        widths=widths,
+        kernel_size=kernels if width or kernel_size else config.kernel_size,
+        pools=_repeat_last(config.pools, len(widths)),
+        dropout=config.dropout if dropout is None else dropout,
+    )
+
+
+def _repeat_last(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
+    """Returns as many sizes as are wanted; those that lack are as the last one."""
+    return (*sizes[:count], *sizes[-1:] * (count - len(sizes)))
+
+
+register_kind(
+    Kind(
+        name="sequences",
+        open=_open_sequences,
+        recognises=lambda _: False,  # it reads all that no other kind recognises
+        network=_choose_convolutions,
+        options=_READING,
+        other_options=OF_LETTERS | {"label_from_header", "label_from_file", "finetune"},
+        find_alphabet=_find_alphabet,
+        has_labels=_are_tables,
+    )
+)
+
+
+# Intervals of a genome
+
+
+def _open_intervals(
+    files: Files,
+    *,
+    intervals: Sequence[Path],
+    labels: Any,
+    length: int | None = None,
+    ignore_strand: bool = False,
+    **settings: Any,
+) -> Dataset:
+    """Opens parts of a genome; labels are in tables or in the columns of the intervals."""
+    table = read_intervals(intervals)
+    data = IntervalDataset(
+        files[0],
+        table,
+        labels=_choose_labels(labels, table) if labels else None,
+        width=length,
+        strand=not ignore_strand,
+        **settings,
+    )
+    _check_one_class_each(table.what, data)
+    return data
+
+
+def _choose_labels(labels: Labels, intervals: Intervals) -> Labels:
+    """Takes labels from the intervals' own columns where no table is given."""
+    if labels.source == "file" and "file" in intervals.columns:
+        raise LabelError(
+            f"{intervals.what}: its column 'file' conflicts with --label-from-file: "
+            "give --label-column file instead, or rename the column"
+        )
+    if labels.source is not None:
+        return labels
+    if labels.id_column:
+        raise ArgumentError(
+            "--id-column names a column of --labels TABLE: give --labels TABLE too"
+        )
+    columns = tuple(labels.label_column or ("label",))
+    missing = [name for name in columns if name not in intervals.columns]
+    if not missing:
+        return replace(labels, source=columns)
+    known = f"; it has {list_names(intervals.columns)}"
+    known += f"{name_nearest(missing[0], intervals.columns)}: give one as "
+    known += "--label-column, or"
+    raise LabelError(
+        f"{intervals.what}: has no column {missing[0]!r} for the labels"
+        f"{known if intervals.columns else ': give'} --labels TABLE, or "
+        "--label-from-file where each file is one class"
+    )
+
+
+def _check_one_class_each(what: str, data: Dataset) -> None:
+    """Raises for an interval that is listed with two different classes."""
+    if data.task != "classify" or data.labels is None:
+        return
+    first: dict[str, int] = {}
+    labels: list[int] = data.labels.tolist()
+    pairs = zip(data.ids, labels, strict=True)
+    conflicts = [
+        (id_, label) for id_, label in pairs if first.setdefault(id_, label) != label
+    ]
+    if conflicts:
+        name, label = conflicts[0]
+        one, other = data.classes[first[name]], data.classes[label]
+        raise LabelError(
+            f"{what}: intervals listed with two different classes: {len(conflicts):,}, "
+            f"such as {name}, as {one!r} and as {other!r}; keep one line for each interval"
+        )
+
+
+def _check_genome(files: Files, given: Given) -> None:
+    """Raises unless FILES are one sequence file, the genome."""
+    if len(files) != 1:
+        raise ArgumentError(
+            f"--intervals needs one genome file, got {len(files)} files: join them first; "
+            "if some are files of intervals, name them after --intervals"
+        )
+    if not kind_of_files(files).has_letters:
+        raise ArgumentError(
+            f"{files[0]}: is not a genome in FASTA; give the genome first, as in "
+            f"GENOME.fa --intervals {files[0]}; got --intervals {given['intervals'][0]}"
+        )
+
+
+_NOT_READ = "not with --intervals: clean the genome first, with seqloom convert"
+
+register_kind(
+    Kind(
+        name="intervals",
+        open=_open_intervals,
+        recognises=lambda _: False,
+        network=_choose_convolutions,
+        options=frozenset({"intervals", "length", "edge", "ignore_strand", "jitter"}),
+        other_options=OF_LETTERS | {"label_from_file"},
+        by_option="intervals",
+        refusals={
+            **dict.fromkeys(_READING, _NOT_READ),
+            "label_from_header": (
+                "not with --intervals; give --label-column, a column of the intervals"
+            ),
+        },
+        check_files=_check_genome,
+        find_alphabet=_find_alphabet,
+        has_labels=lambda *_, **__: True,
+        has_chromosomes=True,
+    )
+)
