@@ -31,6 +31,7 @@ class JsonConfig:
     """
 
     version: ClassVar[int] = 1
+    encodes: ClassVar[str] = ""  # the kind of input that an encoder of ours encodes
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -13,6 +13,7 @@ from seqloom._arguments import quote
 from seqloom._key import Key
 from seqloom._ragged import Ragged
 from seqloom._rust import _native
+from seqloom.data._encoder import encoded_kind
 from seqloom.data._ring import empty
 from seqloom.encode._base import SequenceEncoder
 from seqloom.errors import ArgumentError, LetterError, SeqloomError
@@ -138,7 +139,7 @@ def _line_and_byte(path: str, record: int, position: int) -> tuple[int | None, i
 
 def first_refused(encoder: Any, letters: Ragged) -> int | None:
     """Finds the first sequence with a letter that the encoder would refuse."""
-    if isinstance(encoder, SequenceEncoder):
+    if encoded_kind(encoder) == SequenceEncoder.encodes:
         return encoder.first_refused(letters)
     data = letters.data
     met = np.flatnonzero(_native.count_letters(data)).astype(np.uint8)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from seqloom._config import JsonConfig
 from seqloom.augment import Augmentation
 from seqloom.encode._letters import ALPHABETS
 from seqloom.errors import ArgumentError
@@ -50,16 +51,9 @@ class Refusing(Protocol):
         ...
 
 
-@runtime_checkable
-class EncoderOfKind(Protocol):
-    """An encoder that names the kind of records that it encodes, as ours do."""
-
-    encodes: ClassVar[str]
-
-
 def encoded_kind(encoder: Any) -> str:
     """Returns what an encoder of ours encodes; an empty text for a user's own."""
-    return encoder.encodes if isinstance(encoder, EncoderOfKind) else ""
+    return encoder.encodes if isinstance(encoder, JsonConfig) else ""
 
 
 def check_encoder(encoder: Any) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._rust import _native
+from seqloom.data._encoder import encoded_kind
 from seqloom.data._extent import Extents, extents_of, pad_length
 from seqloom.data._ids import Ids
 from seqloom.data._ring import RING
@@ -37,10 +38,8 @@ copyreg.pickle(_native.BatchMaker, lambda _: (_native.BatchMaker, (RING, 0)))
 def supports_native_batches(encoder: Any) -> bool:
     """Return True if Rust can encode alone: letters, to a type that NumPy has."""
     # NumPy has no bfloat16, and the records' columns that threads read are letters.
-    is_of_letters = isinstance(encoder, SequenceEncoder) and not isinstance(
-        encoder, Quality
-    )
-    return is_of_letters and encoder.dtype != "bfloat16"
+    is_of_sequences = encoded_kind(encoder) == SequenceEncoder.encodes
+    return is_of_sequences and not isinstance(encoder, Quality) and encoder.dtype != "bfloat16"
 
 
 @dataclass(frozen=True, slots=True)

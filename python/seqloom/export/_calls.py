@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from seqloom._arguments import quote
 from seqloom._threads import count_threads
-from seqloom.data import EmbeddingEncoder, GenotypeEncoder
 from seqloom.errors import ArgumentError, ExportError
 from seqloom.export._content import check_dtype
 from seqloom.export._trace import Call, Traced, trace
 from seqloom.infer._doubts import warn_of_unfinished
 from seqloom.infer._forward import Forward, float_type_of
+from seqloom.infer._kinds import kind_of_encoder
 from seqloom.models import ESM2, Custom, OnnxModule, Task, TorchModule, Trained
+from seqloom.models._learned import LearnedEncoder
 from seqloom.models._reads import counts_words, is_of_tokens
 from seqloom.models._trained import find_trained
 from seqloom.nn import Int8Linear, Module
@@ -83,11 +84,12 @@ def check_reads(subject: Subject, inputs: object) -> None:
 
 def take_embeddings(subject: Subject, inputs: Any) -> tuple[Subject, Any]:
     """Gives a head on embeddings as a network on arrays: nothing encodes its records."""
-    encoder = subject.encoder
-    if not isinstance(encoder, EmbeddingEncoder):
+    kind = kind_of_encoder(subject.encoder)
+    if kind.count_inputs is None or not kind.comes_encoded:
         return subject, inputs
     check_reads(subject, inputs)
-    row = Input(("batch", encoder.width), float_type_of(subject.model))
+    width = kind.count_inputs(subject.encoder)["inputs"]
+    row = Input(("batch", width), float_type_of(subject.model))
     return replace(subject, encoder=None), row
 
 
@@ -198,7 +200,7 @@ def trace_padded(subject: Subject, reading: Reading) -> dict[str, Traced]:
 def _may_pad(reading: Reading) -> bool:
     """Tells whether records of a batch may end before its last position."""
     encoder = reading.encoder
-    if isinstance(encoder, GenotypeEncoder) or counts_words(encoder):
+    if not kind_of_encoder(encoder).has_letters or counts_words(encoder):
         return False
     return reading.length is None or reading.is_padded
 
@@ -251,8 +253,9 @@ def _inputs_of(model: Module, forward: Forward, reading: Reading) -> dict[str, I
     encoder = reading.encoder
     places: Any = reading.length or "length"
     kind = "int32" if is_of_tokens(encoder) else float_type_of(model)
-    if isinstance(encoder, GenotypeEncoder):
-        return _genotype_inputs(encoder, forward, kind)
+    if (count := kind_of_encoder(encoder).count_inputs) is not None:
+        _check_fitted(encoder)
+        return _row_inputs(count(encoder), forward, kind)
     if counts_words(encoder):
         places = int(encoder.places([encoder.k])[0])
     return {
@@ -261,20 +264,23 @@ def _inputs_of(model: Module, forward: Forward, reading: Reading) -> dict[str, I
     }
 
 
-def _genotype_inputs(encoder: Any, forward: Forward, kind: str) -> dict[str, Input]:
-    """Finds the inputs of a network of genotypes, which may ask for covariates by name."""
-    if not encoder.is_fitted:
+def _check_fitted(encoder: Any) -> None:
+    """Raises for an encoder that has learned nothing."""
+    if isinstance(encoder, LearnedEncoder) and not encoder.is_fitted:
         raise ExportError(
             "the encoder is not fitted, so that no genotype has a number: "
             "encoder.fit(train) gives one that is"
         )
-    variants, more = len(encoder.variants), len(encoder.covariate_names)
-    names = forward.names
-    if more and names is not None and "covariates" in names:
-        both = {"inputs": variants, "covariates": more}
-    else:
-        both = {"inputs": variants + more}
-    return {name: Input(("batch", size), kind) for name, size in both.items()}
+
+
+def _row_inputs(sizes: dict[str, int], forward: Forward, kind: str) -> dict[str, Input]:
+    """Finds the inputs of a network of rows, which may ask for some of them by name."""
+    asked = forward.names or set()
+    others = {name: sizes[name] for name in sizes if name in asked and sizes[name]}
+    others.pop("inputs", None)
+    first = sum(sizes.values()) - sum(others.values())
+    sizes = {"inputs": first, **others}
+    return {name: Input(("batch", size), kind) for name, size in sizes.items()}
 
 
 def as_inputs(given: Any) -> dict[str, Input] | None:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from seqloom.data import GenotypeEncoder
-from seqloom.encode._base import SequenceEncoder
+from seqloom.data._encoder import encoded_kind
 from seqloom.errors import ExportError
 from seqloom.export._size import Size
+from seqloom.infer._kinds import kind_of_encoder
 from seqloom.models import Classify, Multilabel, Regress
 from seqloom.nn._stored import Stored
 from seqloom.tensor._compile._numpy._aliases import Aliases
@@ -249,7 +249,7 @@ def describe_training(trained: Trained | None, encoder: Any) -> dict[str, Any]:
 
 def check_encoder(encoder: object) -> None:
     """Refuses an encoder that nothing but Python's could run."""
-    if encoder is None or isinstance(encoder, (SequenceEncoder, GenotypeEncoder)):
+    if encoder is None or encoded_kind(encoder):
         return
     kind = getattr(encoder, "__qualname__", type(encoder).__name__)
     raise ExportError(
@@ -261,22 +261,14 @@ def check_encoder(encoder: object) -> None:
 
 def describe(encoder: Any, dtype: str) -> dict[str, Any]:
     """Gives the content of encoder.json; the numbers are of the graph's input type."""
-    if isinstance(encoder, GenotypeEncoder):
-        kernel = {
-            "kind": "genotypes",
-            "count_a1": encoder.count_A1,
-            "covariates": list(encoder.covariate_names),
-        }
-    else:
-        kernel = encoder.kernel_settings
-    return {"settings": encoder.to_dict(), "kernel": {**kernel, "dtype": dtype}}
+    kernel = {**encoder.kernel_settings, "dtype": dtype}
+    return {"settings": encoder.to_dict(), "kernel": kernel}
 
 
 def learned_arrays(encoder: Any, dtype: str) -> dict[str, np.ndarray[Any, Any]]:
     """Gives the content of encoder.safetensors: none of an encoder that learns nothing."""
-    if not isinstance(encoder, GenotypeEncoder):
-        return {}
-    return {**encoder.arrays(), "tables": encoder.tables(dtype)}
+    list_arrays = kind_of_encoder(encoder).list_arrays
+    return {} if list_arrays is None else list_arrays(encoder, dtype)
 
 
 DTYPES = ("bool", "uint8", "int32", "int64", "uint32", "float32", "float64")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seqloom.data import Dataset
 from seqloom.data._encoder import encoded_kind
@@ -39,6 +40,12 @@ def _is_never(*_: Any, **__: Any) -> bool:
 def _check_nothing(files: Files, given: Given) -> None:
     """Accepts all files."""
     del files, given
+
+
+def _list_none(encoder: Any, dtype: str) -> dict[str, NDArray[Any]]:
+    """Lists no arrays."""
+    del encoder, dtype
+    return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +86,11 @@ class Kind:
         instead_of_encoder: What to do where a dataset has another encoder than the model.
         instead_of_explain: What to do in place of `explain`, for records without letters.
         batch_positions: The most positions of an evaluation batch.
-        input_sizes: Gives the sizes of a record's inputs by name, where records are rows of
-            numbers: ``input_sizes(encoder)``; None: records are letters.
+        count_inputs: Counts the numbers of a record, by the input of a network that gets
+            them: ``count_inputs(encoder)``; None: records are letters.
+        list_arrays: Lists the learned arrays of an exported encoder:
+            ``list_arrays(encoder, dtype)``.
+        comes_encoded: Whether records are numbers that no encoder makes.
 
     Examples:
         >>> import seqloom as sl
@@ -114,7 +124,9 @@ class Kind:
     instead_of_encoder: str = "give the dataset encoder=model.encoder"
     instead_of_explain: str = "give a model of sequences"
     batch_positions: int = _LETTERS
-    input_sizes: Callable[[Any], dict[str, int]] | None = None
+    count_inputs: Callable[[Any], dict[str, int]] | None = None
+    list_arrays: Callable[[Any, str], dict[str, NDArray[Any]]] = _list_none
+    comes_encoded: bool = False
 
     @property
     def has_letters(self) -> bool:

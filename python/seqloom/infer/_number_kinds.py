@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from seqloom._arguments import quote
 from seqloom._warning import warn_user
 from seqloom.data import (
@@ -160,6 +162,11 @@ def _count_genotypes(encoder: GenotypeEncoder) -> dict[str, int]:
     return {"inputs": len(encoder.variants), "covariates": len(encoder.covariate_names)}
 
 
+def _list_arrays(encoder: GenotypeEncoder, dtype: str) -> dict[str, NDArray[Any]]:
+    """Lists what an encoder has learned, and its tables of numbers."""
+    return {**encoder.arrays(), "tables": encoder.tables(dtype)}
+
+
 register_kind(
     Kind(
         name="genotypes",
@@ -181,7 +188,8 @@ register_kind(
             "Python for a row x of a batch"
         ),
         batch_positions=_GENOTYPES,
-        input_sizes=_count_genotypes,
+        count_inputs=_count_genotypes,
+        list_arrays=_list_arrays,
     )
 )
 
@@ -218,6 +226,7 @@ register_kind(
         instead_of_explain=(
             "explain a model that seqloom train made of the sequences themselves"
         ),
-        input_sizes=lambda encoder: {"inputs": encoder.width},
+        count_inputs=lambda encoder: {"inputs": encoder.width},
+        comes_encoded=True,
     )
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from seqloom._config import convert_fields
 from seqloom.data import EmbeddingEncoder
+from seqloom.data._encoder import encoded_kind
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.models._examples import Examples, check_examples
 from seqloom.nn import (
@@ -183,7 +184,7 @@ class Head(Module):
 
 def _check_encoder(encoder: Any) -> None:
     """Refuses records that are no embeddings."""
-    if not isinstance(encoder, EmbeddingEncoder):
+    if encoded_kind(encoder) != EmbeddingEncoder.encodes:
         raise ArgumentError(
             f"a head reads embeddings, not what {encoder} gives; give it a "
             "sl.data.EmbeddingDataset, or take SequenceCNNConfig for sequences"

@@ -3,6 +3,7 @@
 from typing import Any
 
 from seqloom.data import GenotypeEncoder
+from seqloom.data._encoder import encoded_kind
 from seqloom.encode import Kmer
 from seqloom.encode._base import SequenceEncoder
 from seqloom.errors import ArgumentError
@@ -13,8 +14,11 @@ _WIDEST = 32
 
 def reading_of(encoder: Any) -> dict[str, Any]:
     """Gives the settings by which a `SequenceCNN` reads what an encoder makes."""
-    if isinstance(encoder, GenotypeEncoder):
-        raise ArgumentError("the dataset has genotypes; take GenotypeMLPConfig for them")
+    if encoded_kind(encoder) not in {"", SequenceEncoder.encodes}:
+        raise ArgumentError(
+            f"the dataset has {encoder.encodes}; take GenotypeMLPConfig for genotypes, "
+            "HeadConfig for embeddings"
+        )
     if counts_words(encoder):
         words = int(encoder.places([encoder.k])[0])
         return _reading("counts", words)
@@ -49,7 +53,7 @@ def as_plain(inputs: Any) -> Any:
 
 def check_reading(encoder: Any, inputs: str, vocabulary: int | None) -> None:
     """Refuses an encoder of ours whose records a `SequenceCNN` would take for others."""
-    if not isinstance(encoder, (SequenceEncoder, GenotypeEncoder)):
+    if not encoded_kind(encoder):
         return
     found = reading_of(encoder)
     if (inputs, vocabulary) != (found["inputs"], found["vocabulary"]):
@@ -62,7 +66,7 @@ def check_reading(encoder: Any, inputs: str, vocabulary: int | None) -> None:
 
 def check_genotypes(encoder: Any) -> None:
     """Refuses an encoder of sequences where standardised genotypes are read."""
-    if isinstance(encoder, SequenceEncoder):
+    if encoded_kind(encoder) not in {"", GenotypeEncoder.encodes}:
         raise ArgumentError(
             f"GenotypeMLP reads standardised genotypes, not what {encoder} gives; "
             "SequenceCNNConfig.for_data(train) makes a network of sequences"

@@ -10,13 +10,11 @@ import numpy as np
 
 from seqloom._config import JsonConfig
 from seqloom._text import printable
+from seqloom.data._parts import has_letters
 from seqloom.data._paths import file_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-# What has letters; of genotypes and embeddings the encoder says how much there is.
-_NOUNS = {"sequences", "intervals"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +44,7 @@ class TrainedOn(JsonConfig):
     @classmethod
     def of(cls, part: Any) -> Self:
         """Describes a training part; the files are those that tell its records apart."""
-        lengths = np.asarray(part.lengths) if _has_letters(part) else np.empty(0, np.int64)
+        lengths = np.asarray(part.lengths) if has_letters(part) else np.empty(0, np.int64)
         files = files_of(part)
         return cls(
             records=len(part),
@@ -66,7 +64,7 @@ class TrainedOn(JsonConfig):
 
     def describe_strange_lengths(self, data: Any, *, share: float = 0.0) -> str:
         """Says how many records have other lengths, if they are more than a share."""
-        if self.lengths is None or not _has_letters(data):
+        if self.lengths is None or not has_letters(data):
             return ""
         shortest, longest = self.lengths
         lengths = np.asarray(data.lengths)
@@ -79,11 +77,6 @@ class TrainedOn(JsonConfig):
             f"trained on {_range(shortest, longest)}: such scores may mean nothing; cut "
             f"the {data.noun}, or train on such lengths"
         )
-
-
-def _has_letters(part: Any) -> bool:
-    """Says whether records are made of letters."""
-    return getattr(part, "noun", "") in _NOUNS and hasattr(part, "lengths")
 
 
 def files_of(part: Any) -> list[Path]:

@@ -90,6 +90,15 @@ class GenotypeEncoder(JsonConfig):
         return f"{count}{filled}, standardised {how}"
 
     @property
+    def kernel_settings(self) -> dict[str, Any]:
+        """What a kernel is told, as plain values that JSON has, without learned arrays."""
+        return {
+            "kind": "genotypes",
+            "count_a1": self.count_A1,
+            "covariates": list(self.covariate_names),
+        }
+
+    @property
     def is_fitted(self) -> bool:
         """Whether it has the statistics of samples."""
         return self._fitted is not None

@@ -11,6 +11,7 @@ import numpy as np
 from seqloom._arguments import as_choice, as_flag, check_function
 from seqloom._files import cache_home, check_path
 from seqloom.data._dataset import Dataset
+from seqloom.data._encoder import encoded_kind
 from seqloom.data.genotype._covariates import Covariates, read_covariates
 from seqloom.data.genotype._encoder import GenotypeEncoder
 from seqloom.data.genotype._files import GenotypeFiles, Reading, memory_of
@@ -233,7 +234,7 @@ def choose_encoder(given: GenotypeEncoder | None, own: GenotypeEncoder) -> Genot
     """Takes the encoder that is given, which excludes its own arguments, or makes one."""
     if given is None:
         return own
-    if not isinstance(given, GenotypeEncoder):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if encoded_kind(given) != GenotypeEncoder.encodes:
         raise ArgumentError(f"encoder must be a GenotypeEncoder or None, got {given!r}")
     if own not in {GenotypeEncoder(), GenotypeEncoder(**given.settings())}:
         raise ArgumentError(

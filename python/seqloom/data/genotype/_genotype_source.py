@@ -192,7 +192,7 @@ class GenotypeSource(Source):
 
     def fitted(self, to: GenotypeEncoder | Rows) -> GenotypeSource:
         """Returns the source as standardised by some samples, or by an encoder."""
-        if not isinstance(to, GenotypeEncoder):
+        if isinstance(to, np.ndarray):
             return self._copy_with(_learn_from=to) if self._by_sample else self
         if not self._by_sample:
             raise ArgumentError('items are variants: an encoder is for by="sample"')

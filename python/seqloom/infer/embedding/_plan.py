@@ -11,7 +11,7 @@ import json
 from dataclasses import asdict, dataclass, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias
 
 import msgspec
 import numpy as np
@@ -24,7 +24,7 @@ from seqloom.errors import (
     RunFolderError,
     ShapeError,
 )
-from seqloom.infer.embedding._settings import Rules  # noqa: TC001 - msgspec reads the type
+from seqloom.infer.embedding._settings import Rules
 from seqloom.io import SequenceIndex
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ _SHARD_BYTES = 256 << 20
 _SHARD_RECORDS = 1 << 16
 # A number of files or records: two of them make one that an array holds.
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 40)]
+# The file of a shard, its first record, and the record after its last one.
+_Bounds: TypeAlias = tuple[_Count, _Count, _Count]
 _NO_PLAN = (KeyError, TypeError, ValueError, RecursionError, msgspec.ValidationError)
 # Residues of the window that an error suggests: ESM-2 was trained on as many.
 _USUAL_WINDOW = 1022
@@ -71,15 +73,6 @@ class Source:
                 f"{now.size:,} now, or another time of change; bring the file back, or "
                 "embed it into another folder"
             )
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """The content of ``plan.json``."""
-
-    rules: Rules
-    sources: tuple[Source, ...]
-    shards: tuple[tuple[_Count, _Count, _Count], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,15 +124,17 @@ class Plan:
         try:
             values = json.loads(text)
             _check_version(values["version"])
-            written = msgspec.convert(values, _Written)
+            rules = msgspec.convert(values["rules"], Rules)
+            sources = msgspec.convert(values["sources"], tuple[Source, ...])
+            shards = msgspec.convert(values["shards"], tuple[_Bounds, ...])
         except ConfigError:
             raise
         except _NO_PLAN as error:
             raise FormatError(f"not the plan of an embedding job: {error}") from None
-        files = len(written.sources)
-        if any(file >= files or start >= stop for file, start, stop in written.shards):
+        files = len(sources)
+        if any(file >= files or start >= stop for file, start, stop in shards):
             raise FormatError("not the plan of an embedding job: a shard holds no records")
-        return cls(written.rules, written.sources, _number(written.shards))
+        return cls(rules, sources, _number(shards))
 
     def differences(self, rules: Rules, sources: Sequence[Source]) -> list[str]:
         """List the settings and files in which a call differs, with both values."""
