@@ -38,8 +38,8 @@ def shown(fasta, tmp_path):
 def test_a_dataset_is_one_short_line(shown):
     for data in shown:
         is_stream = isinstance(data, sl.data.SequenceStream)
-        kind = type(data).__name__ if is_stream else data.kind
-        assert repr(data) == f"{kind}({data})"
+        title = type(data).__name__ if is_stream else data.title
+        assert repr(data) == f"{title}({data})"
         assert "\n" not in repr(data)
     assert repr(shown[0]) == "SequenceDataset(2 sequences of 2 to 4; <i> 1, y 1)"
 

@@ -1,6 +1,7 @@
 """Predicting and judging: every record once, in order, the same bits each time."""
 
 import warnings
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 import seqloom as sl
 from fit_arguments import as_arguments
 from seqloom.errors import ConfigError, DataWarning, FormatError, LabelError, ShapeError
-from seqloom.infer import _loop
+from seqloom.infer import _kinds
 from seqloom.infer._loop import evaluation_batch_size, run_model
 
 
@@ -217,7 +218,8 @@ class Counting(sl.nn.Module):
 
 
 def test_batches_of_records_longer_than_those_that_taught_are_smaller(monkeypatch):
-    monkeypatch.setattr(_loop, "_LETTERS", 64)
+    kind = replace(_kinds.kind_of_encoder(sl.encode.OneHot("dna")), batch_positions=64)
+    monkeypatch.setitem(_kinds.KINDS, kind.name, kind)
     table = {"sequence": ["ACGT", "CCCC", "GGTT", "ACAC"], "label": ["a", "b", "a", "b"]}
     data = sl.data.SequenceDataset(table, encoder=sl.encode.OneHot("dna"))
     run = sl.train.fit(Counting(), data, epochs=1)

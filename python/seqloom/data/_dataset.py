@@ -203,9 +203,9 @@ class Dataset:
         """Joins two parts of one dataset, this one's records first."""
         # In two datasets one number may stand for two classes: joined, they would be mixed.
         if not isinstance(other, Dataset) or other.whole is not self.whole:
-            title = other.title if isinstance(other, Dataset) else type(other).__name__
+            name = other.title if isinstance(other, Dataset) else type(other).__name__
             raise ArgumentError(
-                f"+ joins parts of one dataset, got a {title} of another; pass all files to "
+                f"+ joins parts of one dataset, got a {name} of another; pass all files to "
                 "one dataset: SequenceDataset([a, b], labels=[a_table, b_table])"
             )
         return self.whole.select(np.concatenate([self.indices, other.indices]))

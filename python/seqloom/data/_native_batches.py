@@ -39,7 +39,9 @@ def supports_native_batches(encoder: Any) -> bool:
     """Return True if Rust can encode alone: letters, to a type that NumPy has."""
     # NumPy has no bfloat16, and the records' columns that threads read are letters.
     is_of_sequences = encoded_kind(encoder) == SequenceEncoder.encodes
-    return is_of_sequences and not isinstance(encoder, Quality) and encoder.dtype != "bfloat16"
+    return (
+        is_of_sequences and not isinstance(encoder, Quality) and encoder.dtype != "bfloat16"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ from seqloom.tensor import Tensor, apply
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    Arrays = Mapping[str, Any]
+
 _NUMBERS = "biufc"  # NumPy's kinds of element types
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # The names that the array of labels may have, the first ones before the others.
@@ -58,21 +60,19 @@ class Forward:
         )
 
     def __call__(
-        self, model: Any, batch: Mapping[str, Any], key: Any = None, *, encoder: Any = None
+        self, model: Any, batch: Arrays, key: Any = None, *, encoder: Any = None
     ) -> Any:
         """Calls the method with the arrays of a batch that it asks for."""
         tensors = self.tensors(model, batch, encoder)
         return self.call(model, tensors, key)
 
-    def tensors(self, model: Any, batch: Mapping[str, Any], encoder: Any) -> dict[str, Any]:
+    def tensors(self, model: Any, batch: Arrays, encoder: Any) -> dict[str, Any]:
         """Puts the arrays that the method may ask for on the network's backend."""
         if encoder is not None and "codes" in batch:
             raise ArgumentError('the dataset gives codes; give it output="numbers"')
         return tensors_of(model, batch, encoder=encoder, names=self.names)
 
-    def call(
-        self, model: Any, tensors: Mapping[str, Any], key: Any = None, *, name: str = ""
-    ) -> Any:
+    def call(self, model: Any, tensors: Arrays, key: Any = None, *, name: str = "") -> Any:
         """Calls the method, or one called `name` instead, with what it asks for."""
         method = getattr(model, name or self.name)
         if self._is_container:
@@ -85,9 +85,7 @@ class Forward:
         ]
         return method(*positions, **arguments)
 
-    def _choose_arguments(
-        self, model: Any, tensors: Mapping[str, Any], key: Any
-    ) -> dict[str, Any]:
+    def _choose_arguments(self, model: Any, tensors: Arrays, key: Any) -> dict[str, Any]:
         """Returns the arguments of a call by name; an error names what is missing."""
         values = {"mask": None, **tensors, "key": key}
         first = next((it.name for it in self.parameters), "")
@@ -130,9 +128,7 @@ class Forward:
         """Whether the method has ``**options``, which get every array but the labels."""
         return any(it.kind in _VARIABLE for it in self.parameters)
 
-    def _has_value(
-        self, model: Any, parameter: inspect.Parameter, values: Mapping[str, Any]
-    ) -> bool:
+    def _has_value(self, model: Any, parameter: inspect.Parameter, values: Arrays) -> bool:
         """Says whether a parameter gets a value; refuses to leave out a required one."""
         if parameter.name in values:
             return True
@@ -147,9 +143,7 @@ class Forward:
         )
 
 
-def _call_container(
-    method: Any, model: Any, tensors: Mapping[str, Any], *, key: Any
-) -> Any:
+def _call_container(method: Any, model: Any, tensors: Arrays, *, key: Any) -> Any:
     """Calls a container such as `Sequential` with the arguments that its parts take."""
     takes = takes_of(model)
     first = next(iter(takes.positional), "inputs")
@@ -173,13 +167,13 @@ def _read_parameters(method: Callable[..., Any]) -> tuple[inspect.Parameter, ...
     return tuple(inspect.signature(method).parameters.values())[1:]
 
 
-def label_name(batch: Mapping[str, Any]) -> str | None:
+def label_name(batch: Arrays) -> str | None:
     """Finds the name that the labels of a batch have; None if it has none."""
     return next((name for name in _LABELS if name in batch), None)
 
 
 def tensors_of(
-    model: Any, batch: Mapping[str, Any], *, encoder: Any, names: set[str] | None
+    model: Any, batch: Arrays, *, encoder: Any, names: set[str] | None
 ) -> dict[str, Any]:
     """Puts the arrays with these names, or all, on the network's backend."""
     # Floats get the element type of the network; integers and booleans keep theirs. What is
@@ -222,7 +216,7 @@ def _type_of_inputs(encoder: Any) -> str | None:
     return "int32" if is_of_tokens(encoder) else "float"
 
 
-def _add_covariates(model: Any, inputs: Tensor, batch: Mapping[str, Any]) -> Tensor:
+def _add_covariates(model: Any, inputs: Tensor, batch: Arrays) -> Tensor:
     """Appends covariates to the inputs of a network that does not ask for them by name."""
     covariates = to_tensor(model, np.asarray(batch["covariates"]), "float")
     return apply("concat", [inputs, covariates], axis=1)

@@ -32,22 +32,6 @@ _DEFAULT = "sequences"
 _LETTERS = 1 << 18
 
 
-def _is_never(*_: Any, **__: Any) -> bool:
-    """Recognises nothing."""
-    return False
-
-
-def _check_nothing(files: Files, given: Given) -> None:
-    """Accepts all files."""
-    del files, given
-
-
-def _list_none(encoder: Any, dtype: str) -> dict[str, NDArray[Any]]:
-    """Lists no arrays."""
-    del encoder, dtype
-    return {}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
     """One kind of input: everything that commands, prediction and export ask about it.
@@ -114,9 +98,9 @@ class Kind:
     other_options: frozenset[str] = OF_LETTERS
     by_option: str | None = None
     refusals: Mapping[str, str] = field(default_factory=dict[str, str])
-    check_files: Callable[[Files, Given], None] = _check_nothing
+    check_files: Callable[[Files, Given], None] | None = None
     find_alphabet: Callable[..., str] | None = None
-    has_labels: Callable[..., bool] = _is_never
+    has_labels: Callable[..., bool] = lambda *_, **__: False
     has_named_columns: bool = True
     list_files: Callable[[Files], list[Path]] = list
     has_chromosomes: bool = False
@@ -125,7 +109,7 @@ class Kind:
     instead_of_explain: str = "give a model of sequences"
     batch_positions: int = _LETTERS
     count_inputs: Callable[[Any], dict[str, int]] | None = None
-    list_arrays: Callable[[Any, str], dict[str, NDArray[Any]]] = _list_none
+    list_arrays: Callable[[Any, str], dict[str, NDArray[Any]]] | None = None
     comes_encoded: bool = False
 
     @property
@@ -143,10 +127,11 @@ class Kind:
         Raises:
             ArgumentError: A file or an option does not go with this kind.
         """
-        self.check_files(files, given)
+        if self.check_files is not None:
+            self.check_files(files, given)
         reasons: dict[str, list[str]] = {}
         for name in given:
-            owner = next((kind for kind in _KINDS.values() if kind.takes(name)), None)
+            owner = next((kind for kind in KINDS.values() if kind.takes(name)), None)
             if owner is None or self.takes(name):
                 continue
             if name in self.refusals:
@@ -223,7 +208,7 @@ class Kind:
         return found.name
 
 
-_KINDS: dict[str, Kind] = {}
+KINDS: dict[str, Kind] = {}
 _unread_groups = [GROUP]
 
 
@@ -252,7 +237,7 @@ def register_kind(kind: Kind) -> None:
     """
     if not isinstance(kind, Kind):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentError(f"kind must be a seqloom.infer.Kind, got {kind!r}")
-    _KINDS[kind.name] = kind
+    KINDS[kind.name] = kind
 
 
 def kind_of_files(files: Files, options: Iterable[str] = ()) -> Kind:
@@ -284,19 +269,19 @@ def is_list(value: Any) -> TypeGuard[Sequence[Any]]:
 def kind_of_encoder(encoder: Any) -> Kind:
     """Finds the first kind whose records an encoder reads; a user's own reads sequences."""
     encodes = encoded_kind(encoder)
-    kinds = (kind for kind in _KINDS.values() if kind.encodes == encodes)
-    return next(kinds, _KINDS[_DEFAULT])
+    kinds = (kind for kind in KINDS.values() if kind.encodes == encodes)
+    return next(kinds, KINDS[_DEFAULT])
 
 
 def kind_of(dataset: Dataset) -> Kind:
     """Finds the kind of a dataset."""
-    return _KINDS.get(dataset.kind, _KINDS[_DEFAULT])
+    return KINDS.get(dataset.kind, KINDS[_DEFAULT])
 
 
 def _recognise(files: Files, kinds: list[Kind], usual: Kind | None = None) -> Kind:
     """Finds the kind that recognises the files."""
     found = (kind for kind in kinds if files and kind.recognises(files))
-    return next(found, usual or _KINDS[_DEFAULT])
+    return next(found, usual or KINDS[_DEFAULT])
 
 
 def _newest_first() -> list[Kind]:
@@ -304,4 +289,4 @@ def _newest_first() -> list[Kind]:
     while _unread_groups:
         for entry in entry_points(group=_unread_groups.pop()):
             register_kind(entry.load())
-    return list(reversed(_KINDS.values()))
+    return list(reversed(KINDS.values()))

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from seqloom.infer.embedding._plan import Shard
     from seqloom.infer.embedding._settings import Rules
 
+    Array = NDArray[Any]
+    Batch = Mapping[str, Any]
+
 _BY_SEQUENCE = ("ordinals", "starts", "lengths", "keep")
 _BY_TOKEN = ("input_ids", "position_ids")
 _SORTED = 16  # packed batches whose sequences are sorted by length together
@@ -58,7 +61,7 @@ class PaddedBatches:
                 start = stop
 
     def _pad_rows(
-        self, whole: dict[str, Any], rows: NDArray[np.int64], sizes: NDArray[Any]
+        self, whole: dict[str, Any], rows: NDArray[np.int64], sizes: Array
     ) -> dict[str, Any]:
         """Make a padded batch of some sequences."""
         lengths = sizes[rows]
@@ -92,7 +95,7 @@ def _join(group: list[Any]) -> dict[str, Any]:
     return joined
 
 
-def cut_batch(batch: Mapping[str, Any], first: int, stop: int) -> dict[str, Any]:
+def cut_batch(batch: Batch, first: int, stop: int) -> dict[str, Any]:
     """Make a batch of some of the sequences of a packed or padded batch."""
     bounds = np.asarray(batch["cu_seqlens"])[first : stop + 1]
     part = {name: batch[name][first:stop] for name in _BY_SEQUENCE}
@@ -111,7 +114,7 @@ def cut_batch(batch: Mapping[str, Any], first: int, stop: int) -> dict[str, Any]
 
 
 def reduce_batch(
-    device: Device, values: Any, batch: Mapping[str, Any], *, pool: str, before: int
+    device: Device, values: Any, batch: Batch, *, pool: str, before: int
 ) -> Any:
     """Reduce the output of a model to sums over windows, first tokens, or residues."""
     # `before` counts the tokens before the letters of a window.
@@ -130,7 +133,7 @@ def reduce_batch(
     return kept if pool == "none" else device.sum_rows(kept, counts)
 
 
-def _check_shape(values: Any, batch: Mapping[str, Any], pool: str) -> None:
+def _check_shape(values: Any, batch: Batch, pool: str) -> None:
     """Raise if an output has another number of rows than the batch."""
     if not hasattr(values, "shape"):
         raise ShapeError(
@@ -175,14 +178,14 @@ class ShardRows:
         self.lengths = lengths.copy()
         self.ids: list[str | None] = [None] * len(shard)
         self._missing = lengths.copy()
-        self._arrays: dict[int, NDArray[Any]] = {}
+        self._arrays: dict[int, Array] = {}
 
     @property
     def is_by_residue(self) -> bool:
         """Whether each residue has a row."""
         return self._rules.pool == "none"
 
-    def add(self, batch: Mapping[str, Any], found: Mapping[int, NDArray[Any]]) -> None:
+    def add(self, batch: Batch, found: Mapping[int, Array]) -> None:
         """Add the reduced outputs of one batch to the rows of its records."""
         rows = self._rows_of(batch)
         kept = batch["keep"][:, 1] - batch["keep"][:, 0]
@@ -198,11 +201,11 @@ class ShardRows:
                 first = batch["starts"] == 0
                 array[rows[first]] = values[first]
 
-    def _rows_of(self, batch: Mapping[str, Any]) -> NDArray[Any]:
+    def _rows_of(self, batch: Batch) -> Array:
         """Return the rows of a batch's records; the stream counts them in their file."""
         return np.asarray(batch["ordinals"]) - self.shard.start
 
-    def _set_lengths(self, rows: NDArray[Any], batch: Mapping[str, Any]) -> None:
+    def _set_lengths(self, rows: Array, batch: Batch) -> None:
         """Set the lengths of a batch's records."""
         lengths = np.asarray(batch["lengths"])
         if (lengths > self._room[rows]).any():
@@ -210,7 +213,7 @@ class ShardRows:
         self._missing[rows] += lengths - self.lengths[rows]
         self.lengths[rows] = lengths
 
-    def _note(self, rows: NDArray[Any], kept: NDArray[Any], ids: list[str]) -> None:
+    def _note(self, rows: Array, kept: Array, ids: list[str]) -> None:
         """Count residues, so that none comes twice and none is missed."""
         np.subtract.at(self._missing, rows, kept)
         if (self._missing[rows] < 0).any():
@@ -218,7 +221,7 @@ class ShardRows:
         for row, name in zip(rows.tolist(), ids, strict=True):
             self.ids[row] = name
 
-    def _array_of(self, layer: int, values: NDArray[Any]) -> NDArray[Any]:
+    def _array_of(self, layer: int, values: Array) -> Array:
         """Return the array of a layer, made when its width is known."""
         if layer not in self._arrays:
             count = int(self._begins[-1]) if self.is_by_residue else len(self.shard)
@@ -229,11 +232,11 @@ class ShardRows:
 
     def _lay(
         self,
-        array: NDArray[Any],
-        values: NDArray[Any],
+        array: Array,
+        values: Array,
         *,
-        batch: Mapping[str, Any],
-        kept: NDArray[Any],
+        batch: Batch,
+        kept: Array,
     ) -> None:
         """Write the rows of each residue."""
         rows = self._rows_of(batch)
@@ -243,13 +246,13 @@ class ShardRows:
             array[begin : begin + count] = values[at : at + count]
             at += count
 
-    def arrays(self) -> dict[int, NDArray[Any]]:
+    def arrays(self) -> dict[int, Array]:
         """Return the finished arrays by layer; raise if a record is missing."""
         if self._missing.any() or None in self.ids:
             raise InternalError(f"{self.shard.name}: a record is missing")
         return {layer: self._finish(array) for layer, array in self._arrays.items()}
 
-    def _finish(self, array: NDArray[Any]) -> NDArray[Any]:
+    def _finish(self, array: Array) -> Array:
         """Divide sums, convert the numbers, and raise if one is not finite."""
         if self.is_by_residue and (self.lengths != self._room).any():
             array = array[self._is_taken()]
@@ -271,7 +274,7 @@ class ShardRows:
         """The first residue of each record, and the number of all."""
         return offsets_of(self.lengths)
 
-    def _not_finite(self, array: NDArray[Any], finished: NDArray[Any]) -> NotFiniteError:
+    def _not_finite(self, array: Array, finished: Array) -> NotFiniteError:
         """Return the error of the first record whose embedding is not finite."""
         row = int(np.flatnonzero(~np.isfinite(finished).all(axis=1))[0])
         record = row
@@ -288,7 +291,7 @@ class ShardRows:
         )
 
 
-def _add_at(array: NDArray[Any], rows: NDArray[Any], values: NDArray[Any]) -> None:
+def _add_at(array: Array, rows: Array, values: Array) -> None:
     """Add rows; several of one record are added in their order."""
     if np.unique(rows).size == rows.size:
         array[rows] += values

@@ -1,0 +1,108 @@
+"""The registry of the kinds of input."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ArgumentError
+from seqloom.infer import Kind, _kinds, register_kind
+from seqloom.infer._kinds import kind_of_data, kind_of_encoder, kind_of_files
+
+
+@pytest.fixture(autouse=True)
+def own_registry(monkeypatch):
+    """A registry whose changes end with the test."""
+    monkeypatch.setattr(_kinds, "KINDS", dict(_kinds.KINDS))
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A path of each kind that is recognised by its files."""
+    sl.io.to_bed(tmp_path / "x.bed", np.array([[0, 1], [2, 1]], np.int8))
+    (tmp_path / "x.bed").rename(tmp_path / "no-suffix")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/plan.json").write_text("{}")
+    (tmp_path / "a.fa").write_text(">a\nACGT\n")
+    names = {"genotypes": "no-suffix", "embeddings": "folder", "sequences": "a.fa"}
+    return {kind: tmp_path / name for kind, name in names.items()}
+
+
+def reads(name="reads", **fields):
+    """A kind of files that end in .reads."""
+
+    def recognises(files):
+        return all(file.suffix == ".reads" for file in files)
+
+    return Kind(name=name, open=sl.data.SequenceDataset, recognises=recognises, **fields)
+
+
+def test_files_are_recognised_by_their_content(files):
+    for name, file in files.items():
+        assert kind_of_files([file]).name == name
+    assert kind_of_files([files["sequences"]], ["intervals"]).name == "intervals"
+
+
+def test_the_source_of_a_dataset_names_its_kind(files):
+    parts = {"chrom": ["a"], "start": [0], "stop": [2]}
+    made = [
+        sl.data.SequenceDataset(files["sequences"]),
+        sl.data.IntervalDataset(files["sequences"], parts),
+        sl.data.EmbeddingDataset({"x": np.zeros(8)}),
+    ]
+    assert [data.kind for data in made] == ["sequences", "intervals", "embeddings"]
+    assert made[0][:1].kind == "sequences"
+    assert all(_kinds.kind_of(data).name == data.kind for data in made)
+
+
+def test_an_encoder_decides_which_kinds_a_model_reads(files):
+    register_kind(reads())
+    encoder = sl.encode.OneHot("dna")
+    assert kind_of_encoder(encoder).name == "sequences"
+    assert kind_of_encoder(object()).name == "sequences"
+    assert kind_of_encoder(sl.data.GenotypeEncoder()).name == "genotypes"
+    # A model of sequences reads no genotypes, whatever a file looks like.
+    assert kind_of_data(encoder, files["genotypes"]).name == "sequences"
+    assert kind_of_data(encoder, ["a.reads", Path("b.reads")]).name == "reads"
+    assert kind_of_data(encoder, ["ACGT", 1]).name == "sequences"
+
+
+def test_a_kind_that_was_registered_later_is_asked_earlier():
+    register_kind(reads("first"))
+    register_kind(reads("second"))
+    assert kind_of_files([Path("a.reads")]).name == "second"
+    register_kind(reads("second", noun="reads"))
+    assert kind_of_files([Path("a.reads")]).noun == "reads"
+
+
+def test_what_is_no_kind_is_not_registered():
+    with pytest.raises(ArgumentError, match=r"must be a seqloom\.infer\.Kind, got 'reads'"):
+        register_kind("reads")  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "message"),
+    [
+        ("sequences", "length", "--length: only with --intervals BED"),
+        ("sequences", "covariates", "--covariates: only for genotypes (a PLINK .bed), but"),
+        ("genotypes", "rna_as_dna", "--rna-as-dna: only for sequences, but FILES are geno"),
+        ("embeddings", "ids", "--ids: only for sequences, but FILES are a folder of emb"),
+        ("intervals", "ids", "--ids: not with --intervals: clean the genome first"),
+    ],
+)
+def test_an_option_of_another_kind_is_an_error(files, name, option, message):
+    kind = _kinds.KINDS[name]
+    file = files.get(name, files["sequences"])
+    chosen = {kind.by_option: ["p.bed"]} if kind.by_option else {}
+    kind.check_options([file], {**chosen, "epochs": 1})
+    with pytest.raises(ArgumentError) as error:
+        kind.check_options([file], {**chosen, option: 1, "epochs": 1})
+    assert message in str(error.value)
+
+
+def test_a_kind_without_letters_refuses_a_model_of_sequences():
+    kind = _kinds.KINDS["embeddings"]
+    with pytest.raises(ArgumentError, match=r"^m: the model reads sequences, but FILES"):
+        kind.check_model("m", sl.encode.OneHot("dna"))
+    kind.check_model("m", sl.data.EmbeddingEncoder(width=8))
