@@ -1,5 +1,6 @@
 """The registry of the kinds of input."""
 
+import importlib
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,8 @@ import seqloom as sl
 from seqloom.errors import ArgumentError
 from seqloom.infer import Kind, _kinds, register_kind
 from seqloom.infer._kinds import kind_of_data, kind_of_encoder, kind_of_files
+
+ONE_HOT = sl.encode.OneHot("dna")
 
 
 @pytest.fixture(autouse=True)
@@ -63,9 +66,10 @@ def test_an_encoder_decides_which_kinds_a_model_reads(files):
     assert kind_of_encoder(object()).name == "sequences"
     assert kind_of_encoder(sl.data.GenotypeEncoder()).name == "genotypes"
     # A model of sequences reads no genotypes, whatever a file looks like.
-    assert kind_of_data(encoder, files["genotypes"]).name == "sequences"
-    assert kind_of_data(encoder, ["a.reads", Path("b.reads")]).name == "reads"
-    assert kind_of_data(encoder, ["ACGT", 1]).name == "sequences"
+    assert kind_of_data(encoder, files["genotypes"])[0].name == "sequences"
+    kind, paths = kind_of_data(encoder, ["a.reads", Path("b.reads")])
+    assert (kind.name, paths) == ("reads", [Path("a.reads"), Path("b.reads")])
+    assert kind_of_data(encoder, ["ACGT", 1])[0].name == "sequences"
 
 
 def test_a_kind_that_was_registered_later_is_asked_earlier():
@@ -106,3 +110,40 @@ def test_a_kind_without_letters_refuses_a_model_of_sequences():
     with pytest.raises(ArgumentError, match=r"^m: the model reads sequences, but FILES"):
         kind.check_model("m", sl.encode.OneHot("dna"))
     kind.check_model("m", sl.data.EmbeddingEncoder(width=8))
+
+
+@pytest.fixture
+def beads(monkeypatch, tmp_path):
+    """The example's format, with a file of it and its labels."""
+    home = Path(__file__).parents[2] / "examples"
+    monkeypatch.syspath_prepend(home)
+    module = importlib.import_module("own_format")
+    register_kind(module.BEADS)
+    rng = np.random.default_rng(0)
+    lines, rows = ["beads 1"], ["id\tlabel"]
+    for number in range(120):
+        letters = "".join(rng.choice([*("ACGT" if number % 2 else "AACGTT")], 24))
+        lines.append(f"r{number} {'-'.join(letters[i : i + 4] for i in range(0, 24, 4))}")
+        rows.append(f"r{number}\t{'even' if number % 2 else 'rich'}")
+    (tmp_path / "a.beads").write_text("\n".join(lines) + "\n")
+    (tmp_path / "a.tsv").write_text("\n".join(rows) + "\n")
+    fasta = [f">{it.split()[0]}\n{it.split()[1].replace('-', '')}\n" for it in lines[1:]]
+    (tmp_path / "a.fa").write_text("".join(fasta))
+    return tmp_path
+
+
+def test_a_format_of_ones_own_is_one_source_and_one_entry(beads):
+    data = kind_of_files([beads / "a.beads"]).open(
+        [beads / "a.beads"], labels=beads / "a.tsv", encoder=ONE_HOT
+    )
+    usual = sl.data.SequenceDataset(beads / "a.fa", labels=beads / "a.tsv", encoder=ONE_HOT)
+    config = sl.models.SequenceCNNConfig.for_data(data)
+    run, other = (
+        sl.train.fit(config, train, epochs=1, out=beads / name)
+        for name, train in (("beads", data), ("fasta", usual))
+    )
+    scores = sl.infer.predict(beads / "beads", beads / "a.beads")
+    assert scores.ids == usual.ids
+    # The same records as FASTA give the same bits.
+    np.testing.assert_array_equal(scores, sl.infer.predict(other, beads / "a.fa"))
+    assert sl.infer.evaluate(run, data)["n"] == len(usual)

@@ -7,6 +7,7 @@ from seqloom.data._encoder import Encoder
 from seqloom.data._ids import Ids
 from seqloom.data._parts import Subset
 from seqloom.data._sequence_dataset import SequenceDataset
+from seqloom.data._source import Fetched, Source
 from seqloom.data._split import folds, split
 from seqloom.data.cache._cache import cached
 from seqloom.data.collate._collate import default_collate
@@ -16,6 +17,7 @@ from seqloom.data.genotype._encoder import GenotypeEncoder
 from seqloom.data.genotype._genotype_dataset import GenotypeDataset
 from seqloom.data.interval._interval_dataset import IntervalDataset, windows
 from seqloom.data.label._labels import Labels
+from seqloom.data.label._row_labels import join_labels
 from seqloom.data.loader._async import create_async_dataloader
 from seqloom.data.loader._loader import DataLoader
 from seqloom.data.packed._stream import PackedStream
@@ -30,6 +32,7 @@ __all__ = [
     "EmbeddingEncoder",
     "Encoder",
     "EpochSampler",
+    "Fetched",
     "GenotypeDataset",
     "GenotypeEncoder",
     "Ids",
@@ -40,6 +43,7 @@ __all__ = [
     "PadCollator",
     "SequenceDataset",
     "SequenceStream",
+    "Source",
     "Subset",
     "TokenBudgetSampler",
     "VarlenCollator",
@@ -49,6 +53,7 @@ __all__ = [
     "default_collate",
     "folds",
     "guess_alphabet",
+    "join_labels",
     "split",
     "windows",
 ]

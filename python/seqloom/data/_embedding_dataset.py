@@ -13,28 +13,17 @@ import numpy as np
 from seqloom._arguments import quote
 from seqloom._config import JsonConfig
 from seqloom.data._dataset import Dataset
-from seqloom.data._frame import Frame, index_of, key_text
+from seqloom.data._frame import key_text
 from seqloom.data._source import FetchOptions, Source
-from seqloom.data.label._cells import LabelColumn
 from seqloom.data.label._labels import USUAL, Labels
-from seqloom.data.label._numbers import number_joined
-from seqloom.data.label._source import (
-    drop_missing,
-    each_source,
-    join,
-    labels_by_id,
-    missing_note,
-)
-from seqloom.errors import ArgumentError, LabelError, ShapeError
+from seqloom.data.label._row_labels import join_labels
+from seqloom.errors import ArgumentError, ShapeError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.data._source import Rows
-    from seqloom.data.label._source import LabelSource
-
-
-_EXAMPLES = 3
+    from seqloom.data.label._cells import LabelColumn
 
 
 class EmbeddingSource(Source):
@@ -136,62 +125,8 @@ def EmbeddingDataset(
     labels = Labels.of(labels, USUAL, old)
     labels.check_usual("coding", of="GenotypeDataset")
     labels.check_usual("label_from_header", of="SequenceDataset")
-    source, column = EmbeddingSource(rows, encoder), _label(labels, rows.ids)
-    return Dataset(source, encoder=encoder, labels=column)
-
-
-def _label(labels: Labels, names: list[str]) -> LabelColumn:
-    """Finds the labels of records, each by its id or its number."""
-    if labels.source is None or labels.source is False:
-        return LabelColumn(classes=tuple(labels.classes or ()))
-    source = drop_missing(_source_of(labels, len(names)), labels)
-    keys = [str(number) for number in range(len(names))] if source.is_each else names
-    if not source.is_each:
-        _check_distinct(names)
-
-    def refuse(bare: list[int]) -> LabelError:
-        return _unlabelled_error(source, names, bare)
-
-    noun = None if source.is_each else "sequence"
-    joined = join(source, keys, names, noun=noun, skip=labels.skips, refuse=refuse)
-    return number_joined(source, keys, joined, labels=labels)
-
-
-def _source_of(labels: Labels, count: int) -> LabelSource:
-    """Tells labels by id from labels in the order of the records."""
-    source = labels.source
-    is_by_id = isinstance(source, (str, os.PathLike, Mapping)) or (
-        Frame.of(source) is not None or index_of(source) is not None
-    )
-    rows: list[Any] = [] if is_by_id else list(labels.source)
-    is_paths = bool(rows) and all(isinstance(row, (str, os.PathLike)) for row in rows)
-    # A list of texts is one of tables where these are files, as for sequences.
-    if is_by_id or (is_paths and all(os.path.exists(row) for row in rows)):  # noqa: PTH110 - any path
-        return labels_by_id(labels)
-    return each_source(rows, count, tuple(labels.label_column or ("label",)))
-
-
-def _check_distinct(names: list[str]) -> None:
-    """Refuses an id of two records: a label would be ambiguous."""
-    first: dict[str, int] = {}
-    for number, name in enumerate(names):
-        if (before := first.setdefault(name, number)) != number:
-            raise LabelError(
-                f"id {name!r} occurs twice: embeddings {before} and {number}; labels by id "
-                "need distinct ids: give a list of labels in the order of the records"
-            )
-
-
-def _unlabelled_error(source: LabelSource, names: list[str], bare: list[int]) -> LabelError:
-    """Says which records have no label."""
-    listed = ", ".join(names[row] for row in bare[:_EXAMPLES])
-    more = ", ..." if len(bare) > _EXAMPLES else ""
-    way_out = '; leave them out with unlabelled="skip" (--unlabelled skip)'
-    return LabelError(
-        f"{len(bare):,} of {len(names):,} embeddings have no label in {source.what}: "
-        f"{listed}{more}{missing_note(source, names[bare[0]])}"
-        f"{'' if len(bare) == len(names) else way_out}"
-    )
+    column = join_labels(labels, rows.ids, noun="embeddings")
+    return Dataset(EmbeddingSource(rows, encoder), encoder=encoder, labels=column)
 
 
 @dataclass(frozen=True)

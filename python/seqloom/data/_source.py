@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from seqloom._ragged import Ragged
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -39,14 +41,63 @@ class FetchOptions:
 
 
 class Fetched(NamedTuple):
-    """Records as letters, before augmentation."""
+    """Records as letters, before augmentation: what ``Source.fetch`` returns.
+
+    Examples:
+        >>> fetched = Fetched.of(["x", "y"], [b"ACGT", b"GG"])
+        >>> fetched.ids, fetched.letters[0].lengths.tolist()
+        (['x', 'y'], [4, 2])
+    """
 
     ids: list[str]
     letters: Letters
 
+    @classmethod
+    def of(cls, ids: list[str], sequences: Iterable[bytes | str]) -> Fetched:
+        """Joins the letters of several records.
+
+        Args:
+            ids: The id of each record.
+            sequences: The letters of each record.
+
+        Returns:
+            The records.
+
+        Examples:
+            >>> Fetched.of(["x"], ["ACGT"]).letters[0].to_list()
+            [b'ACGT']
+        """
+        return cls(ids, (Ragged.from_list(sequences), None))
+
 
 class Source(ABC):
-    """Records by row number; it does not change, and threads may share it."""
+    """Records by row number: what a ``Dataset`` reads, for a format of your own too.
+
+    A source does not change, may be shared by threads, and can be pickled. Set ``kind``
+    (the name of its `seqloom.infer.Kind`), ``size`` (the number of records) and ``paths``,
+    and write ``ids``, ``lengths`` and ``fetch``. The other attributes and methods have
+    defaults for sequences.
+
+    Examples:
+        >>> import numpy as np
+        >>> import seqloom as sl
+        >>> class Repeats(sl.data.Source):
+        ...     kind, title, size = "repeats", "Repeats", 3
+        ...
+        ...     def ids(self, rows):
+        ...         return [f"r{row}" for row in rows]
+        ...
+        ...     def lengths(self, rows, encoder):
+        ...         return np.asarray(rows) + 1
+        ...
+        ...     def fetch(self, rows, options):
+        ...         return sl.data.Fetched.of(
+        ...             self.ids(rows), ["A" * (row + 1) for row in rows]
+        ...         )
+        >>> data = sl.data.Dataset(Repeats(), encoder=sl.encode.OneHot("dna"))
+        >>> data, data[2]["inputs"].shape
+        (Repeats(3 sequences of 1 to 3), (4, 3))
+    """
 
     kind: str  # name of its entry in the registry of kinds (`seqloom.infer.Kind`)
     title: str = "Dataset"  # name of the function that makes a dataset of it
@@ -95,11 +146,20 @@ class Source(ABC):
     def fetch(self, rows: Rows, options: FetchOptions) -> Fetched | dict[str, Any]:
         """Reads records: letters, or the columns of a batch, ``inputs`` first."""
 
-    @abstractmethod
     def digest(
         self, rows: Rows, labels: LabelColumn, *, encoder: Any, is_plain: bool
     ) -> str:
         """Hashes the content of a dataset of these rows."""
+        del is_plain
+        content = repr((labels.task, labels.classes, self.ids(rows))).encode()
+        digest = hashlib.blake2b(content, digest_size=16)
+        for parts in each_letters(self, rows, encoder):
+            for letters in filter(None, parts):
+                digest.update(letters.offsets.tobytes())
+                digest.update(letters.data.tobytes())
+        if labels.values is not None:
+            digest.update(labels.values.tobytes())
+        return digest.hexdigest()
 
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
         """Returns further columns of a batch."""

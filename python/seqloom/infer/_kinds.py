@@ -243,17 +243,22 @@ def register_kind(kind: Kind) -> None:
 def kind_of_files(files: Files, options: Iterable[str] = ()) -> Kind:
     """Finds the kind that an option chooses, or that recognises the files."""
     given = set(options)
-    chosen = [kind for kind in _newest_first() if kind.by_option in given]
-    return chosen[0] if chosen else _recognise(files, _newest_first())
+    kinds = _newest_first()
+    chosen = [kind for kind in kinds if kind.by_option in given]
+    chosen += [kind for kind in kinds if files and kind.recognises(files)]
+    return chosen[0] if chosen else KINDS[_DEFAULT]
 
 
-def kind_of_data(encoder: Any, data: Any) -> Kind:
-    """Finds the kind of a path, of several paths or of data in memory, by its encoder."""
+def kind_of_data(encoder: Any, data: Any) -> tuple[Kind, Any]:
+    """Finds the kind of records that an encoder reads; recognised files are a list."""
     usual = kind_of_encoder(encoder)
-    kinds = [kind for kind in _newest_first() if kind.encodes == usual.encodes]
     several = data if is_list(data) else [data]
     files = [Path(it) for it in several if is_path(it)]
-    return _recognise(files, kinds, usual) if len(files) == len(several) else usual
+    kinds = [kind for kind in _newest_first() if kind.encodes == usual.encodes]
+    for kind in kinds if len(files) == len(several) else ():
+        if kind.recognises(files):
+            return kind, data if kind is usual else files
+    return usual, data
 
 
 def is_path(value: Any) -> TypeGuard[str | os.PathLike[str]]:
@@ -276,12 +281,6 @@ def kind_of_encoder(encoder: Any) -> Kind:
 def kind_of(dataset: Dataset) -> Kind:
     """Finds the kind of a dataset."""
     return KINDS.get(dataset.kind, KINDS[_DEFAULT])
-
-
-def _recognise(files: Files, kinds: list[Kind], usual: Kind | None = None) -> Kind:
-    """Finds the kind that recognises the files."""
-    found = (kind for kind in kinds if files and kind.recognises(files))
-    return next(found, usual or KINDS[_DEFAULT])
 
 
 def _newest_first() -> list[Kind]:

@@ -328,7 +328,7 @@ def open_examples(trained: Trained, data: Examples | Readable) -> Generator[Exam
 def _open(encoder: Any, data: Any, labels: Labels | None = None) -> Dataset:
     """Opens files or records in memory as the model's encoder reads them."""
     data = os.fsdecode(data) if isinstance(data, bytes) else data
-    kind = kind_of_data(encoder, data)
+    kind, data = kind_of_data(encoder, data)
     with replace_remedies(_DATASET):
         return kind.open(data, labels=labels or False, encoder=encoder)
 
