@@ -10,7 +10,7 @@ from hostile import parse, run, scratch
 from json_values import mutate
 
 import seqloom as sl
-from seqloom.train._checkpoint import State, load_checkpoint, save_checkpoint
+from seqloom.train._checkpoints import State, load_checkpoint, save_checkpoint
 
 _IDENTITY = {"epochs": 3, "data": {"n": 4}, "seed": 1}
 
@@ -19,7 +19,7 @@ def _state() -> State:
     model = sl.nn.Linear(2, 1).bind(sl.tensor.backend("numpy"), sl.Key(0))
     average = sl.optim.WeightAverage()
     average.update(model)
-    return State(model, sl.optim.AdamW(), others={"average": average})
+    return State(model, sl.optim.AdamW(), weight_average=average)
 
 
 def _try_one(data: bytes) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 
 import seqloom as sl
 from seqloom.train import _parts
-from seqloom.train._checkpoint import STEPS
+from seqloom.train._checkpoints import STEPS
 
 DEMO = Path(sl.__file__).parent / "_demo"
 CALLS = ("fsync", "replace", "rename", "link", "unlink", "open")

@@ -178,7 +178,7 @@ def test_a_record_of_a_dataset_is_named_by_its_id(monkeypatch):
         return found
 
     monkeypatch.setattr(data, "batch", spoil)
-    from seqloom.train._not_finite import describe_part
+    from seqloom.train._loss import describe_part
 
     assert describe_part(data).startswith("the array inputs holds nan in the record 'b'")
 

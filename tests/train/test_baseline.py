@@ -7,7 +7,7 @@ import seqloom as sl
 from seqloom.cli import main
 from seqloom.errors import NoSkillWarning
 from seqloom.models import Classify, Multilabel, Regress
-from seqloom.train._judged import no_better
+from seqloom.train._evaluation import no_better
 
 
 def part_of(task, labels, scores):

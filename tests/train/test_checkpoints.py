@@ -12,9 +12,9 @@ import pytest
 import seqloom as sl
 from fit_arguments import as_arguments
 from seqloom.errors import ArgumentError, RecordError, RunFolderError
-from seqloom.train import _checkpoint, _parts, _training
-from seqloom.train._checkpoints import Interval
+from seqloom.train import _checkpoints, _parts, _training
 from seqloom.train._progress import Step
+from seqloom.train._values import Interval
 
 LAST = "run/checkpoint/last.safetensors"
 
@@ -270,14 +270,14 @@ def test_a_checkpoint_of_a_later_layout_is_refused(start, tmp_path):
 )
 def test_crafted_facts_of_a_checkpoint_are_refused(small, tmp_path, change):
     path, identity = tmp_path / "last.safetensors", {"epochs": 1}
-    state = _checkpoint.State(small.init("numpy", sl.Key(0)), sl.optim.AdamW())
+    state = _checkpoints.State(small.init("numpy", sl.Key(0)), sl.optim.AdamW())
     state.steps = [Step(1, 1, 4, 0.5, None)]
-    _checkpoint.save_checkpoint(path, state, identity)
+    _checkpoints.save_checkpoint(path, state, identity)
     record = sl.record.load(path)
     arrays = {name: np.asarray(array) for name, array in record.items()}
     sl.record.Record(arrays, metadata={**record.metadata, **change}).save(path)
     with pytest.raises((RecordError, RunFolderError), match=r"last\.safetensors"):
-        _checkpoint.load_checkpoint(path, state, identity)
+        _checkpoints.load_checkpoint(path, state, identity)
 
 
 def test_further_parts_of_a_state_are_kept(small, tmp_path):
@@ -285,26 +285,25 @@ def test_further_parts_of_a_state_are_kept(small, tmp_path):
         model = small.init("numpy", sl.Key(seed))
         average = sl.optim.WeightAverage()
         average.update(model)
-        others: Any = {"average": average}
-        state = _checkpoint.State(model, sl.optim.AdamW(), others=others)
+        state = _checkpoints.State(model, sl.optim.AdamW(), weight_average=average)
         return state, average.apply_average(model).to_record()
 
     path = tmp_path / "last.safetensors"
     (state, means), (other, _) = make(0), make(1)
-    _checkpoint.save_checkpoint(path, state, {})
-    _checkpoint.load_checkpoint(path, other, {})
-    average: Any = other.others["average"]
+    _checkpoints.save_checkpoint(path, state, {})
+    _checkpoints.load_checkpoint(path, other, {})
+    average: Any = other.weight_average
     again = average.apply_average(other.model).to_record()
     assert all((means[name] == again[name]).all() for name in means)
 
 
 def test_a_part_that_a_checkpoint_lacks_is_an_error(small, tmp_path):
     model, path = small.init("numpy", sl.Key(0)), tmp_path / "last.safetensors"
-    _checkpoint.save_checkpoint(path, _checkpoint.State(model, sl.optim.AdamW()), {})
-    average: Any = {"average": sl.optim.WeightAverage()}
-    state = _checkpoint.State(model, sl.optim.AdamW(), others=average)
-    with pytest.raises(RecordError, match="begun without a state of average"):
-        _checkpoint.load_checkpoint(path, state, {})
+    _checkpoints.save_checkpoint(path, _checkpoints.State(model, sl.optim.AdamW()), {})
+    average = sl.optim.WeightAverage()
+    state = _checkpoints.State(model, sl.optim.AdamW(), weight_average=average)
+    with pytest.raises(RecordError, match="begun without a state of weight_average"):
+        _checkpoints.load_checkpoint(path, state, {})
 
 
 @pytest.mark.parametrize(

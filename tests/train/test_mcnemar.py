@@ -11,7 +11,7 @@ from scipy import stats
 
 import seqloom as sl
 from fit_arguments import as_arguments
-from seqloom.train._mcnemar import holm, mcnemar
+from seqloom.train._compared import holm, mcnemar
 
 RECORDS = 20
 

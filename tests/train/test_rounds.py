@@ -7,7 +7,7 @@ import pytest
 
 import seqloom as sl
 from fit_arguments import as_arguments
-from seqloom.train._schedule import ends_of_rounds, most_epochs
+from seqloom.train._updates import ends_of_rounds, most_epochs
 
 
 def falling(count, last=0.5):

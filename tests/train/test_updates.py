@@ -271,7 +271,7 @@ def test_a_run_that_dies_resumes_from_its_last_checkpoint_to_the_same_bits(tmp_p
 
 
 def test_a_float16_step_that_overflows_is_left_out_of_the_mean():
-    from seqloom.train._update import Accumulation
+    from seqloom.train._updates import Accumulation
 
     layer = sl.nn.Linear(1, 1, bias=False).bind("numpy", sl.Key(0))
     sums = Accumulation(3)

@@ -8,7 +8,7 @@ import pytest
 
 import seqloom as sl
 from seqloom.errors import ArgumentError
-from seqloom.train._values import read_arguments
+from seqloom.train._settings import read_arguments
 
 # Keywords of the version before, and how they are given now.
 MOVED: dict[str, Any] = {
@@ -65,7 +65,7 @@ def test_fit_takes_at_most_15_arguments():
 def test_a_function_as_objective_is_the_loss():
     loss = sl.nn.functional.mse_loss
     given = read_arguments({"objective": loss, "lr": 0.1}, {})
-    assert (given["loss"], given["task"]) == (loss, "auto")
+    assert given["objective"] == sl.train.Objective(loss=loss, task="auto")
 
 
 def test_a_plain_argument_and_its_value_are_the_same_settings():

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from seqloom.train._watchers import is_watched
+from seqloom.train._progress import is_watched
 
 SCRIPT = """
 import seqloom as sl

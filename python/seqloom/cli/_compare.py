@@ -49,8 +49,7 @@ def compare(
     """
     from seqloom.report import make_page
     from seqloom.train._compare import report_of, values_of
-    from seqloom.train._compared import open_runs
-    from seqloom.train._mcnemar import set_beside_best
+    from seqloom.train._compared import open_runs, set_beside_best
 
     check_free(out, overwrite=overwrite)
     compared = open_runs(runs)

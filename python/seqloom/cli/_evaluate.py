@@ -86,7 +86,7 @@ def _print(
     model: Path, trained: Any, data: Any, *, metrics: dict[str, float], as_json: bool
 ) -> None:
     """Prints the metrics as a table, or with their intervals as JSON."""
-    from seqloom.train._judged import find_intervals
+    from seqloom.train._evaluation import find_intervals
 
     task = trained.task.name
     if as_json:

@@ -1,8 +1,8 @@
 """From labelled records to a trained model: the loop, its checkpoints, its report."""
 
 from seqloom.train._compare import compare
+from seqloom.train._evaluation import Part
 from seqloom.train._fit import fit
-from seqloom.train._judged import Part
 from seqloom.train._progress import Plan, Progress, Step
 from seqloom.train._run import Run
 from seqloom.train._trackers import MLflow, TensorBoard, Tracker, WandB

@@ -15,7 +15,7 @@ from seqloom.models import Classify
 from seqloom.models._folder import CARD, is_own_card
 from seqloom.nn._metrics import confusion_matrix
 from seqloom.report import wilson_interval
-from seqloom.train._judged import find_intervals
+from seqloom.train._evaluation import find_intervals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from seqloom.models import Task, Trained
     from seqloom.report import Report
-    from seqloom.train._judged import Part
+    from seqloom.train._evaluation import Part
 
 MARK = "<!-- Written by seqloom. Remove this line, and no run replaces your text. -->"
 # The names of our metrics and tasks on model hubs.

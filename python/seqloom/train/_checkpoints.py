@@ -1,103 +1,105 @@
-"""When a run writes checkpoints, which of them stay, and how a run is resumed."""
+"""Where a run stands after a step, its checkpoints, and how it is resumed from them."""
 
 import os
-import re
 import time
 from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any
 
-from seqloom._arguments import as_flag, as_integer, as_path, quote
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
 from seqloom._signals import HeldSignals
 from seqloom._system import sync
 from seqloom._text import count_of
-from seqloom.errors import ArgumentError, FileError
-from seqloom.models._folder import (
-    checkpoint_path,
-    list_steps,
-    make_checkpoint_folder,
-    opened_folder,
-    step_path,
-    write_history,
-)
-from seqloom.record import load
-from seqloom.train._checkpoint import STEPS, State, load_checkpoint, save_checkpoint
-from seqloom.train._ranks import Ranks
+from seqloom.errors import FileError, RecordError
+from seqloom.models._folder import checkpoint_path, list_steps, step_path, write_history
+from seqloom.nn import Module
+from seqloom.optim import LossScale, Optimizer, WeightAverage
+from seqloom.record import Record, load
+from seqloom.train._job import Job, check_same
+from seqloom.train._progress import Step
+from seqloom.train._updates import Accumulation
+from seqloom.train._values import Interval
 
-# By default a checkpoint is written a minute after the last one, or later where writing
-# took more than this share of the time.
-_MINUTE, _SHARE = 60.0, 0.02
-_UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
-_TIME = re.compile(r"(\d+(?:\.\d+)?) ?(s|min|h)")
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """How many steps, or how much time, lie between two checkpoints of an epoch."""
-
-    steps: int | None = None
-    seconds: float | None = None
-    share: float | None = None  # of the time that writing may take
-
-    @classmethod
-    def of(cls, every: object) -> Self:
-        """Reads the argument ``checkpoint_every`` of `fit`."""
-        if every is None:
-            return cls(seconds=_MINUTE, share=_SHARE)
-        if every == "epoch":
-            return cls()
-        if isinstance(every, str):
-            return cls(seconds=_read_seconds(every))
-        try:
-            return cls(steps=as_integer("checkpoint_every", every, least=1))
-        except ArgumentError:
-            raise _refuse(every) from None
-
-    def is_over(self, step: int, elapsed: float, cost: float) -> bool:
-        """Says whether the next checkpoint is due; `cost` is what the last one took."""
-        if self.steps is not None:
-            return step % self.steps == 0
-        if self.seconds is None:
-            return False
-        rest = cost / self.share if self.share else 0.0
-        return elapsed >= max(self.seconds, rest)
+# Version 1, which knew whole epochs only, is read too.
+_VERSION = 2
+_READ = (1, _VERSION)
+STEPS = "epoch.steps"
+# Columns of the table of steps that each has.
+_COLUMNS = 3
+_Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
-@dataclass(frozen=True, slots=True)
-class FolderSettings:
-    """Where a run goes, what it keeps there, and what may be there already."""
+class _Facts(msgspec.Struct):
+    """What a checkpoint says beside its arrays."""
 
-    path: Path | None
-    interval: Interval
-    keep: int
-    resume: bool
-    overwrite: bool
-    draws: bool  # whether pictures and the report are written
+    identity: dict[str, Any]
+    history: list[dict[str, Any]]
+    best_epoch: _Count
+    best_step: _Count = 0
+    lr: float = 0.0
+    seconds: float = 0.0
+    numbers: list[str] = []
+    others: dict[str, dict[str, Any]] = {}
+    # The steps that lack a number which others of the epoch have, by its name.
+    absent: dict[str, list[_Count]] = {}
 
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Self:
-        """Makes the settings of the arguments of `fit` and the fields of its values."""
-        out = given["out"]
-        return cls(
-            None if out is None else as_path("out", out, expected="a folder's path"),
-            interval=Interval.of(given["checkpoint_every"]),
-            keep=as_integer("keep (--keep)", given["keep"], least=1),
-            resume=given["resume"],
-            overwrite=as_flag("overwrite", given["overwrite"]),
-            draws=as_flag("report", given["report"]),
-        )
 
-    @contextmanager
-    def opened(self) -> Generator[None]:
-        """Makes the folder ready, and locks it against other runs."""
-        if self.path is None:
-            yield
-            return
-        with opened_folder(self.path, resume=self.resume, overwrite=self.overwrite):
-            make_checkpoint_folder(self.path)
-            yield
+@dataclass(slots=True)
+class State:
+    """What changes from step to step."""
+
+    model: Module
+    optimizer: Optimizer
+    history: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    best_epoch: int = 0
+    best_step: int = 0  # the steps of the run until the end of that epoch
+    best: Record = field(default_factory=lambda: Record({}))
+    # Of the epoch that is under way: what its steps gave, their last learning rate and the
+    # time that they took.
+    steps: list[Step] = field(default_factory=list[Step])
+    lr: float = 0.0
+    seconds: float = 0.0
+    # What an update needs beside the gradients of a batch, where it was asked for.
+    loss_scale: LossScale | None = None
+    weight_average: WeightAverage | None = None
+    accumulation: Accumulation | None = None
+    # False while a step changes the parts one by one.
+    is_whole: bool = True
+
+    @property
+    def epoch(self) -> int:
+        """The number of finished epochs."""
+        return len(self.history)
+
+    def end_epoch(self, row: dict[str, Any], *, is_best: bool) -> None:
+        """Takes up the row of an epoch, and the weights if they are the best so far."""
+        self.history.append(row)
+        self.steps, self.lr, self.seconds = [], 0.0, 0.0
+        if is_best:
+            self.best_epoch, self.best = self.epoch, self.averaged.to_record()
+            self.best_step = self.optimizer.step_count
+
+    @property
+    def averaged(self) -> Module:
+        """The network to evaluate and keep: the average of the weights, if there is one."""
+        own = self.weight_average
+        if own is not None and own.update_count:
+            return own.apply_average(self.model)
+        # Some optimisers train at another point.
+        average = getattr(self.optimizer, "apply_average", None)
+        return self.model if average is None else average(self.model)
+
+    @property
+    def others(self) -> dict[str, LossScale | WeightAverage | Accumulation]:
+        """The states beside those of the network and the optimiser, by name."""
+        names = ("loss_scale", "weight_average", "accumulation")
+        states = ((name, getattr(self, name)) for name in names)
+        return {name: state for name, state in states if state is not None}
 
 
 @dataclass(slots=True)
@@ -107,37 +109,32 @@ class Checkpoints:
     Without a folder there are none.
     """
 
-    folder: Path | None
+    job: Job
     identity: Mapping[str, Any]
     interval: Interval
-    keep: int
-    ranks: Ranks
     signals: HeldSignals
     _time: float = field(default_factory=time.monotonic)
     _cost: float = 0.0
     _written: tuple[int, int] | None = None
     _step: int = 0  # of the run, after the last batch
 
-    @property
-    def writable_folder(self) -> Path | None:
-        """The run folder in the process that writes to it; None in the other ones."""
-        return self.folder if self.ranks.is_first else None
-
     def resume(self, state: State) -> None:
         """Loads the last checkpoint of the folder, if there is one."""
-        if self.folder is None:
+        folder, ranks = self.job.settings.folder.path, self.job.ranks
+        if folder is None:
             return
-        checkpoint = checkpoint_path(self.folder)
-        self.ranks.require_same(self.identity)
+        checkpoint = checkpoint_path(folder)
+        ranks.require_same(self.identity)
         # The first process decides for all, because a disk may show others another folder:
         # the sum is 1 if the first one sees a checkpoint.
-        (is_there,) = self.ranks.sum_numbers(self.ranks.is_first and checkpoint.exists())
+        (is_there,) = ranks.sum_numbers(ranks.is_first and checkpoint.exists())
         if is_there:
             load_checkpoint(checkpoint, state, self.identity)
 
     def stopping_between_steps(self) -> AbstractContextManager[None]:
         """Lets a signal stop the block after a whole step; without a folder at once."""
-        return nullcontext() if self.folder is None else self.signals.listening()
+        has_folder = self.job.settings.folder.path is not None
+        return self.signals.listening() if has_folder else nullcontext()
 
     @contextmanager
     def changing(self, state: State) -> Generator[None]:
@@ -167,7 +164,7 @@ class Checkpoints:
 
     def after_epoch(self, state: State) -> None:
         """Writes a checkpoint, the history, and the weights if they are the best."""
-        folder = self.writable_folder
+        folder = self.job.writable_folder
         if folder is None:
             return
         self.write(state)
@@ -182,7 +179,7 @@ class Checkpoints:
 
     def write(self, state: State) -> None:
         """Writes a checkpoint, then removes those that are not kept."""
-        place, folder = (state.epoch, len(state.steps)), self.writable_folder
+        place, folder = (state.epoch, len(state.steps)), self.job.writable_folder
         if folder is None or place == self._written:
             return
         start = time.monotonic()
@@ -193,29 +190,22 @@ class Checkpoints:
     def _save(self, folder: Path, state: State) -> None:
         """Writes the files; each is whole and on the disk before an older one goes."""
         last = checkpoint_path(folder)
-        if self.keep == 1:
+        keep = self.job.settings.folder.keep
+        if keep == 1:
             save_checkpoint(last, state, self.identity)
             return
         newest = step_path(folder, state.optimizer.step_count)
         save_checkpoint(newest, state, self.identity)
         if not _link(newest, last):
             save_checkpoint(last, state, self.identity)
-        self._remove_old(folder, state)
-
-    def _remove_old(self, folder: Path, state: State) -> None:
-        """Removes all but the newest checkpoints and that of the best epoch."""
-        old = sorted(list_steps(folder).items())[: -self.keep]
-        for step, path in old:
-            if step != state.best_step:
-                _remove(path)
-
-
-def _remove(path: Path) -> None:
-    """Removes a checkpoint; one that stays would fill the disk with the next ones."""
-    try:
-        path.unlink(missing_ok=True)
-    except OSError as error:
-        raise FileError(f"{path}: cannot be removed: {error.strerror}") from error
+        for step, path in sorted(list_steps(folder).items())[:-keep]:
+            if step == state.best_step:
+                continue
+            try:
+                path.unlink(missing_ok=True)
+            # A checkpoint that stays would fill the disk with the next ones.
+            except OSError as error:
+                raise FileError(f"{path}: cannot be removed: {error.strerror}") from error
 
 
 def _link(newest: Path, last: Path) -> bool:
@@ -235,22 +225,6 @@ def _link(newest: Path, last: Path) -> bool:
     return True
 
 
-def _read_seconds(text: str) -> float:
-    """Reads a time with its unit."""
-    match = _TIME.fullmatch(text.strip())
-    if match is None or not float(match[1]):
-        raise _refuse(text)
-    return float(match[1]) * _UNITS[match[2]]
-
-
-def _refuse(every: object) -> ArgumentError:
-    """Says what ``checkpoint_every`` may be."""
-    return ArgumentError(
-        "checkpoint_every (--checkpoint-every) must be a number of steps (500), a time "
-        f'("90s", "10min", "2h") or "epoch" (at the end of epochs only), got {quote(every)}'
-    )
-
-
 def how_to_resume(folder: Path | None) -> str:
     """Says what a stopped run has saved, and how to resume it."""
     if folder is None:
@@ -266,3 +240,113 @@ def how_to_resume(folder: Path | None) -> str:
         kept.append(f"{count_of(record[STEPS].shape[0], 'steps')} of {place}")
     kept = " and ".join(kept)
     return f"stopped; {folder} keeps {kept}: go on with resume=True (--resume)"
+
+
+def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> None:
+    """Writes the state whole or not at all."""
+    optimizer = state.optimizer.to_record()
+    parts = state.model.to_record().with_prefix("model.")
+    parts |= optimizer.with_prefix("optimizer.")
+    others = {name: other.to_record() for name, other in state.others.items()}
+    for name, record in others.items():
+        parts |= record.with_prefix(f"{name}.")
+    if state.steps:
+        parts |= Record({STEPS: _to_table(state.steps)})
+    # After a whole epoch that is the best so far the model's weights are the best ones.
+    if state.best_epoch and (
+        state.steps
+        or state.best_epoch != state.epoch
+        or hasattr(state.optimizer, "apply_average")
+        or state.weight_average is not None
+    ):
+        parts |= state.best.with_prefix("best.")
+    facts = {"version": _VERSION, "identity": dict(identity), "history": state.history}
+    facts |= {"best_epoch": state.best_epoch, "best_step": state.best_step}
+    facts |= {"lr": state.lr, "seconds": state.seconds}
+    numbers = _list_numbers(state.steps)
+    absent = {
+        name: [row for row, step in enumerate(state.steps) if name not in step.numbers]
+        for name in numbers
+    }
+    facts |= {"numbers": numbers}
+    if any(absent.values()):
+        facts |= {"absent": {name: rows for name, rows in absent.items() if rows}}
+    facts |= {"others": {name: record.metadata for name, record in others.items()}}
+    parts.metadata = {**optimizer.metadata, **facts}
+    parts.save(path)
+
+
+def load_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> None:
+    """Brings a state to where `save_checkpoint` wrote it."""
+    record = load(path)
+    facts = _read_facts(path, record.metadata)
+    check_same(path, facts.identity, identity)
+    state.model.load_record(record.under("model."))
+    state.optimizer.load_record(record.under("optimizer."))
+    for name, other in state.others.items():
+        if name not in facts.others:
+            raise RecordError(f"{path}: this run was begun without a state of {name}")
+        own = Record(dict(record.under(f"{name}.")), metadata=facts.others[name])
+        other.load_record(own)
+    state.history, state.best_epoch = facts.history, facts.best_epoch
+    state.best_step = facts.best_step
+    table = _read_table(path, record, facts.numbers)
+    state.steps = _from_table(table, facts, epoch=state.epoch + 1)
+    state.lr, state.seconds = facts.lr, facts.seconds
+    best = (record.under("best.") or state.model.to_record()).copy()
+    best.metadata.clear()  # those of the checkpoint
+    state.best = best
+
+
+def _list_numbers(steps: list[Step]) -> list[str]:
+    """Lists the names of all numbers that the steps of an epoch gave."""
+    return list(dict.fromkeys(name for step in steps for name in step.numbers))
+
+
+def _to_table(steps: list[Step]) -> NDArray[np.float64]:
+    """Makes a row of each step; NaN stands for an accuracy or number that it lacks."""
+    names = _list_numbers(steps)
+    rows = [
+        (
+            *(step.samples, step.loss, np.nan if step.accuracy is None else step.accuracy),
+            *(step.numbers.get(name, np.nan) for name in names),
+        )
+        for step in steps
+    ]
+    return np.array(rows, np.float64)
+
+
+def _read_facts(path: Path, metadata: dict[str, Any]) -> _Facts:
+    """Returns what a checkpoint says; refuses what no version of this package wrote."""
+    version = metadata.get("version")
+    try:
+        if type(version) is int and version in _READ:
+            return msgspec.convert(metadata, _Facts)
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        raise RecordError(f"{path}: not a whole checkpoint ({error})") from None
+    raise RecordError(f"{path}: not a checkpoint that this version of seqloom reads")
+
+
+def _read_table(path: Path, record: Record, numbers: list[str]) -> list[list[float]]:
+    """Returns the rows of an epoch that is under way; refuses others than `_to_table`'s."""
+    if STEPS not in record:
+        return []
+    table: NDArray[Any] = np.asarray(record[STEPS])
+    is_table = table.dtype == np.float64 and table.shape[1:] == (_COLUMNS + len(numbers),)
+    if not is_table or not np.isfinite(table[:, 0]).all():
+        raise RecordError(f"{path}: its table of steps is not that of an epoch")
+    return table.tolist()
+
+
+def _from_table(table: list[list[float]], facts: _Facts, *, epoch: int) -> list[Step]:
+    """Makes the steps of an epoch that is under way, from their rows."""
+    steps: list[Step] = []
+    for row, (samples, loss, right, *values) in enumerate(table):
+        numbers = {
+            name: value
+            for name, value in zip(facts.numbers, values, strict=True)
+            if row not in facts.absent.get(name, ())
+        }
+        accuracy = None if np.isnan(right) else right
+        steps.append(Step(epoch, row + 1, int(samples), loss, accuracy, numbers=numbers))
+    return steps

@@ -1,13 +1,11 @@
 """Runs beside each other: what differs, what they found, how they learned."""
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from itertools import takewhile
 from math import nan
-from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from seqloom._arguments import as_flag, as_path
 from seqloom._files import write_atomic
@@ -17,18 +15,19 @@ from seqloom.report._plot import COLOURS
 from seqloom.report._sections import trace_epochs
 from seqloom.train._compared import (
     Compared,
+    FilePath,
+    PairedTests,
     are_alike,
     choose_parts,
     find_ranking_metric,
     open_runs,
     parts_of,
     rank,
+    set_beside_best,
     settings_that_differ,
 )
-from seqloom.train._mcnemar import PairedTests, set_beside_best
 from seqloom.train._run import Run
 
-FilePath: TypeAlias = str | os.PathLike[str]
 # A third of a terminal of 80 columns.
 _LONGEST_NAME = 26
 # The version of what `seqloom compare --json` prints.
@@ -81,7 +80,13 @@ def compare(
         >>> report.sections[1].table.rows
         [('seed-0', '0'), ('seed-1', '1')]
     """
-    page = None if out is None else _check_page(out, overwrite=overwrite)
+    page = None
+    if out is not None:
+        page = as_path("out", out, expected="the path of a page to write")
+        if page.exists() and not as_flag("overwrite", overwrite):
+            raise FileError(
+                f"{page}: is there already; overwrite=True (--overwrite) replaces it"
+            )
     opened = open_runs(runs)
     report = report_of(opened, set_beside_best(opened))
     if page is not None:
@@ -111,27 +116,24 @@ def _find_prefix(names: list[str]) -> str:
     return found[1] if found else ""
 
 
-def _check_page(out: object, *, overwrite: object) -> Path:
-    """Refuses to replace a page unasked."""
-    page = as_path("out", out, expected="the path of a page to write")
-    if page.exists() and not as_flag("overwrite", overwrite):
-        raise FileError(
-            f"{page}: is there already; overwrite=True (--overwrite) replaces it"
-        )
-    return page
-
-
 def _sections(runs: list[Compared], tests: PairedTests, prefix: str) -> Iterator[Section]:
-    """Gives the results, the tests, the settings that differ, and the curves."""
+    """Makes the results, the tests, the settings that differ, and the curves."""
     yield Section(
         title="Results", note=_note(runs, tests, prefix), table=results_table(runs)
     )
     if tests.by_name:
         yield Section(title=BESIDE, note=_note_of(tests), table=paired_table(tests, prefix))
-    if (settings := settings_table(runs)) is not None:
-        yield Section(title="Settings that differ", table=settings)
+    if names := settings_that_differ(runs):
+        rows = [
+            (run.name, *(str(run.settings.get(name, _NONE)) for name in names))
+            for run in runs
+        ]
+        table = Table("Settings that differ", ("run", *names), rows)
+        yield Section(title="Settings that differ", table=table)
     if plots := list(_curves(runs[:COLOURS])):
-        yield Section(title="Learning curves", note=_drawn(runs), drawings=plots)
+        first = "best" if find_ranking_metric(runs) else "first"
+        note = f"Drawn: the {COLOURS} {first} runs." if len(runs) > COLOURS else ""
+        yield Section(title="Learning curves", note=note, drawings=plots)
 
 
 def _note(runs: list[Compared], tests: PairedTests, prefix: str) -> str:
@@ -169,29 +171,21 @@ def _note_of(tests: PairedTests) -> str:
     )
 
 
-def _drawn(runs: list[Compared]) -> str:
-    """Says which runs have a curve: there are so many colours."""
-    first = "best" if find_ranking_metric(runs) else "first"
-    return f"Drawn: the {COLOURS} {first} runs." if len(runs) > COLOURS else ""
-
-
 def _curves(runs: list[Compared]) -> Iterator[Plot]:
     """Plots what runs followed from epoch to epoch, a line a run."""
     for part, prefix in (("validation", "valid"), ("training", "train")):
         for metric in ("loss", "accuracy", "r2"):
-            traces = [
-                _trace(run, f"{prefix}_{metric}")
-                for run in runs
-                if any(f"{prefix}_{metric}" in row for row in run.history)
-            ]
+            key = f"{prefix}_{metric}"
+            having = [run for run in runs if any(key in row for row in run.history)]
+            traces = [_trace(run, key) for run in having]
             if traces:
                 title = f"{part} {metric}"
                 yield Plot(title, traces, x_label="epoch", y_label=metric, x_scale="whole")
 
 
 def _trace(run: Compared, key: str) -> Trace:
-    """Traces one run."""
-    values = [row.get(key) for row in run.history]
+    """Traces one run; NaN stands for an epoch without a value."""
+    values = (row.get(key) for row in run.history)
     return trace_epochs(run.name, [nan if it is None else it for it in values])
 
 
@@ -201,17 +195,17 @@ def results_table(runs: list[Compared]) -> Table:
     names = dict.fromkeys(name for part in parts for name in part.get("metrics", {}))
     metrics = [it for it in names if it != "n"]
     last = ("records", "parameters", "epochs", "seconds")
-    rows = [
-        (
-            run.name,
-            *(_spell(part, it) for it in metrics),
+    rows: list[tuple[str, ...]] = []
+    for run, part in zip(runs, parts, strict=True):
+        found, best = run.results, run.results.get("best_epoch")
+        cells = (
+            *(_spell(part, name) for name in metrics),
             _whole(part.get("metrics", {}).get("n")),
-            _whole(run.results.get("parameters")),
-            _epochs(run.results),
-            f"{run.results['seconds']:,.1f}",
+            _whole(found.get("parameters")),
+            f"{found['epochs']:,}" + (f" (kept {best:,})" if best else ""),
+            f"{found['seconds']:,.1f}",
         )
-        for run, part in zip(runs, parts, strict=True)
-    ]
+        rows.append((run.name, *cells))
     return Table("Results", ("run", *map(title_of, metrics), *last), rows)
 
 
@@ -225,17 +219,15 @@ def paired_table(tests: PairedTests, prefix: str) -> Table:
             f"{it.difference:+.4f}",
             f"{it.only_this:,}",
             f"{it.only_best:,}",
-            *map(_spell_p, (it.p, it.p_holm)[: 1 + len(corrected)]),
+            *(
+                f"{p:.4f}" if p >= _LEAST_P else f"<{_LEAST_P}"
+                for p in (it.p, it.p_holm)[: 1 + len(corrected)]
+            ),
         )
         for name, it in tests.by_name.items()
     ]
     columns = ("run", "difference of accuracy", *counts, "p", *corrected)
     return Table(BESIDE, columns, rows)
-
-
-def _spell_p(value: float) -> str:
-    """Spells a p-value."""
-    return f"{value:.4f}" if value >= _LEAST_P else f"<{_LEAST_P}"
 
 
 def title_of(name: str) -> str:
@@ -257,66 +249,44 @@ def _spell(part: dict[str, Any], name: str) -> str:
     return f"{value:.4f}" + (f" ({ends[0]:.4f} to {ends[1]:.4f})" if ends else "")
 
 
-def _epochs(results: dict[str, Any]) -> str:
-    """Says how many epochs there were, and which one was kept."""
-    best = results.get("best_epoch")
-    return f"{results['epochs']:,}" + (f" (kept {best:,})" if best else "")
-
-
-def settings_table(runs: list[Compared]) -> Table | None:
-    """Lists the settings in which the runs differ, a row a run."""
-    names = settings_that_differ(runs)
-    rows = [(run.name, *(str(run.settings.get(it, _NONE)) for it in names)) for run in runs]
-    return Table("Settings that differ", ("run", *names), rows) if names else None
-
-
 def shorten(name: str, prefix: str) -> str:
     """Leaves out what all names begin with."""
     return f"...{name.removeprefix(prefix)}" if prefix else name
 
 
 def values_of(runs: list[Compared], tests: PairedTests) -> dict[str, Any]:
-    """Gives what the page shows as plain values; runs are in the order given."""
-    chosen = zip(runs, choose_parts(runs), parts_of(runs), strict=True)
+    """Lists what the page shows as plain values; runs are in the order given."""
+    values: list[dict[str, Any]] = []
+    for run, name, part in zip(runs, choose_parts(runs), parts_of(runs), strict=True):
+        found, beside = run.results, tests.by_name.get(run.name)
+        values.append(
+            {
+                "name": run.name,
+                "folder": run.place,
+                "part": name,
+                "records": part.get("records"),
+                "metrics": part.get("metrics", {}),
+                "intervals": part.get("intervals", {}),
+                "parameters": found.get("parameters"),
+                "epochs": found["epochs"],
+                "best_epoch": found.get("best_epoch"),
+                "seconds": found["seconds"],
+                "settings": run.settings,
+                "history": run.history,
+                "beside_best": None if beside is None else asdict(beside),
+            }
+        )
     return {
         "version": _VERSION,
         "comparable": are_alike(runs),
         "ranked_by": find_ranking_metric(runs),
         "ranking": [run.name for run in rank(runs)],
-        "tests": _tests(tests),
+        "tests": {
+            "name": "McNemar, exact, two-sided",
+            "best": tests.best,
+            "pairs": tests.pairs,
+            "notes": list(tests.notes),
+        },
         "settings_that_differ": settings_that_differ(runs),
-        "runs": [
-            _values(run, name, part)
-            | {"beside_best": (it := tests.by_name.get(run.name)) and asdict(it)}
-            for run, name, part in chosen
-        ],
-    }
-
-
-def _tests(tests: PairedTests) -> dict[str, Any]:
-    """Says which test was made, and why of some runs it was not."""
-    return {
-        "name": "McNemar, exact, two-sided",
-        "best": tests.best,
-        "pairs": tests.pairs,
-        "notes": list(tests.notes),
-    }
-
-
-def _values(run: Compared, name: str | None, part: dict[str, Any]) -> dict[str, Any]:
-    """Gives the values of one run, and of the part on which it is compared."""
-    found = run.results
-    return {
-        "name": run.name,
-        "folder": run.place,
-        "part": name,
-        "records": part.get("records"),
-        "metrics": part.get("metrics", {}),
-        "intervals": part.get("intervals", {}),
-        "parameters": found.get("parameters"),
-        "epochs": found["epochs"],
-        "best_epoch": found.get("best_epoch"),
-        "seconds": found["seconds"],
-        "settings": run.settings,
-        "history": run.history,
+        "runs": values,
     }

@@ -1,18 +1,28 @@
-"""The runs that are compared: what their folders tell, and on what they were judged."""
+"""The runs that are compared: what their folders hold, and McNemar's test of each pair.
+
+The test is exact, and its p-values are corrected by Holm's method for all pairs of runs.
+"""
 
 import json
 import os
 import re
-from dataclasses import dataclass
-from math import inf
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import combinations
+from math import exp, inf, lgamma, log
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from seqloom._arguments import as_path
 from seqloom._files import reading
-from seqloom.errors import ArgumentError, ConfigError
+from seqloom.errors import ArgumentError, ConfigError, FileError, FormatError
+from seqloom.infer import Scores
 from seqloom.models._folder import HISTORY, RESULTS
 from seqloom.models._trained import describe, read_config
+from seqloom.train._evaluation import read_classes
 from seqloom.train._run import Run, results_of
 
 _FEWEST = 2
@@ -33,6 +43,10 @@ _HIGHER_IS_BETTER = {
     "spearman": True,
     "rmse": False,
 }
+_EXPECTED = "runs or run folders"
+_FOR_CLASSES = "No test: McNemar's test is for runs that give each record one class."
+FilePath: TypeAlias = str | os.PathLike[str]
+Answers: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +74,27 @@ class Compared:
         return given
 
 
-def open_runs(runs: Any) -> list[Compared]:
+def open_runs(runs: Iterable[Run | FilePath] | FilePath) -> list[Compared]:
     """Opens runs and run folders, each under a name of its own."""
-    every = _check_runs(runs)
-    names = _name(every)
-    return [_open(run, name) for run, name in zip(every, names, strict=True)]
+    given = _check_runs(runs)
+    places = [
+        run if isinstance(run, Run) else as_path("runs", run, expected=_EXPECTED)
+        for run in given
+    ]
+    folders = [run.folder if isinstance(run, Run) else run for run in places]
+    known = [folder.absolute() for folder in folders if folder is not None]
+    for folder in known:
+        if known.count(folder) > 1:
+            raise ArgumentError(f"runs: {folder} is given twice; give each run once")
+    # Names leave out the folder that holds all runs; a run in memory has a number.
+    above = os.path.commonpath([folder.parent for folder in known]) if known else ""
+    opened: list[Compared] = []
+    for number, (run, folder) in enumerate(zip(places, folders, strict=True), start=1):
+        name, place = f"run {number}", "a run in memory"
+        if folder is not None:
+            name, place = str(folder.absolute().relative_to(above)), str(folder)
+        opened.append(_open(run, name=name, place=place))
+    return opened
 
 
 def _check_runs(runs: Any) -> list[Any]:
@@ -72,10 +102,20 @@ def _check_runs(runs: Any) -> list[Any]:
     is_one = isinstance(runs, (str, bytes)) or not hasattr(runs, "__iter__")
     found: list[Any] = [runs] if is_one else list(runs)
     if len(found) == 1 and not isinstance(found[0], Run):
-        home = as_path("runs", found[0], expected="runs or run folders")
-        found = _runs_in(home) or found
+        home = as_path("runs", found[0], expected=_EXPECTED)
+        if not (home / "config.json").exists():
+            paths = [path.parent for path in home.glob("*/config.json")]
+            found = sorted(paths, key=_by_numbers) or found
     if len(found) < _FEWEST:
-        given = f"{_place(found[0])} alone" if found else "none"
+        given = "none"
+        if found:
+            run = found[0]
+            folder = (
+                run.folder
+                if isinstance(run, Run)
+                else as_path("runs", run, expected=_EXPECTED)
+            )
+            given = f"{folder or 'a run in memory'} alone"
         raise ArgumentError(
             "runs must be two or more run folders, or one folder that holds them, got "
             f"{given}; as in seqloom compare runs/a runs/b, or in Python "
@@ -84,73 +124,32 @@ def _check_runs(runs: Any) -> list[Any]:
     return found
 
 
-def _runs_in(home: Path) -> list[Path]:
-    """Lists the run folders in a folder that is none itself: fold-2 before fold-10."""
-    if (home / "config.json").exists():
-        return []
-    return sorted((path.parent for path in home.glob("*/config.json")), key=_by_numbers)
-
-
 def _by_numbers(folder: Path) -> list[tuple[int, str]]:
-    """Gives what a folder is sorted by: the numbers in its name as numbers."""
+    """Returns the sorting key of a folder: fold-2 comes before fold-10."""
     parts = re.split(r"(\d+)", folder.name)
     return [(int(it), "") if it.isdecimal() else (-1, it) for it in parts]
 
 
-def _place(run: Any) -> str:
-    """Says where a run is."""
-    if not isinstance(run, Run):
-        return str(as_path("runs", run, expected="runs or run folders"))
-    return "a run in memory" if run.folder is None else str(run.folder)
-
-
-def _name(runs: list[Any]) -> list[str]:
-    """Names runs by their folders, without what is before them all; others by number."""
-    folders = [
-        None if it == "a run in memory" else Path(it).absolute() for it in map(_place, runs)
-    ]
-    known = [folder for folder in folders if folder is not None]
-    for folder in known:
-        if known.count(folder) > 1:
-            raise ArgumentError(f"runs: {folder} is given twice; give each run once")
-    above = os.path.commonpath([folder.parent for folder in known]) if known else ""
-    return [
-        f"run {number}" if folder is None else str(folder.relative_to(above))
-        for number, folder in enumerate(folders, start=1)
-    ]
-
-
-def _open(run: Any, name: str) -> Compared:
+def _open(run: Run | Path, *, name: str, place: str) -> Compared:
     """Reads a run folder, or takes a run in memory."""
     if isinstance(run, Run):
-        found, config = results_of(run), describe(run.trained)
-        return Compared(name, _place(run), run, found, run.history, config)
-    home = as_path("runs", run, expected="runs or run folders")
-    config, history = read_config(home), _read_history(home)
-    path = home / RESULTS
-    found = _read_results(path) if path.exists() else _so_far(config, history)
-    return Compared(name, str(home), Path(home), found, history, config)
-
-
-def _read_history(home: Path) -> list[dict[str, Any]]:
-    """Reads a line an epoch; a model that was saved alone has none."""
-    path = home / HISTORY
+        results, config = results_of(run), describe(run.trained)
+        return Compared(name, place, run, results, run.history, config)
+    config, path = read_config(run), run / HISTORY
+    history: list[dict[str, Any]] = []  # a model that was saved alone has none
+    if path.exists():
+        with reading(path):
+            history = [_parse(path, line) for line in path.read_bytes().splitlines()]
+    path = run / RESULTS
     if not path.exists():
-        return []
+        return Compared(name, place, run, _so_far(config, history), history, config)
     with reading(path):
-        lines = path.read_bytes().splitlines()
-    return [_parse(path, line) for line in lines]
-
-
-def _read_results(path: Path) -> dict[str, Any]:
-    """Reads what a run found."""
-    with reading(path):
-        found = _parse(path, path.read_bytes())
-    if missing := sorted(_NEEDED - found.keys()):
+        results = _parse(path, path.read_bytes())
+    if missing := sorted(_NEEDED - results.keys()):
         raise ConfigError(
             f"{path}: lacks {missing[0]!r}; remove it, or train the run again"
         )
-    return found
+    return Compared(name, place, run, results, history, config)
 
 
 def _parse(path: Path, text: bytes) -> dict[str, Any]:
@@ -211,14 +210,10 @@ def are_alike(runs: list[Compared]) -> bool:
 def settings_that_differ(runs: list[Compared]) -> list[str]:
     """Names the settings that are not the same for all runs."""
     every = [run.settings for run in runs]
-    names = dict.fromkeys(name for settings in every for name in settings)
     # By their text, because a run of an older version has text where others have numbers.
-    return [it for it in names if len({_text_of(each, it) for each in every}) > 1]
-
-
-def _text_of(settings: dict[str, Any], name: str) -> str | None:
-    """Spells a setting; gives None where a run has none of this name."""
-    return str(settings[name]) if name in settings else None
+    texts = [{name: str(value) for name, value in it.items()} for it in every]
+    names = dict.fromkeys(name for settings in every for name in settings)
+    return [name for name in names if len({each.get(name) for each in texts}) > 1]
 
 
 def find_ranking_metric(runs: list[Compared]) -> str | None:
@@ -238,3 +233,143 @@ def rank(runs: list[Compared]) -> list[Compared]:
     found = [part.get("metrics", {}).get(metric) for part in parts_of(runs)]
     values = [inf if value is None else sign * value for value in found]
     return [runs[it] for it in sorted(range(len(runs)), key=values.__getitem__)]
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A run beside the best one, on the same records."""
+
+    difference: float
+    only_this: int
+    only_best: int
+    p: float
+    p_holm: float
+
+
+@dataclass(frozen=True, slots=True)
+class PairedTests:
+    """The tests of runs against the best one; notes say which runs have none, and why."""
+
+    best: str | None = None
+    pairs: int = 0
+    records: int = 0
+    by_name: dict[str, Beside] = field(default_factory=dict[str, Beside])
+    notes: tuple[str, ...] = ()
+
+
+def set_beside_best(runs: list[Compared]) -> PairedTests:
+    """Tests each run against the best one, where both have judged the same records."""
+    if find_ranking_metric(runs) is None:
+        return PairedTests()
+    if any(run.results.get("task") != "classify" for run in runs):
+        return PairedTests(notes=(_FOR_CLASSES,))
+    ranked = rank(runs)
+    answers, reasons = _read_all(ranked)
+    notes = tuple(
+        f"No test of {', '.join(names)}: {reason}." for reason, names in reasons.items()
+    )
+    return _test_all(ranked[0].name, answers, notes)
+
+
+def mcnemar(only_first: int, only_second: int) -> float:
+    """Computes the two-sided p-value of McNemar's test, by the exact binomial."""
+    # Where two classifiers are equally good, each record on which just one of them is right
+    # is as likely the one's as the other's (McNemar, Psychometrika 12, 1947).
+    fewer, total = min(only_first, only_second), only_first + only_second
+    chance = exp(
+        lgamma(total + 1) - lgamma(fewer + 1) - lgamma(total - fewer + 1) - total * log(2)
+    )
+    # How likely each smaller count is, beside `fewer` itself.
+    down = np.arange(fewer, 0, -1)
+    below = float(np.cumprod(down / (total - down + 1)).sum())
+    return min(1.0, 2 * chance * (1 + below))
+
+
+def holm(values: list[float]) -> list[float]:
+    """Corrects p-values for their number (Holm, Scand. J. Statist. 6, 1979)."""
+    corrected, least = [0.0] * len(values), 0.0
+    order = sorted(range(len(values)), key=values.__getitem__)
+    for place, it in enumerate(order):
+        least = max(least, min(1.0, (len(values) - place) * values[it]))
+        corrected[it] = least
+    return corrected
+
+
+def _read_all(
+    ranked: list[Compared],
+) -> tuple[dict[str, Answers], dict[str, list[str]]]:
+    """Reads which records each run has right, and for which runs that is unknown."""
+    answers: dict[str, Answers] = {}
+    reasons: dict[str, list[str]] = {}
+    chosen, parts = choose_parts(ranked), parts_of(ranked)
+    for run, name, part in zip(ranked, chosen, parts, strict=True):
+        reason = why_unknown(part, parts[0])
+        if reason is None and name is not None:
+            try:
+                answers[run.name] = read_answers(run, name, part["metrics"])
+            except (FileError, FormatError) as error:
+                reason = str(error)
+        if reason is not None:
+            reasons.setdefault(reason, []).append(run.name)
+    return answers, reasons
+
+
+def _test_all(
+    best: str, answers: dict[str, Answers], notes: tuple[str, ...]
+) -> PairedTests:
+    """Tests all pairs, and keeps those with the best run."""
+    if best not in answers or len(answers) == 1:
+        return PairedTests(best, notes=notes)
+    # All pairs count, because these records have chosen which run is the best one.
+    pairs = list(combinations(answers, 2))
+    rights = [(answers[one], answers[other]) for one, other in pairs]
+    # The records on which just one of two is right.
+    counts = [
+        (int(np.count_nonzero(one & ~other)), int(np.count_nonzero(other & ~one)))
+        for one, other in rights
+    ]
+    values = [mcnemar(*count) for count in counts]
+    records = len(answers[best])
+    found = zip(pairs, counts, values, holm(values), strict=True)
+    by_name = {
+        other: Beside((second - first) / records, second, first, p, p_holm)
+        for (one, other), (first, second), p, p_holm in found
+        if one == best  # the answers are in the order of the ranking
+    }
+    return PairedTests(best, len(pairs), records, by_name, notes)
+
+
+def why_unknown(found: dict[str, Any], best: dict[str, Any]) -> str | None:
+    """Says why the part of a run cannot be set beside that of the best run."""
+    if found.get("metrics", {}).get("accuracy") is None:
+        return "it has no accuracy"
+    if found.get("records") is None:
+        return "it has not ended, so that its scores are not written"
+    if found["records"] != best.get("records"):
+        return (
+            "it was not judged on the records, labels and classes of the best run, in the "
+            "same order"
+        )
+    return None
+
+
+def read_answers(run: Compared, part: str, metrics: dict[str, Any]) -> Answers:
+    """Reads for each record whether the run has it right."""
+    source = run.source
+    if isinstance(source, Run):
+        judged: Any = source.test if part == "test" else source.valid
+        called = source.trained.task.decide(judged.scores.to_numpy())
+        return np.asarray(called == judged.labels)
+    name = "valid" if part == "validation" else part
+    scores = Scores.read_tsv(source / f"scores-{name}.tsv")
+    ids, labels = read_classes(source / f"labels-{name}.tsv")
+    if ids != scores.ids:
+        raise FormatError(f"{source}: scores and labels are not of the same records")
+    places = {name: it for it, name in enumerate(scores.classes)}
+    true = np.array([places.get(it, -1) for it in labels])
+    found = scores.to_numpy().argmax(axis=1) == true
+    if int(found.sum()) != round(metrics["accuracy"] * metrics.get("n", 0)):
+        raise FormatError(
+            f"{source}: scores and labels are not those of results.json", path=str(source)
+        )
+    return found

@@ -1,30 +1,27 @@
 """fit: trains a model on labelled records, in one call."""
 
 import os
-from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
+from seqloom._arguments import quote
 from seqloom._threads import limit_blas
-from seqloom.errors import MissingExtraError
+from seqloom.errors import ArgumentError
+from seqloom.models._folder import make_checkpoint_folder, opened_folder
 from seqloom.models._torch_module import as_module
 from seqloom.nn import Config, Module
 from seqloom.optim import Optimizer, Schedule
 from seqloom.tensor import Backend
-from seqloom.train._checkpoints import FolderSettings, how_to_resume
-from seqloom.train._parts import Parts, as_part
-from seqloom.train._prepare import make_training, prepare
-from seqloom.train._progress import Progress
-from seqloom.train._ranks import Ranks, are_started
+from seqloom.train._checkpoints import how_to_resume
+from seqloom.train._job import Job
+from seqloom.train._parts import Parts, as_part, names_for
+from seqloom.train._prepare import prepare
+from seqloom.train._progress import Progress, Watchers, check_callbacks, watching
+from seqloom.train._ranks import find_ranks
 from seqloom.train._run import Run
-from seqloom.train._settings import (
-    Settings,
-    check_compiled_step,
-    check_kinds,
-    check_settings,
-)
-from seqloom.train._task import choose_task, names_for
+from seqloom.train._settings import Settings, read_arguments
+from seqloom.train._training import make_training
 from seqloom.train._values import (
     LR,
     Batches,
@@ -33,9 +30,7 @@ from seqloom.train._values import (
     Objective,
     RunFolder,
     Updates,
-    read_arguments,
 )
-from seqloom.train._watchers import Watchers, check_callbacks, watching
 
 
 def fit(
@@ -166,16 +161,17 @@ def fit(
         old,
     )
     model = as_module(model)
-    check_kinds(model, given)
+    if not isinstance(model, (Config, Module)):
+        raise ArgumentError(
+            f"model must be a Config or a Module, got {quote(model)}; "
+            "SequenceCNNConfig.for_data(train) makes one, and run.model is a trained one"
+        )
     settings = Settings.of(given)
-    folder = FolderSettings.of(given)
     callbacks = check_callbacks(callbacks)
-    check_settings(settings, model)
     ranks = find_ranks()
-    check_compiled_step(settings, model, processes=ranks.world)
-    names = names_for(model, has_step=settings.step is not None)
+    settings.check(model, processes=ranks.world)
+    names = names_for(model, has_step=settings.objective.step is not None)
     parts = Parts(*(as_part(part, names) for part in (train, valid, test)))
-    settings = replace(settings, task=choose_task(settings, parts))
     # Of several processes only the first one reports its progress.
     if not ranks.is_first:
         progress, callbacks = False, []
@@ -183,55 +179,29 @@ def fit(
         limit_blas(settings.target.threads),
         watching(progress, callbacks) as watchers,
     ):
-        return _run(model, parts, settings, folder=folder, watchers=watchers, ranks=ranks)
+        return _run(prepare(model, parts, settings, ranks=ranks), watchers)
 
 
-def _run(
-    model: Config | Module,
-    parts: Parts,
-    settings: Settings,
-    *,
-    folder: FolderSettings,
-    watchers: Watchers,
-    ranks: Ranks,
-) -> Run:
-    """Checks that network and data fit, then trains in the run folder."""
-    trained, parts = prepare(model, parts, settings)
+def _run(job: Job, watchers: Watchers) -> Run:
+    """Trains in the run folder; reports an exception, and how to resume a stopped run."""
+    folder, is_resumed = job.settings.folder, job.settings.resume
     with ExitStack() as stack:
+
+        def open_folder() -> None:
+            """Makes the folder ready, and locks it against other runs."""
+            if folder.path is not None:
+                options = {"resume": is_resumed, "overwrite": folder.overwrite}
+                stack.enter_context(opened_folder(folder.path, **options))
+                make_checkpoint_folder(folder.path)
+
         # Only the first of several processes opens the folder; the stack closes it.
-        ranks.on_first(lambda: stack.enter_context(folder.opened()))
-        with _reporting_errors(watchers, folder, ranks):
-            training = make_training(
-                trained, parts, settings, folder=folder, watchers=watchers, ranks=ranks
-            )
-            return training.run(draws=folder.draws)
-
-
-@contextmanager
-def _reporting_errors(
-    watchers: Watchers, folder: FolderSettings, ranks: Ranks
-) -> Generator[None]:
-    """Tells the watchers of an exception, and a stopped user how to resume."""
-    try:
-        yield
-    except KeyboardInterrupt as error:
-        watchers.on_error(error)
-        advice = how_to_resume(folder.path) if ranks.is_first else "stopped"
-        raise KeyboardInterrupt(advice) from None
-    except BaseException as error:
-        watchers.on_error(error)
-        raise
-
-
-def find_ranks() -> Ranks:
-    """Joins the processes that torchrun has started, if it has."""
-    if not are_started():
-        return Ranks()
-    try:
-        from seqloom.train._torch_ranks import join_ranks
-    except ImportError:
-        raise MissingExtraError(
-            f"WORLD_SIZE={os.environ['WORLD_SIZE']}: to train by several processes needs "
-            "torch, which is not installed: pip install torch"
-        ) from None
-    return join_ranks()
+        job.ranks.on_first(open_folder)
+        try:
+            return make_training(job, watchers).run()
+        except KeyboardInterrupt as error:
+            watchers.on_error(error)
+            advice = how_to_resume(folder.path) if job.ranks.is_first else "stopped"
+            raise KeyboardInterrupt(advice) from None
+        except BaseException as error:
+            watchers.on_error(error)
+            raise

@@ -14,7 +14,7 @@ from seqloom.infer._probe import Probe, letters_to_change, neutral_of, why_not_h
 from seqloom.infer._scores import order_of
 from seqloom.models import Classify, Trained
 from seqloom.report import Letters, Logo, Section, Table, percent
-from seqloom.train._judged import Part
+from seqloom.train._evaluation import Part
 
 _LISTED = 10
 _SHOWN = 8

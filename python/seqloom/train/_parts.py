@@ -12,48 +12,17 @@ from numpy.typing import NDArray
 from seqloom._arguments import check_rows, quote
 from seqloom.data import DataLoader, Dataset, PadCollator
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.infer._forward import label_name
+from seqloom.infer._forward import Forward, label_name
 from seqloom.models import Examples
-from seqloom.models._examples import count_positions
+from seqloom.models._examples import count_positions, noun_of
 from seqloom.models._learned import LearnedEncoder, seen_by
+from seqloom.nn import Config, Module
 from seqloom.tensor import Tensor
 from seqloom.train._ranks import Ranks
 from seqloom.train._settings import Settings
 
 # From the number of arrays of a tuple to their names.
 Names: TypeAlias = Callable[[int], list[str]]
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """The training, validation and test part; the last two may be None."""
-
-    train: Any  # Examples, or LoaderBatches
-    valid: Any | None
-    test: Any | None
-
-    def list_named(self) -> Iterator[tuple[str, Any]]:
-        """Yields the parts that are not None, with their names."""
-        pairs = {"training": self.train, "validation": self.valid, "test": self.test}
-        yield from ((name, part) for name, part in pairs.items() if part is not None)
-
-    def fit_encoder(self) -> "Parts":
-        """Fits an encoder that learns to the training part, and uses it for all parts."""
-        encoder: Any = self.train.encoder
-        if not isinstance(encoder, LearnedEncoder) or encoder.is_fitted:
-            return self
-        learned, wholes = encoder.fit(self.train), dict[int, Any]()
-        parts: Any = (self.train, self.valid, self.test)
-        return Parts(*(part and _seen(learned, part, wholes) for part in parts))
-
-
-def _seen(encoder: Any, part: Any, wholes: dict[int, Any]) -> Any:
-    """Returns a part with another encoder; parts of one dataset stay parts of one."""
-    whole = part.whole if isinstance(part, Dataset) else part
-    if id(whole) not in wholes:
-        wholes[id(whole)] = seen_by(encoder, whole)
-    seen = wholes[id(whole)]
-    return seen if whole is part else seen.select(part.indices)
 
 
 class Arrays:
@@ -160,9 +129,77 @@ class LoaderBatches:
         return type(self.loader).__qualname__
 
 
-def as_part(given: object, names: Names) -> Any:
+Data: TypeAlias = Examples | LoaderBatches
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The training, validation and test part; the last two may be None."""
+
+    train: Data
+    valid: Data | None
+    test: Data | None
+
+    def list_named(self) -> Iterator[tuple[str, Data]]:
+        """Yields the parts that are not None, with their names."""
+        pairs = {"training": self.train, "validation": self.valid, "test": self.test}
+        yield from ((name, part) for name, part in pairs.items() if part is not None)
+
+    @property
+    def noun(self) -> str:
+        """What the training records are called, in the plural."""
+        return "records" if isinstance(self.train, LoaderBatches) else noun_of(self.train)
+
+    def list_examples(self) -> Iterator[tuple[str, Examples]]:
+        """Yields the parts that are not batches of a loader, with their names."""
+        for name, part in self.list_named():
+            if not isinstance(part, LoaderBatches):
+                yield name, part
+
+    def fit_encoder(self) -> "Parts":
+        """Fits an encoder that learns to the training part, and uses it for all parts."""
+        encoder = self.train.encoder
+        if not isinstance(encoder, LearnedEncoder) or encoder.is_fitted:
+            return self
+        learned, wholes = encoder.fit(self.train), dict[int, Any]()
+
+        def seen(part: Any) -> Any:
+            """Returns a part with this encoder; parts of one dataset stay parts of one."""
+            whole = part.whole if isinstance(part, Dataset) else part
+            if id(whole) not in wholes:
+                wholes[id(whole)] = seen_by(learned, whole)
+            found = wholes[id(whole)]
+            return found if whole is part else found.select(part.indices)
+
+        valid, test = self.valid, self.test
+        return Parts(
+            seen(self.train),
+            None if valid is None else seen(valid),
+            None if test is None else seen(test),
+        )
+
+
+def names_for(model: Module | Config, *, has_step: bool) -> Names:
+    """Returns the function that names the arrays of a tuple: inputs, then labels."""
+
+    def names(count: int) -> list[str]:
+        if has_step:
+            return [str(position) for position in range(count)]
+        asked = Forward.of(model.build() if isinstance(model, Config) else model).inputs
+        if count - 1 > len(asked):
+            raise ArgumentError(
+                f"a tuple of {count} arrays is {count - 1} inputs and labels, but "
+                f"{type(model).__name__} asks for {len(asked)} inputs; give a dict of "
+                "arrays by name, or objective=Objective(step=function(model, batch, key))"
+            )
+        return [*asked[: count - 1], "label"]
+
+    return names
+
+
+def as_part(given: Any, names: Names) -> Any:
     """Brings data into one of three forms: a dataset, `Arrays` or `LoaderBatches`."""
-    value = cast("Any", given)
+    value: Any = given
     if value is None or (hasattr(value, "batch") and hasattr(value, "lengths")):
         return value
     is_array = hasattr(value, "shape") and hasattr(value, "__getitem__")
@@ -182,12 +219,12 @@ def as_part(given: object, names: Names) -> Any:
     return LoaderBatches(value, names)
 
 
-def count_samples(part: Any) -> int:
+def count_samples(part: Data) -> int:
     """Counts the records of a part; 0 where a loader does not know."""
     return part.samples if isinstance(part, LoaderBatches) else len(part)
 
 
-def count_batches(part: Any, batch_size: int, *, drop_last: bool) -> int:
+def count_batches(part: Data, batch_size: int, *, drop_last: bool) -> int:
     """Counts the batches of an epoch; 0 where a loader does not know."""
     if isinstance(part, LoaderBatches):
         return len(part) if hasattr(part.loader, "__len__") else 0
@@ -208,18 +245,18 @@ def name_arrays(batch: Any, names: Names) -> dict[str, Any]:
     )
 
 
-def _is_table(value: object) -> bool:
+def _is_table(value: Any) -> bool:
     """Says whether a value is a dict of arrays or lists by name."""
-    if not isinstance(value, Mapping) or not value:
+    columns: Any = value
+    if not isinstance(value, Mapping) or not columns:
         return False
-    columns = cast("Mapping[Any, Any]", value)
-    is_named = all(isinstance(name, str) for name in columns)
-    return is_named and all(
-        _is_array(it) or isinstance(it, list) for it in columns.values()
+    return all(
+        isinstance(name, str) and (isinstance(it, list) or _is_array(it))
+        for name, it in columns.items()
     )
 
 
-def _is_array(value: object) -> bool:
+def _is_array(value: Any) -> bool:
     """Says whether a value is an array of NumPy, torch or another library, with rows."""
     return len(getattr(value, "shape", ())) > 0
 
@@ -236,35 +273,38 @@ def _to_numpy(name: str, values: Any) -> NDArray[Any]:
     return array
 
 
-def make_loader(train: Any, settings: Settings, ranks: Ranks) -> DataLoader | LoaderBatches:
+def make_loader(
+    train: Data, settings: Settings, ranks: Ranks
+) -> DataLoader | LoaderBatches:
     """Makes the loader, whose order depends on the seed and the epoch alone."""
     if isinstance(train, LoaderBatches):
         return train
+    collate: Callable[[Any], Any] | None = None
+    if isinstance(train, Arrays):
+        collate = _keep_rows
+    elif np.ptp(count_positions(train)):
+        is_last = getattr(train.encoder, "channels", None) == "last"
+        collate = PadCollator(axis=0 if is_last else -1)  # of the positions in one record
     # Not sorted by length: where lengths tell classes apart, such batches are of one class,
     # and batch normalisation then learns other averages than evaluation uses.
     whole = DataLoader(
         train,
-        batch_size=settings.batch_size,
+        batch_size=settings.batches.batch_size,
         shuffle=True,
-        drop_last=settings.drop_last,
+        drop_last=settings.batches.drop_last,
         seed=settings.seed,
-        collate_fn=_collator_of(train),
+        collate_fn=collate,
         rank=0,
         world_size=1,
     )
-    return share_out(whole, ranks)
+    if not ranks.are_several:
+        return whole
+    return DataLoader(
+        whole.dataset, batch_sampler=Shares(whole, ranks), collate_fn=whole.collate_fn
+    )
 
 
-def _collator_of(part: Examples) -> Callable[[Any], Any] | None:
-    """Chooses how records become a batch: padded, where they differ in length."""
-    if isinstance(part, Arrays):
-        return _keep_rows
-    is_last = getattr(part.encoder, "channels", None) == "last"
-    axis = 0 if is_last else -1  # of the positions in one record
-    return PadCollator(axis=axis) if np.ptp(count_positions(part)) else None
-
-
-def _keep_rows(rows: dict[str, Any]) -> dict[str, Any]:
+def _keep_rows(rows: Any) -> Any:
     """Returns rows of arrays as they are, because they are a batch already."""
     return rows
 
@@ -286,7 +326,7 @@ def read_batches(
     if done:
         # The position in a loader is a number of records; among several processes the
         # loader has a batch sampler, and its position is a number of batches.
-        records = min(done * settings.batch_size, len(loader.dataset))
+        records = min(done * settings.batches.batch_size, len(loader.dataset))
         position = done if ranks.are_several else records
         loader.load_state_dict({**loader.state_dict(), "position": position})
     return iter(loader)
@@ -315,10 +355,10 @@ class Shares:
         self.whole.set_epoch(epoch)
 
 
-def share_out(whole: DataLoader, ranks: Ranks) -> DataLoader:
-    """Makes the loader of one process among several."""
-    if not ranks.are_several:
-        return whole
-    return DataLoader(
-        whole.dataset, batch_sampler=Shares(whole, ranks), collate_fn=whole.collate_fn
-    )
+def read_in_order(part: Data, size: int) -> Iterator[dict[str, Any]]:
+    """Yields the batches of a loader, or the records of a part in batches of a size."""
+    if isinstance(part, LoaderBatches):
+        yield from part.epoch(0)
+        return
+    for start in range(0, len(part), size):
+        yield part.batch(np.arange(start, min(start + size, len(part))))

@@ -1,16 +1,18 @@
-"""From the arguments of `fit` to a training: network and data are checked first."""
+"""The task, the network and the data of a run, checked before the first step."""
 
-import json
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom._arguments import as_number, quote
 from seqloom._key import Key
-from seqloom._signals import HeldSignals
 from seqloom._warning import warn_user
+from seqloom.data._parts import hash_letters
 from seqloom.errors import (
     ArgumentError,
     FormatError,
+    LabelError,
     RecordError,
     SeqloomError,
 )
@@ -22,109 +24,182 @@ from seqloom.infer._loop import (
     warn_of_changes,
     warn_of_padding,
 )
-from seqloom.infer._predict import check_labels
-from seqloom.models import Custom, Examples, Task, Trained
+from seqloom.infer._predict import check_labels, check_values
+from seqloom.models import (
+    Classify,
+    Custom,
+    Examples,
+    Multilabel,
+    Regress,
+    Task,
+    Trained,
+)
 from seqloom.models._examples import check_examples, noun_of
-from seqloom.models._folder import write_history
 from seqloom.models._known_letters import learn_letters
-from seqloom.models._trained import config_of, save_config
+from seqloom.models._trained import config_of
 from seqloom.models._trained_on import TrainedOn
 from seqloom.nn import Config, Module
-from seqloom.train._batch_loss import BatchLoss
-from seqloom.train._card import write_card_of_unfinished
-from seqloom.train._checkpoint import State
-from seqloom.train._checkpoints import Checkpoints, FolderSettings
-from seqloom.train._compiling import is_to_compile, make_compiling
-from seqloom.train._facts import spell_augment
-from seqloom.train._parts import Arrays, LoaderBatches, Parts
-from seqloom.train._precision import scale_of
+from seqloom.train._job import Job
+from seqloom.train._parts import Arrays, Data, LoaderBatches, Parts
 from seqloom.train._ranks import Ranks
 from seqloom.train._settings import Settings
-from seqloom.train._step import StepMaker
-from seqloom.train._task import describe, describe_conflicts
-from seqloom.train._training import Training
-from seqloom.train._update import make_accumulation, make_average, make_optimizer
-from seqloom.train._validation import Validation
-from seqloom.train._watchers import Watchers
+from seqloom.train._values import ClassWeight
+
+_KNOWN = (Classify.name, Regress.name, Multilabel.name)
 
 
 def prepare(
-    model: Config | Module,
-    parts: Parts,
-    settings: Settings,
-) -> tuple[Trained, Parts]:
-    """Makes the network and checks that the data fit it."""
-    is_custom = settings.task == Custom.name
+    model: Config | Module, parts: Parts, settings: Settings, *, ranks: Ranks
+) -> Job:
+    """Makes the network and checks that the data fit it and the settings."""
+    task = choose_task(settings, parts)
+    is_custom = task == Custom.name
     for name, part in (("training", parts.train), *parts.list_named()):
-        if not (isinstance(part, LoaderBatches) and is_custom):
-            check_examples(f"the {name} part", part)
-            _check_filled(name, part)
-    _check_batches(parts.train, settings)
-    if settings.early_stop is not None and parts.valid is None:
+        if isinstance(part, LoaderBatches) and is_custom:
+            continue
+        check_examples(f"the {name} part", part)
+        if not len(part):
+            advice = "" if name == "training" else ", or leave the part out"
+            noun = "records" if isinstance(part, LoaderBatches) else noun_of(part)
+            raise FormatError(
+                f"the {name} part has no {noun}; give it at least one{advice}"
+            )
+    _check_settings(parts, settings)
+    if is_custom:
+        trained, parts = _prepare_custom(model, parts, settings)
+    else:
+        trained, parts = _prepare_known(model, parts, settings, task=task)
+    return Job(
+        settings=settings.for_network(trained.model),
+        trained=trained,
+        parts=parts,
+        ranks=ranks,
+    )
+
+
+def choose_task(settings: Settings, parts: Parts) -> str:
+    """Chooses the name of the task, and sets it for labels in arrays."""
+    task, train = settings.objective.task, parts.train
+    has_step = settings.objective.step is not None
+    has_loss = settings.objective.loss is not None
+    if task in _KNOWN:
+        arrays = [it for _, it in parts.list_named() if isinstance(it, Arrays)]
+        _set_task([it for it in arrays if it.labels is not None], task)
+    if isinstance(train, LoaderBatches):
+        if task not in {"auto", Custom.name}:
+            raise ArgumentError(
+                f"task={task!r} needs labels to look at, but the training part is a "
+                "loader; give its dataset or arrays instead, or an Objective with a loss "
+                "or a step"
+            )
+        # A loader whose dataset knows its labels: the error says what to give instead.
+        dataset = getattr(train.loader, "dataset", None)
+        if (
+            task == "auto"
+            and not (has_step or has_loss)
+            and hasattr(dataset, "fingerprint")
+        ):
+            check_examples("the training part", train.loader)
+    if task != "auto":
+        return task
+    is_unknown = isinstance(train, (LoaderBatches, Arrays))
+    is_unlabelled = has_loss and getattr(train, "labels", None) is None
+    return Custom.name if has_step or is_unknown or is_unlabelled else task
+
+
+def _set_task(parts: list[Arrays], task: str) -> None:
+    """Sets task and classes of arrays: classes are integers from 0, over all parts."""
+    labels = [np.asarray(part.labels) for part in parts]
+    for part in parts:
+        if task == Classify.name:
+            count = 1 + int(max(it.max(initial=0) for it in labels))
+        else:
+            count = max(1 if it.ndim == 1 else it.shape[1] for it in labels)
+        part.task, part.classes = task, tuple(map(str, range(count)))
+
+
+def _check_settings(parts: Parts, settings: Settings) -> None:
+    """Refuses settings that have no effect on these parts, or leave nothing to train on."""
+    train, size = parts.train, settings.batches.batch_size
+    if settings.batches.drop_last and isinstance(train, LoaderBatches):
+        raise ArgumentError(
+            "drop_last (--drop-last) is for records, but the training part is a loader: "
+            "give drop_last=True to the loader instead"
+        )
+    if settings.batches.drop_last and len(train) < size:
+        raise ArgumentError(
+            f"drop_last (--drop-last) leaves no batch: the training part has {len(train)} "
+            f"{parts.noun}, a batch takes {size}; lower batch_size (--batch-size), or "
+            "leave out drop_last"
+        )
+    if settings.epochs.early_stop is not None and parts.valid is None:
         raise ArgumentError(
             "early_stop (--early-stop) needs a validation part: fit(model, train, valid), "
             "--valid or --valid-share"
         )
-    if is_custom:
-        if settings.class_weight is not None:
-            raise ArgumentError("class_weight is for classes, but the task is custom")
-        return _prepare_custom(model, parts, settings)
-    _check_encoder(parts.train)
-    described = describe(
-        parts.train, task=settings.task, class_weight=settings.class_weight
-    )
-    network = _network(model, settings)
-    _check_outputs(network, described)
-    parts = parts.fit_encoder()
-    size = evaluation_batch_size(parts.train)
-    origin = TrainedOn.of(parts.train), learn_letters(parts.train)
-    trained = Trained(network, parts.train.encoder, described, size, *origin)
-    for name, part in parts.list_named():
-        _check_part(trained, name, part)
-    _warn(trained, parts, has_step=settings.step is not None)
-    return trained, parts
-
-
-def _warn(trained: Trained, parts: Parts, *, has_step: bool) -> None:
-    """Warns of parts that are allowed, but seldom meant."""
-    network = trained.model
-    for name, part in parts.list_named():
-        warn_of_part(trained, part, name)
-        if name != "training":
-            warn_of_changes(f"the {name} part", part)
-    if text := describe_conflicts(parts.train):
-        warn_user(text)
-    if not has_step:
-        warn_of_padding(network, parts.train)
 
 
 def _prepare_custom(
-    model: Config | Module,
-    parts: Parts,
-    settings: Settings,
+    model: Config | Module, parts: Parts, settings: Settings
 ) -> tuple[Trained, Parts]:
     """Makes the network for a loss or a step that alone knows what the labels are."""
-    if settings.loss is None and settings.step is None:
+    objective = settings.objective
+    if objective.class_weight is not None:
+        raise ArgumentError("class_weight is for classes, but the task is custom")
+    if objective.loss is None and objective.step is None:
         raise ArgumentError(
             "a custom task needs objective=function(outputs, labels) or "
             "objective=Objective(step=function(model, batch, key)); or say what the labels "
-            'are: objective="classify", "regress" or '
-            '"multilabel"'
+            'are: objective="classify", "regress" or "multilabel"'
         )
-    network = _network(model, settings)
-    if settings.step is None:
+    network = _make_network(model, settings)
+    if objective.step is None:
         Forward.of(network)
     parts = parts.fit_encoder()
-    if settings.step is None and not isinstance(parts.train, LoaderBatches):
+    if objective.step is None and not isinstance(parts.train, LoaderBatches):
         warn_of_padding(network, parts.train)
-    trained = Trained(network, parts.train.encoder, Custom(), settings.batch_size)
+    size = settings.batches.batch_size
+    trained = Trained(network, parts.train.encoder, Custom(), size)
     for name, part in parts.list_named():
         warn_of_part(trained, part, name)
     return trained, parts
 
 
-def _check_encoder(train: Any) -> None:
-    """Refuses records that no encoder makes numbers of."""
+def _prepare_known(
+    model: Config | Module, parts: Parts, settings: Settings, *, task: str
+) -> tuple[Trained, Parts]:
+    """Makes the network of a task of ours; refuses data that it cannot learn from."""
+    train = dict(parts.list_examples())["training"]
+    _check_encoder(train)
+    described = describe(train, task, settings.objective.class_weight)
+    network = _make_network(model, settings)
+    Forward.of(network)
+    outputs = getattr(config_of(network), "outputs", None)
+    if outputs is not None and outputs != len(described.columns):
+        raise ArgumentError(
+            f"the network has {outputs} outputs, the {described.name} task needs "
+            f"{len(described.columns)}: {', '.join(described.columns)}"
+        )
+    parts = parts.fit_encoder()
+    examples = dict(parts.list_examples())
+    train = examples["training"]
+    size = evaluation_batch_size(train)
+    origin = TrainedOn.of(train), learn_letters(train)
+    trained = Trained(network, train.encoder, described, size, *origin)
+    for name, part in examples.items():
+        try:
+            check_labels(trained, part)
+            check_lengths(network, part)
+        except SeqloomError as error:
+            raise type(error)(f"the {name} part: {error}") from None
+    _warn(trained, examples)
+    if settings.objective.step is None:
+        warn_of_padding(network, train)
+    return trained, parts
+
+
+def _check_encoder(train: Examples) -> None:
+    """Refuses records that no encoder turns into numbers."""
     if train.encoder is None and not isinstance(train, Arrays):
         raise ArgumentError(
             'the training part has no encoder; give it encoder=OneHot("dna"), and '
@@ -136,168 +211,150 @@ def _check_encoder(train: Any) -> None:
         )
 
 
-def make_training(
-    trained: Trained,
-    parts: Parts,
-    settings: Settings,
-    *,
-    folder: FolderSettings,
-    watchers: Watchers,
-    ranks: Ranks,
-) -> Training:
-    """Makes what trains, at the last checkpoint of the folder if there is one."""
-    settings = settings.for_network(trained.model)
-    state = _make_state(settings, trained.model)
-    objective = BatchLoss(
-        loss=settings.loss or trained.task.loss,
-        step=settings.step,
-        encoder=trained.encoder,
-        task=trained.task if settings.loss is None else None,
-        is_custom=isinstance(trained.task, Custom),
-        precision=settings.precision,
-    )
-    is_compiled = is_to_compile(settings, trained, parts.train, folder=folder.path)
-    checkpoints = Checkpoints(
-        folder.path,
-        _identity_of(trained, parts, settings, compiled=is_compiled),
-        folder.interval,
-        folder.keep,
-        ranks,
-        HeldSignals(waits=ranks.are_several),
-    )
-    steps = StepMaker(
-        train=parts.train,
-        task=trained.task,
-        objective=objective,
-        compiling=make_compiling(
-            settings,
-            trained,
-            objective,
-            is_compiled=is_compiled,
-            is_alone=not ranks.are_several,
-        ),
-        settings=settings,
-        ranks=ranks,
-        folder=checkpoints.writable_folder,
-    )
-    validation = Validation(
-        part=parts.valid,
-        trained=trained,
-        objective=objective,
-        settings=settings,
-        ranks=ranks,
-    )
-    checkpoints.resume(state)
-    ranks.on_first(lambda: _write_begin(folder.path, state, trained))
-    ranks.take_first(state.model)
-    return Training(
-        settings=settings,
-        parts=parts,
-        trained=trained,
-        state=state,
-        steps=steps,
-        validation=validation,
-        checkpoints=checkpoints,
-        watchers=watchers,
-        ranks=ranks,
-    )
+def _warn(trained: Trained, examples: dict[str, Examples]) -> None:
+    """Warns of data that are allowed, but seldom meant."""
+    for name, part in examples.items():
+        warn_of_part(trained, part, name)
+        if name != "training":
+            warn_of_changes(f"the {name} part", part)
+    if text := describe_conflicts(examples["training"]):
+        warn_user(text)
 
 
-def _make_state(settings: Settings, model: Module) -> State:
-    """Makes the state of a run before its first step."""
-    decay = settings.weight_decay or 0.0
-    state = State(model, settings.optimizer or make_optimizer(model, decay))
-    state.others |= scale_of(settings.precision)
-    state.others |= make_average(settings.weight_average)
-    state.others |= make_accumulation(settings.accumulate)
-    return state
-
-
-def _write_begin(folder: Path | None, state: State, trained: Trained) -> None:
-    """Writes the settings, and the history without the epochs after the checkpoint."""
-    if folder is not None:
-        save_config(folder, replace(trained, is_finished=False))
-        write_history(folder, state.history)
-        write_card_of_unfinished(folder)
-
-
-def _identity_of(
-    trained: Trained, parts: Parts, settings: Settings, *, compiled: bool
-) -> dict[str, Any]:
-    """Names everything that a resumed run must share with the one it goes on from."""
-    config = config_of(trained.model)
-    shapes = [(path, param.shape) for path, param in trained.model.parameters()]
-    facts = {
-        **settings.to_dict(),
-        "model": shapes if config is None else config.to_dict(),
-        "training data": parts.train.fingerprint(),
-        "validation data": None if parts.valid is None else parts.valid.fingerprint(),
-        "augmentation": spell_augment(getattr(parts.train, "augment", None)),
-        "encoder": trained.encoder and trained.encoder.to_dict(),
-        "task": trained.task.to_dict(),
-        # Rounded in another order, so that its bits may differ.
-        "compiled": compiled or None,
-    }
-    return json.loads(json.dumps(facts))
-
-
-def _check_filled(name: str, part: Any) -> None:
-    """Refuses a part without records."""
-    if not len(part):
-        advice = "" if name == "training" else ", or leave the part out"
-        raise FormatError(
-            f"the {name} part has no {noun_of(part)}; give it at least one{advice}"
-        )
-
-
-def _check_batches(train: Any, settings: Settings) -> None:
-    """Refuses `drop_last` where it has no effect, or leaves nothing."""
-    if not settings.drop_last:
-        return
-    if isinstance(train, LoaderBatches):
-        raise ArgumentError(
-            "drop_last (--drop-last) is for records, but the training part is a loader: "
-            "give drop_last=True to the loader instead"
-        )
-    if len(train) < settings.batch_size:
-        raise ArgumentError(
-            f"drop_last (--drop-last) leaves no batch: the training part has {len(train)} "
-            f"{noun_of(train)}, a batch takes {settings.batch_size}; lower batch_size "
-            "(--batch-size), or leave out drop_last"
-        )
-
-
-def _network(model: Config | Module, settings: Settings) -> Module:
-    """Makes the network, or takes the one that is given."""
+def _make_network(model: Config | Module, settings: Settings) -> Module:
+    """Makes the network, or returns the given one on a backend."""
     backend, key = settings.target, Key(settings.seed)
     if isinstance(model, Config):
         return model.init(backend, key)
-    return model if _is_bound(model) else model.bind(backend, key)
-
-
-def _is_bound(model: Module) -> bool:
-    """Says whether a network has a backend already."""
     try:
-        return bool(model.backend)
+        is_bound = bool(model.backend)
     except RecordError:
-        return False
+        is_bound = False
+    return model if is_bound else model.bind(backend, key)
 
 
-def _check_outputs(network: Module, task: Task) -> None:
-    """Refuses a network that has no outputs, or not as many as there are classes."""
-    Forward.of(network)
-    outputs = getattr(config_of(network), "outputs", None)
-    if outputs is not None and outputs != len(task.columns):
+def describe(train: Examples, task: str, class_weight: ClassWeight) -> Task:
+    """Describes the task of a training part; refuses labels that cannot teach it."""
+    if task not in ("auto", *_KNOWN):
         raise ArgumentError(
-            f"the network has {outputs} outputs, the {task.name} task needs "
-            f"{len(task.columns)}: {', '.join(task.columns)}"
+            f"task must be one of auto, {', '.join(_KNOWN)}, got {quote(task)}"
         )
+    if train.labels is None or train.task is None:
+        raise LabelError(
+            "the training part has no labels; give SequenceDataset labels=, "
+            "GenotypeDataset phenotype="
+        )
+    if task not in {"auto", train.task}:
+        raise LabelError(
+            f"the labels were read for the task {train.task}, not {task}; "
+            f"give the dataset task={task!r} too"
+        )
+    check_values(train)
+    if class_weight is not None and train.task != Classify.name:
+        raise ArgumentError(f"class_weight is for classes, but the task is {train.task}")
+    labels, columns = np.asarray(train.labels), tuple(train.classes)
+    if train.task == Classify.name:
+        return _classify(labels, columns, class_weight)
+    if train.task == Regress.name:
+        return _regress(labels, columns)
+    shares = labels.mean(axis=0)
+    if not ((shares > 0) & (shares < 1)).any():
+        raise LabelError(
+            "all training records have the same labels, so there is nothing to learn"
+        )
+    return Multilabel(columns)
 
 
-def _check_part(trained: Trained, name: str, part: Examples) -> None:
-    """Refuses a part that the network cannot read or be judged on."""
-    try:
-        check_labels(trained, part)
-        check_lengths(trained.model, part)
-    except SeqloomError as error:
-        raise type(error)(f"the {name} part: {error}") from None
+def _classify(
+    labels: NDArray[np.int64], classes: tuple[str, ...], class_weight: ClassWeight
+) -> Classify:
+    """Counts the classes and weighs them."""
+    counts = np.bincount(labels, minlength=len(classes))
+    if np.count_nonzero(counts) < 2:  # noqa: PLR2004 - one class, or none
+        only = classes[int(counts.argmax())] if counts.sum() else None
+        raise LabelError(
+            f"every one of the {len(labels):,} training labels is {only!r}: "
+            "a classifier needs two classes at least"
+        )
+    if class_weight is None:
+        return Classify(classes)
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise ArgumentError(
+                f"class_weight must be 'balanced', numbers or None, got {class_weight!r}"
+            )
+        share = counts.sum() / (len(counts) * np.maximum(counts, 1))
+        return Classify(classes, weights=tuple(share.tolist()))
+    return Classify(classes, weights=_list_weights(classes, counts, class_weight))
+
+
+def _list_weights(
+    classes: tuple[str, ...],
+    counts: NDArray[np.int64],
+    class_weight: Sequence[float] | Mapping[str, float],
+) -> tuple[float, ...]:
+    """Lists a weight for each class, in their order; a class without one has weight 1."""
+    if isinstance(class_weight, Mapping):
+        if unknown := sorted(set(class_weight) - set(classes)):
+            raise ArgumentError(
+                f"class_weight names {unknown[0]!r}, which is not a class; the classes are "
+                f"{', '.join(classes)}"
+            )
+        class_weight = [class_weight.get(name, 1.0) for name in classes]
+    if not isinstance(class_weight, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ArgumentError(
+            'class_weight must be "balanced", a dict from class to number, or one number '
+            f"for each class, got {quote(class_weight)}"
+        )
+    values = tuple(as_number("each of class_weight", weight) for weight in class_weight)
+    if len(values) != len(counts) or not all(0 <= value < np.inf for value in values):
+        raise ArgumentError(
+            f"class_weight must be {len(counts)} numbers of at least 0, one for each "
+            f"class, got {values}"
+        )
+    if not np.dot(values, counts) > 0:
+        raise ArgumentError(
+            f"class_weight {values} gives every training record the weight 0; give at "
+            "least one class that the records have a weight above 0"
+        )
+    return values
+
+
+def _regress(labels: NDArray[np.float32], names: tuple[str, ...]) -> Regress:
+    """Measures the labels' mean and deviation."""
+    values = labels.astype(np.float64).reshape(len(labels), -1)
+    mean, deviation = values.mean(axis=0), values.std(axis=0)
+    # Not the deviation: that of equal numbers may be a little above 0.
+    for name, column in zip(names, values.T, strict=True):
+        if not np.ptp(column) > 0:
+            raise LabelError(
+                f"all training labels {name!r} are {column[0]:g}, so there is nothing to "
+                "learn; choose another column or other records"
+            )
+    return Regress(names, tuple(mean.tolist()), tuple(deviation.tolist()))
+
+
+def describe_conflicts(train: Data) -> str:
+    """Describes sequences that belong to more than one class; empty without any."""
+    if isinstance(train, LoaderBatches) or train.task != Classify.name:
+        return ""
+    if train.labels is None or (hashes := hash_letters(train)) is None:
+        return ""
+    labels = np.asarray(train.labels)
+    order = np.lexsort((labels, hashes))
+    hashes, labels = hashes[order], labels[order]
+    differs = np.flatnonzero((hashes[1:] == hashes[:-1]) & (labels[1:] != labels[:-1]))
+    if not differs.size:
+        return ""
+    one, other = (
+        f"{train.ids[row]!r} ({train.classes[int(train.labels[row])]})"
+        for row in order[differs[0] :][:2].tolist()
+    )
+    count, noun = len(np.unique(hashes[differs])), noun_of(train)
+    subject = (
+        f"{count:,} {noun} stand" if count > 1 else f"1 {noun.removesuffix('s')} stands"
+    )
+    return (
+        f"{subject} in more than one class, such as {one} and {other}, which have the same "
+        "letters: no model can tell them apart"
+    )

@@ -12,7 +12,7 @@ from seqloom.nn._rank_curve import RankCurve
 from seqloom.report import Plot, Section, Table, Trace, auprc_interval, auroc_interval
 from seqloom.report._interval import wilson_bounds
 from seqloom.report._plot import COLOURS
-from seqloom.train._judged import Part
+from seqloom.train._evaluation import Part
 
 # This number of answers shows the calibration; records times labels may be far more.
 _MAX_ANSWERS = 10**6

@@ -1,14 +1,24 @@
-"""What a training run tells the one who watches it."""
+"""What follows a run: what it reports, and who prints it or is called with it."""
 
 import math
-from collections.abc import Mapping
+import sys
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TextIO
 
+import numpy as np
+
+from seqloom._arguments import quote
 from seqloom._text import count_of, printable
+from seqloom.errors import ArgumentError
 from seqloom.report._values import Fact
 
+_METHODS = ("on_start", "on_batch", "on_epoch", "on_more", "on_end", "on_error")
+# Seconds between two lines about epochs, and before a line about a batch of a long epoch.
+_APART, _LONG = 10.0, 60.0
 _COLUMNS = {
     "epoch": ("epoch", 5),
     "train_loss": ("loss", 8),
@@ -140,15 +150,25 @@ class Progress(Protocol):
 def describe_plan(plan: Plan) -> str:
     """Describes a run: the network, the records, the number of epochs and the task."""
     noun, network = printable(plan.noun), printable(plan.network)
-    task = f"; {printable(plan.task)}" if plan.task else ""
-    compiled = "; the step is compiled" if plan.is_compiled else ""
-    more = ""
+    data = "the batches of a loader"
+    if plan.batches:
+        data = f"{plan.batches:,} batch{'' if plan.batches == 1 else 'es'}"
+    if plan.samples:
+        data = f"{count_of(plan.samples, noun)} in {data}"
+    more, place, batch = "", "", ""
     if plan.most_epochs > plan.epochs:
         more = f", up to {plan.most_epochs} while the validation loss falls"
+    if plan.first_batch > 1:
+        batch = f", batch {plan.first_batch:,}"
+    if plan.first_epoch > plan.epochs:
+        place = ", all done already: raise epochs (--epochs) to go on"
+    elif plan.first_epoch > 1 or batch:
+        place = f", from epoch {plan.first_epoch}{batch} on"
+    task = f"; {printable(plan.task)}" if plan.task else ""
+    compiled = "; the step is compiled" if plan.is_compiled else ""
     return (
         f"{f'{network}: ' if network else ''}{plan.parameters:,} parameters learn from "
-        f"{_amount(plan, noun)}, {count_of(plan.epochs, 'times')}{more}{_place(plan)}"
-        f"{task}{compiled}"
+        f"{data}, {count_of(plan.epochs, 'times')}{more}{place}{task}{compiled}"
     )
 
 
@@ -161,33 +181,148 @@ def spell_columns(row: dict[str, Any]) -> str:
 def spell_row(row: dict[str, Any], samples: int) -> str:
     """Spells an epoch, and its records a second with its validation."""
     shown = {key: width for key, (_, width) in _COLUMNS.items() if key in row}
-    cells = " ".join(f"{_spell(row[key]):>{width}}" for key, width in shown.items())
+    cells: list[str] = []
+    for key, width in shown.items():
+        value = row[key]
+        if value is not None and not isinstance(value, int):
+            value = f"{value:.4f}"
+        cells.append(f"{'-' if value is None else value:>{width}}")
     speed = f"{samples / max(row['seconds'], 1e-9):,.0f}" if samples else "-"
-    return f"{cells} {speed:>10}"
+    return f"{' '.join(cells)} {speed:>10}"
 
 
-def _place(plan: Plan) -> str:
-    """Describes where a run is resumed; empty for a new run."""
-    if plan.first_epoch > plan.epochs:
-        return ", all done already: raise epochs (--epochs) to go on"
-    batch = f", batch {plan.first_batch:,}" if plan.first_batch > 1 else ""
-    return (
-        f", from epoch {plan.first_epoch}{batch} on"
-        if plan.first_epoch > 1 or batch
-        else ""
-    )
+@contextmanager
+def watching(
+    progress: Progress | bool | None,  # noqa: FBT001 - as `fit` takes it
+    callbacks: Sequence[Any] = (),
+) -> "Generator[Watchers]":
+    """Makes the watchers that ``progress`` and ``callbacks`` of `fit` ask for."""
+    if progress is True or (progress is None and is_watched()):
+        # Imported here, because rich takes time to load and most runs print nothing.
+        from seqloom.train._watch import Watch, open_console
+
+        with Watch(open_console()) as watch:
+            yield Watchers(watch, *callbacks)
+    elif progress is None:
+        has_stream = sys.stderr is not None
+        yield Watchers(EpochLines(sys.stderr) if has_stream else None, *callbacks)
+    elif progress is False:
+        yield Watchers(*callbacks)
+    else:
+        _require_methods("progress must be True, False or", progress)
+        yield Watchers(progress, *callbacks)
 
 
-def _amount(plan: Plan, noun: str) -> str:
-    """Describes the numbers of records and batches, if the loader has them."""
-    is_known, is_one = plan.batches, plan.batches == 1
-    batches = f"{plan.batches:,} batch{'' if is_one else 'es'}"
-    batches = batches if is_known else "the batches of a loader"
-    return f"{count_of(plan.samples, noun)} in {batches}" if plan.samples else batches
+def is_watched() -> bool:
+    """Returns True if a person sees what is printed: at a terminal, or in a notebook."""
+    shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    is_notebook = hasattr(shell, "kernel")
+    return is_notebook or (sys.stdout is not None and sys.stdout.isatty())
 
 
-def _spell(value: float | None) -> str:
-    """Spells a number of a row."""
-    if value is None:
-        return "-"
-    return str(value) if isinstance(value, int) else f"{value:.4f}"
+class Watchers:
+    """Calls the methods of several watchers, in order; each has some of the methods."""
+
+    def __init__(self, *watchers: Any) -> None:
+        self._watchers = [watcher for watcher in watchers if watcher is not None]
+        self.is_stopped = False
+
+    def on_start(self, plan: Plan) -> None:
+        """Tells what the run is about to do."""
+        self._tell("on_start", plan)
+
+    def on_batch(self, step: Step) -> None:
+        """Tells of a step; remembers whether one asked to end the run."""
+        self._tell("on_batch", step)
+
+    def on_epoch(self, row: dict[str, Any]) -> None:
+        """Tells of an epoch; remembers whether one asked to end the run."""
+        self._tell("on_epoch", row)
+
+    def on_more(self, epochs: int) -> None:
+        """Tells that the run goes on to a later last epoch."""
+        self._tell("on_more", epochs)
+
+    def on_end(self, run: Any) -> None:
+        """Tells of the end."""
+        self._tell("on_end", run)
+
+    def on_error(self, error: BaseException) -> None:
+        """Tells of an exception; an exception of a watcher does not replace it."""
+        for watcher in self._watchers:
+            with suppress(Exception):
+                getattr(watcher, "on_error", _ignore)(error)
+
+    def _tell(self, name: str, value: object) -> None:
+        """Calls one method of all watchers."""
+        for watcher in self._watchers:
+            answer = getattr(watcher, name, _ignore)(value)
+            # Only True: a method may return something else for its own purposes.
+            if isinstance(answer, (bool, np.bool_)) and answer:
+                self.is_stopped = True
+
+
+def _ignore(_: object) -> None:
+    """Does nothing."""
+
+
+def check_callbacks(callbacks: Any) -> list[Any]:
+    """Lists the callbacks; refuses an object that has none of the methods."""
+    given: Any = callbacks
+    if not isinstance(callbacks, (list, tuple)):
+        raise ArgumentError(
+            f"callbacks must be a list of objects, got {quote(callbacks)}; write "
+            "callbacks=[...]"
+        )
+    for callback in (found := [*given]):
+        _require_methods("each of callbacks must be", callback)
+    return found
+
+
+def _require_methods(expected: str, watcher: object) -> None:
+    """Refuses an object that has none of the methods, and a class instead of an object."""
+    if isinstance(watcher, type) or not any(hasattr(watcher, name) for name in _METHODS):
+        raise ArgumentError(
+            f"{expected} an object with some of the methods {', '.join(_METHODS)}, got "
+            f"{quote(watcher)}"
+        )
+
+
+class EpochLines:
+    """Prints at most one line every ten seconds to standard error; none for a short run."""
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream, self._clock = stream, clock
+        self._last = clock()
+        self._begin = ""  # the line about the whole run, until it is printed
+        self._samples = 0
+        self._is_headed = False
+
+    def on_start(self, plan: Plan) -> None:
+        """Stores the description of the run."""
+        self._begin, self._samples = describe_plan(plan), plan.samples
+        self._last = self._clock()
+
+    def on_batch(self, step: Step) -> None:
+        """Prints a line about a batch if no epoch has ended for a minute."""
+        if self._clock() - self._last >= _LONG:
+            place = f"epoch {step.epoch}, batch {step.batch:,}"
+            self._print(f"{place}: loss {step.loss:.4f}")
+
+    def on_epoch(self, row: dict[str, Any]) -> None:
+        """Prints a line about an epoch if the last line is old enough."""
+        if self._clock() - self._last >= _APART:
+            head = () if self._is_headed else (spell_columns(row),)
+            self._print(*head, spell_row(row, self._samples))
+            self._is_headed = True
+
+    def on_more(self, epochs: int) -> None:
+        """Prints the new last epoch, if a line was printed earlier."""
+        if not self._begin:
+            self._print(f"another round follows, to epoch {epochs:,}")
+
+    def _print(self, *lines: str) -> None:
+        """Prints lines; the description of the run precedes the first one."""
+        found = [*([self._begin] if self._begin else []), *lines]
+        print(*found, sep="\n", file=self._stream, flush=True)
+        self._begin, self._last = "", self._clock()

@@ -9,7 +9,6 @@ import numpy as np
 from seqloom.data._describe import describe_letters
 from seqloom.infer._scores import order_of
 from seqloom.models import Classify, Multilabel, Task
-from seqloom.models._examples import noun_of
 from seqloom.nn._metrics import auprc, auroc, confusion_matrix
 from seqloom.report import (
     Confusion,
@@ -23,10 +22,17 @@ from seqloom.report import (
     wilson_interval,
 )
 from seqloom.report._values import Fact
-from seqloom.train._judged import Part
-from seqloom.train._parts import Parts
+from seqloom.train._card import limits_of
+from seqloom.train._checkpoints import State
+from seqloom.train._evaluation import Part
+from seqloom.train._job import Job
+from seqloom.train._letters import class_logos, mistakes_section
+from seqloom.train._parts import Parts, count_samples
+from seqloom.train._prepare import describe_conflicts
 from seqloom.train._probabilities import probability_sections
 
+# To colour letters, a run scores at most one record for each so many that it learned from.
+_SHARE = 20
 _SHARES = {"accuracy", "balanced_accuracy"}
 _NAMES = {
     "loss": "loss",
@@ -53,29 +59,39 @@ _CONSTANT = "Variants that do not vary among the training {noun} count nothing: 
 
 
 def make_report(
+    job: Job,
+    state: State,
+    judged: dict[str, Part],
     *,
-    title: str,
-    lead: str,
-    task: Task,
-    parts: dict[str, Part],
-    history: list[dict[str, Any]],
-    best_epoch: int | None,
     facts: dict[str, Fact],
-    notes: tuple[str, ...],
-    sections: tuple[Section, ...] = (),
+    notes: list[str],
 ) -> Report:
-    """Makes the report of a run."""
+    """Makes the report of a run from the parts on which it was evaluated."""
+    task, parts, history = job.trained.task, job.parts, state.history
+    columns, folder = ", ".join(job.trained.classes), job.settings.folder.path
+    count = count_samples(parts.train)
+    data = f"{count:,} {parts.noun}" if count else "the batches of a loader"
+    network, learned = type(job.trained.model).__name__, f"learned {columns}".strip()
+    conflicts = describe_conflicts(parts.train)
+    limits = " ".join(limits_of(job.trained, judged))
     return Report(
-        title=title,
-        lead=lead,
-        tiles=tuple(_tiles(parts)),
-        notes=notes,
+        title="Training run" if folder is None else folder.name,
+        lead=f"{network} {learned} from {data}.",
+        tiles=tuple(_tiles(judged)),
+        notes=(
+            *left_out(parts),
+            *(f"{note}." for note in (conflicts, *notes) if note),
+        ),
         curves=tuple(_curves(history)),
-        best_epoch=best_epoch,
-        confusions=tuple(_confusions(task, parts)),
-        scatters=tuple(_scatters(task, parts)),
-        sections=(*_sections(task, parts), *sections),
-        tables=tuple(tables_of_labels(task, parts)),
+        best_epoch=state.best_epoch if "validation" in judged else None,
+        confusions=tuple(_confusions(task, judged)),
+        scatters=tuple(_scatters(task, judged)),
+        sections=(
+            *_probability_sections(task, judged),
+            Section(title="Limits", note=limits),
+            *_letter_sections(job, judged, seen=len(history) * (count or 0)),
+        ),
+        tables=tuple(tables_of_labels(task, judged)),
         facts=facts,
     )
 
@@ -88,7 +104,6 @@ def left_out(parts: Parts) -> tuple[str, ...]:
         for _, part in parts.list_named()
         if (report := getattr(part, "report", None)) is not None
     }
-    noun = noun_of(parts.train)
     found = {
         key: sum(int(report.get(key, 0)) for report in reports.values()) for key in _NOTES
     }
@@ -98,7 +113,7 @@ def left_out(parts: Parts) -> tuple[str, ...]:
     letters = (describe_letters(it.get("letters", {})) for it in reports.values())
     return (
         *(
-            notes[key].format(count=f"{count:,}", noun=noun)
+            notes[key].format(count=f"{count:,}", noun=parts.noun)
             for key, count in found.items()
             if count
         ),
@@ -154,11 +169,26 @@ def _scatters(task: Task, parts: dict[str, Part]) -> Iterator[Scatter]:
             yield Scatter(name, true[:, position], predicted[:, position])
 
 
-def _sections(task: Task, parts: dict[str, Part]) -> Iterator[Section]:
+def _probability_sections(task: Task, parts: dict[str, Part]) -> Iterator[Section]:
     """Makes the sections about the probabilities of the first part."""
     for name, part in list(parts.items())[:1]:
         if isinstance(task, (Classify, Multilabel)):
             yield from probability_sections(task, name, part)
+
+
+def _letter_sections(job: Job, judged: dict[str, Part], *, seen: int) -> Iterator[Section]:
+    """Makes the sections with letters: the worst mistakes, and logos of classes."""
+    trained, parts = job.trained, job.parts
+    sources = {"test": parts.test, "validation": parts.valid}
+    for name, part in list(judged.items())[:1]:
+        most = seen // _SHARE
+        section = mistakes_section(trained, sources[name], part, name=name, most=most)
+        if section is not None:
+            yield section
+    if isinstance(trained.task, Classify):
+        logos = class_logos(parts.train, trained.classes)
+        if logos is not None:
+            yield logos
 
 
 def tables_of_labels(task: Task, parts: dict[str, Part]) -> Iterator[Table]:

@@ -1,8 +1,9 @@
-"""What a training run leaves behind, and the file of its results."""
+"""What a training run leaves behind, its end, and the file of its results."""
 
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from html import escape
 from math import isfinite
@@ -13,13 +14,27 @@ import numpy as np
 
 from seqloom._arguments import as_path
 from seqloom._files import write_atomic
+from seqloom._warning import warn_user
+from seqloom.errors import NoSkillWarning, SeenRecordsWarning
+from seqloom.infer._doubts import describe_known
 from seqloom.models import Task, Trained
-from seqloom.models._folder import RESULTS, write_history
+from seqloom.models._folder import RESULTS, WEIGHTS, write_history
+from seqloom.models._trained import write_config
 from seqloom.nn import Module
 from seqloom.report import Report, write_report
 from seqloom.report._values import Fact
 from seqloom.train._card import write_card
-from seqloom.train._judged import Part, find_intervals, headline, write_labels
+from seqloom.train._checkpoints import State
+from seqloom.train._evaluation import (
+    Part,
+    find_intervals,
+    headline,
+    no_better,
+    write_labels,
+)
+from seqloom.train._job import Job
+from seqloom.train._parts import Data
+from seqloom.train._report import make_report
 
 # So many names of classes fit into a line.
 _SHOWN = 6
@@ -88,11 +103,7 @@ class Run:
         home = as_path("folder", folder, expected="a folder's path")
         self.trained.save(home, overwrite=overwrite)
         write_history(home, self.history)
-        write_scores(home, self)
-        write_card(
-            home, trained=self.trained, report=self.report, valid=self.valid, test=self.test
-        )
-        write_results(home, self)
+        _write_evaluation(home, self)
         write_report(home, replace(self.report, title=home.absolute().name))
 
     def __repr__(self) -> str:
@@ -101,8 +112,7 @@ class Run:
 
     def _repr_html_(self) -> str:
         """Shows a table in a notebook."""
-        parts = {"validation": self.valid, "test": self.test}
-        judged = {name: part.metrics for name, part in parts.items() if part is not None}
+        judged = {name: part.metrics for name, part in _parts_of(self).items()}
         return _table(self._lead(), judged)
 
     def _lead(self) -> str:
@@ -113,10 +123,14 @@ class Run:
             aim_of(self.trained),
             f"epoch {self.best_epoch} of {len(self.history)} kept",
         ]
-        for name, part in (("validation", self.valid), ("test", self.test)):
-            if part is not None:
-                said.append(f"{name} {headline(part.metrics)}")
-        return "; ".join(said)
+        judged = [f"{name} {headline(it.metrics)}" for name, it in _parts_of(self).items()]
+        return "; ".join([*said, *judged])
+
+
+def _parts_of(run: Run) -> dict[str, Part]:
+    """Returns the parts that the model was evaluated on, by name."""
+    parts = {"validation": run.valid, "test": run.test}
+    return {name: part for name, part in parts.items() if part is not None}
 
 
 def aim_of(trained: Trained) -> str:
@@ -126,12 +140,76 @@ def aim_of(trained: Trained) -> str:
     return " ".join([trained.task.name, *([", ".join(shown)] if shown else [])])
 
 
-def write_scores(folder: Path, run: Run) -> None:
-    """Writes the scores and the labels of the parts that a model was judged on."""
+def finish(
+    job: Job,
+    state: State,
+    *,
+    judge: Callable[[Data | None], Part | None],
+    settings: dict[str, Fact],
+) -> Run:
+    """Evaluates the kept weights and writes everything; doing so twice is harmless."""
+    trained, folder = job.trained, job.settings.folder
+    trained.model.load_record(state.best).eval()
+    valid, test = judge(job.parts.valid), judge(job.parts.test)
+    # The test part is the most telling.
+    pairs = {"test": test, "validation": valid}
+    judged = {name: part for name, part in pairs.items() if part is not None}
+    seen, poor = _list_warnings(trained.task, judged)
+    report = make_report(
+        job,
+        state,
+        judged,
+        facts=job.list_facts(state.history, settings),
+        notes=[*seen, *(f"{it[0].upper()}{it[1:]}" for it in poor)],
+    )
+    run = Run(
+        trained=trained,
+        history=state.history,
+        best_epoch=state.best_epoch,
+        folder=folder.path,
+        valid=valid,
+        test=test,
+        report=report,
+    )
+    if not job.ranks.is_first:
+        return run
+    if folder.path is not None:
+        state.best.save(folder.path / WEIGHTS)
+        _write_evaluation(folder.path, run)
+        write_config(folder.path, trained)
+        if folder.report:
+            write_report(folder.path, report)
+    for sentence in seen:
+        warn_user(sentence, SeenRecordsWarning)
+    for sentence in poor:
+        warn_user(sentence, NoSkillWarning)
+    return run
+
+
+def _list_warnings(task: Task, judged: dict[str, Part]) -> tuple[list[str], list[str]]:
+    """Names the parts with records of the training part, and those without any skill."""
+    seen, poor = list[str](), list[str]()
+    for name, part in reversed(judged.items()):
+        labels, scores, known = part.labels, part.scores, part.known
+        what = f"{name} records"
+        if text := describe_known(task, labels, scores, known=known, what=what):
+            seen.append(text)
+        if text := no_better(task, name, part):
+            poor.append(text)
+    return seen, poor
+
+
+def _write_evaluation(folder: Path, run: Run) -> None:
+    """Writes scores and labels, the model card and the results."""
     for name, part in (("valid", run.valid), ("test", run.test)):
         if part is not None and len(part.scores):
             part.scores.to_tsv(folder / f"scores-{name}.tsv")
             write_labels(folder / f"labels-{name}.tsv", run.trained.task, part)
+    write_card(
+        folder, trained=run.trained, report=run.report, valid=run.valid, test=run.test
+    )
+    text = json.dumps(results_of(run), indent=2, allow_nan=False)
+    write_atomic(folder / RESULTS, f"{text}\n".encode())
 
 
 def _table(lead: str, parts: dict[str, dict[str, float]]) -> str:
@@ -148,16 +226,12 @@ def _table(lead: str, parts: dict[str, dict[str, float]]) -> str:
     return f"<p>Run of {escape(lead)}</p>{table}"
 
 
-# `Run` writes itself by this module, which therefore does not know its type.
-def write_results(folder: Path, run: Any) -> None:
-    """Writes the results of a run, whole or not at all."""
-    text = json.dumps(results_of(run), indent=2, allow_nan=False)
-    write_atomic(folder / RESULTS, f"{text}\n".encode())
-
-
-def results_of(run: Any) -> dict[str, Any]:
-    """Gives plain values that JSON has; what is no number is None."""
-    task, parts = run.trained.task, {"validation": run.valid, "test": run.test}
+def results_of(run: Run) -> dict[str, Any]:
+    """Lists the results as plain values that JSON has; what is no number is None."""
+    task, facts = run.trained.task, dict(run.report.facts)
+    for name, value in facts.items():
+        if isinstance(value, float) and not isfinite(value):
+            facts[name] = str(value)
     return {
         "version": _VERSION,
         "network": type(run.model).__name__,
@@ -167,37 +241,20 @@ def results_of(run: Any) -> dict[str, Any]:
         "epochs": len(run.history),
         "best_epoch": run.best_epoch,
         "seconds": round(sum(row["seconds"] for row in run.history), 3),
-        "settings": {it: _plain(value) for it, value in run.report.facts.items()},
-        "parts": {
-            name: _describe(task, part) for name, part in parts.items() if part is not None
-        },
+        "settings": facts,
+        "parts": {name: _describe(task, part) for name, part in _parts_of(run).items()},
     }
 
 
 def _describe(task: Task, part: Part) -> dict[str, Any]:
-    """Gives the metrics of a part, their intervals, and a name of its records."""
-    return {
-        "records": _name_records(task, part),
-        "metrics": {it: _number(value) for it, value in part.metrics.items()},
-        "intervals": {
-            it: list(ends)
-            for it, ends in find_intervals(task, part.metrics, part.labels).items()
-        },
-    }
-
-
-def _name_records(task: Task, part: Part) -> str:
-    """Names the records of a part, by their ids, labels and classes."""
+    """Lists the metrics of a part, their intervals, and a hash of its records."""
     words = [*part.scores.ids, *task.columns, *map(str, np.ravel(part.labels).tolist())]
     text = "\0".join(words).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(text, digest_size=8).hexdigest()
-
-
-def _plain(value: Fact) -> Fact:
-    """Gives a setting that JSON knows: an infinite number as text."""
-    return str(value) if isinstance(value, float) and not isfinite(value) else value
-
-
-def _number(value: float) -> float | None:
-    """Gives a number that JSON knows."""
-    return value if isfinite(value) else None
+    intervals = find_intervals(task, part.metrics, part.labels)
+    return {
+        "records": hashlib.blake2b(text, digest_size=8).hexdigest(),
+        "metrics": {
+            name: value if isfinite(value) else None for name, value in part.metrics.items()
+        },
+        "intervals": {name: list(ends) for name, ends in intervals.items()},
+    }

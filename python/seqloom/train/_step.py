@@ -1,81 +1,80 @@
 """One training step: from a batch to a loss, its gradients and an update of the weights."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from traceback import clear_frames
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from seqloom._key import Key
+from seqloom.errors import CaptureError
 from seqloom.infer._forward import label_name
-from seqloom.models import Task, TorchModule
-from seqloom.nn import Buffer, Module
-from seqloom.optim import WeightAverage
-from seqloom.tensor import Gradients
-from seqloom.train._batch_loss import (
+from seqloom.models import Classify, TorchModule
+from seqloom.models._examples import count_positions
+from seqloom.models._folder import checkpoint_path
+from seqloom.nn import Buffer, Module, value_and_grad
+from seqloom.optim import Optimizer
+from seqloom.record import load
+from seqloom.tensor import Gradients, compile as compile_step
+from seqloom.tensor._compile._contents import list_objects
+from seqloom.train._checkpoints import State
+from seqloom.train._job import Job
+from seqloom.train._loss import (
     BatchLoss,
     as_array,
     count_records,
     differentiate,
+    error_of_loss,
     numbers_of,
 )
-from seqloom.train._checkpoint import State
-from seqloom.train._compiling import Compiling
-from seqloom.train._not_finite import error_of_loss
-from seqloom.train._parts import LoaderBatches
-from seqloom.train._precision import FULL, scaled, unscale
+from seqloom.train._parts import Arrays, LoaderBatches, count_batches
 from seqloom.train._progress import Step
 from seqloom.train._ranks import Ranks
-from seqloom.train._settings import Settings
-from seqloom.train._update import Accumulation, Update
+from seqloom.train._updates import Accumulation, Update, ends_of_rounds, unscale
+from seqloom.train._values import FULL
+
+# From so many steps on, a compiled step saves more time than it takes to compile it. torch
+# is missing: its compiler takes a minute, which a run seldom saves.
+_ENOUGH = {"numpy": 200, "jax": 2}
+_ACCURACY = "accuracy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepMaker:
     """Makes the steps of a run: each changes the weights, and is described by a `Step`."""
 
-    train: Any  # Examples, or LoaderBatches
-    task: Task
+    job: Job
     objective: BatchLoss
-    compiling: Compiling
-    settings: Settings
-    ranks: Ranks
-    folder: Path | None
+    compiling: "Compiling"
 
     def make(self, state: State, batch: dict[str, Any]) -> Step:
         """Makes the next step of the epoch, with the learning rate of the state."""
-        key = Key(self.settings.seed, state.epoch, len(state.steps))
+        key = Key(self.job.settings.seed, state.epoch, len(state.steps))
         arrays = self.objective.prepare(state.model, batch)
-        if self.ranks.are_several:
+        if self.job.ranks.are_several:
             return self._make_jointly(state, batch, arrays, key=key)
         records = count_records(batch)
-        weight = self._weigh(batch, records)
-        compiled = None
-        if self.compiling.is_on:
-            compiled = self._run_compiled(state, arrays, weight=weight, key=key)
+        weight, sums = self._weigh(batch, records), state.accumulation
+        compiled = self._run_compiled(state, arrays, weight=weight, key=key)
         if compiled is None:
             loss, extra, grads = _differentiate(state, self.objective, arrays, key=key)
         else:
             (loss, extra), grads = compiled, None
         value = float(loss.item())
         self._require_finite(value, state, batch)
-        if compiled is None:
-            self._use(state, grads, weight=weight)
-        elif (sums := _accumulation_of(state)) is not None:
+        if grads is not None:
+            self._use(state, grads, weight)
+        elif sums is not None:
             self._count(state, sums, weight)
-        return _describe(
-            state,
-            records=records,
-            loss=value,
-            accuracy=self._accuracy(extra, batch),
-            numbers=numbers_of(extra),
-        )
+        means = self._measure(extra, batch)
+        return _describe(state, extra, means, records=records, loss=value)
 
     def finish_epoch(self, state: State) -> None:
         """Updates the weights by the batches that are left, fewer than a step takes."""
-        sums = _accumulation_of(state)
+        sums = state.accumulation
         if sums is not None and sums.batches:
             self._update(state, sums.take(state.model))
 
@@ -83,51 +82,41 @@ class StepMaker:
         self, state: State, batch: dict[str, Any], arrays: dict[str, Any], *, key: Key
     ) -> Step:
         """Makes a step with the other processes; it equals that of one process alone."""
-        ranks, own = self.ranks, self._count_own(batch, len(state.steps))
+        ranks, own = self.job.ranks, self._count_own(batch, len(state.steps))
         # The mean over all records is the weighted mean of the means of the processes.
-        share, total = self._share_of(self._weigh(batch, own))
+        weight = self._weigh(batch, own)
+        (total,) = ranks.sum_numbers(weight)
+        share = weight / total if total else math.nan
         # Statistics, as of batch normalisation, are computed over the whole batch.
         with ranks.sharing(has_records=own > 0):
             loss, extra, grads = _differentiate(
                 state,
-                _scale(self.objective, share),
+                _scaled(self.objective, share),
                 arrays,
                 key=key.fold(ranks.number),  # each process draws its own dropout
             )
-        (value,) = ranks.sum_numbers(float(loss.item()))
-        accuracy = self._accuracy(extra, batch)
-        means = {f"number {name}": it for name, it in numbers_of(extra).items()}
-        means |= {} if accuracy is None else {"accuracy": accuracy}
-        means, records = ranks.average(means, own)
+        means, records = ranks.average(self._measure(extra, batch), own)
+        value, grads = _sum_up(ranks, state.model, loss, grads=grads)
         self._require_finite(value, state, batch)
-        self._use(state, _reduce(ranks, state.model, grads), weight=total)
-        return _describe(
-            state,
-            records=records,
-            loss=value,
-            accuracy=means.pop("accuracy", None),
-            numbers={name.removeprefix("number "): it for name, it in means.items()},
-        )
-
-    def _share_of(self, weight: float) -> tuple[float, float]:
-        """Returns this process's share of the weights of all processes, and their sum."""
-        (total,) = self.ranks.sum_numbers(weight)
-        return weight / total if total else math.nan, total
+        self._use(state, grads, total)
+        return _describe(state, extra, means, records=records, loss=value)
 
     def _run_compiled(
         self, state: State, arrays: dict[str, Any], *, weight: float, key: Key
     ) -> tuple[Any, Any] | None:
         """Runs the compiled step: to its update, or to its sums; None if it cannot be."""
-        sums = _accumulation_of(state)
-        target = self._update_of(state) if sums is None else sums
-        factor = state.lr if sums is None else weight
+        if not self.compiling.is_on:
+            return None
+        if state.accumulation is None:
+            target, factor = self._update_of(state), state.lr
+        else:
+            target, factor = state.accumulation, weight
         return self.compiling.run(state.model, target, factor, arrays=arrays, key=key)
 
-    def _use(self, state: State, grads: Any, *, weight: float) -> None:
+    def _use(self, state: State, grads: Gradients, weight: float) -> None:
         """Updates the weights by gradients, or adds these up for a later update."""
-        scale: Any = state.others.get("loss_scale")
-        found = grads if scale is None else unscale(grads, scale)
-        if (sums := _accumulation_of(state)) is None:
+        found, sums = unscale(grads, state.loss_scale), state.accumulation
+        if sums is None:
             self._update(state, found)
             return
         if found is not None:
@@ -140,7 +129,7 @@ class StepMaker:
         if sums.is_full:
             self._update(state, sums.take(state.model))
 
-    def _update(self, state: State, grads: Any | None) -> None:
+    def _update(self, state: State, grads: Gradients | None) -> None:
         """Updates the weights; None skips the step, as gradients in float16 overflow."""
         if grads is None:
             return
@@ -148,111 +137,234 @@ class StepMaker:
         if isinstance(state.model, TorchModule):
             state.model.update_torch()
 
-    def _update_of(self, state: State) -> Any:
+    def _update_of(self, state: State) -> Optimizer | Update:
         """Returns the optimiser, with clipping and an average if these are wanted."""
-        average, limit = state.others.get("weight_average"), self.settings.clip_norm
+        average, limit = state.weight_average, self.job.settings.updates.clip_norm
         if average is None and limit is None:
             return state.optimizer
-        own = average if isinstance(average, WeightAverage) else None
-        return Update(state.optimizer, limit, own)
+        return Update(state.optimizer, limit, average)
 
     def _count_own(self, batch: dict[str, Any], number: int) -> int:
         """Counts the records of the batch that belong to this process."""
-        if isinstance(self.train, LoaderBatches):
+        train, size = self.job.parts.train, self.job.settings.batches.batch_size
+        if isinstance(train, LoaderBatches):
             return count_records(batch)
         # Not the rows of the batch: a process without a record of its own computes with
         # the record of another one, which does not count.
-        size = self.settings.batch_size
-        return self.ranks.count_own(min(size, len(self.train) - number * size))
+        return self.job.ranks.count_own(min(size, len(train) - number * size))
 
     def _weigh(self, batch: dict[str, Any], own: int) -> float:
         """Computes the weight of this process's loss in the mean over all processes."""
-        weights, name = getattr(self.task, "weights", None), label_name(batch)
-        is_loss_of_task = self.objective.loss == getattr(self.task, "loss", None)
-        if not own or weights is None or name is None or not is_loss_of_task:
+        task, name = self.objective.task, label_name(batch)
+        if not own or name is None or not isinstance(task, Classify) or not task.weights:
             return float(own)
         # With class weights the loss is a weighted mean: its weight is the sum of these.
-        return float(np.asarray(weights)[np.asarray(batch[name])].sum())
+        return float(np.asarray(task.weights)[np.asarray(batch[name])].sum())
 
     def _require_finite(self, loss: float, state: State, batch: dict[str, Any]) -> None:
         """Ends the run at a loss of NaN or infinity, before its gradients are used."""
         if not math.isfinite(loss):
-            place = state.epoch + 1, len(state.steps) + 1
             raise error_of_loss(
-                loss, place, train=self.train, batch=batch, folder=self.folder
+                loss,
+                (state.epoch + 1, len(state.steps) + 1),
+                train=self.job.parts.train,
+                batch=batch,
+                folder=self.job.writable_folder,
             )
 
-    def _accuracy(self, outputs: Any, batch: dict[str, Any]) -> float | None:
-        """Computes the share of right answers in a batch; None for other tasks."""
-        name = label_name(batch)
-        if name is None or not hasattr(outputs, "shape"):
-            return None
-        logits = as_array(outputs)
-        if self.settings.precision != FULL:
+    def _measure(self, extra: Any, batch: dict[str, Any]) -> dict[str, float]:
+        """Returns the numbers of a user's step by name, or the share of right answers."""
+        found, name = numbers_of(extra), label_name(batch)
+        if name is None or not hasattr(extra, "shape"):
+            return found
+        logits, task = as_array(extra), self.job.trained.task
+        if self.job.settings.computation.precision != FULL:
             logits = logits.astype(FULL)
-        decided = self.task.decide(self.task.activate(logits))
-        return None if decided is None else float((decided == as_array(batch[name])).mean())
+        decided = task.decide(task.activate(logits))
+        if decided is not None:
+            found[_ACCURACY] = float((decided == as_array(batch[name])).mean())
+        return found
 
 
 def _differentiate(
     state: State, objective: Callable[..., Any], arrays: dict[str, Any], *, key: Key
-) -> tuple[Any, Any, Any]:
+) -> tuple[Any, Any, Gradients]:
     """Computes loss, extra value and gradients; the gradients stay scaled in float16."""
-    scale: Any = state.others.get("loss_scale")
-    if scale is None:
+    if state.loss_scale is None:
         return differentiate(objective, state.model, arrays, key=key)
-    objective = scaled(objective, scale)
+    factor = state.loss_scale.value
+    objective = _scaled(objective, factor)
     loss, extra, grads = differentiate(objective, state.model, arrays, key=key)
-    return loss / scale.value, extra, grads
+    return loss / factor, extra, grads
 
 
-def _scale(objective: BatchLoss, share: float) -> Callable[..., tuple[Any, Any]]:
-    """Multiplies the loss of an objective by this process's share of the batch."""
+def _scaled(objective: Callable[..., Any], factor: float) -> Callable[..., Any]:
+    """Multiplies the loss of an objective by a number."""
 
-    def compute(*args: Any) -> tuple[Any, Any]:
-        loss, extra = objective(*args)
-        return loss * share, extra
+    def compute(model: Module, arrays: dict[str, Any], key: Key) -> tuple[Any, Any]:
+        loss, extra = objective(model, arrays, key)
+        return loss * factor, extra
 
     return compute
 
 
-def _reduce(ranks: Ranks, model: Module, grads: Gradients) -> Gradients:
-    """Sums the gradients of all processes, and copies the buffers of the first one."""
-    backend = grads.backend
-    ids = [p.id for _, p in model.parameters() if grads.get(p.id) is not None]
-    arrays = [grads.get(number) for number in ids]
+def _sum_up(
+    ranks: Ranks, model: Module, loss: Any, *, grads: Gradients
+) -> tuple[float, Gradients]:
+    """Sums loss and gradients of all processes, and copies the buffers of the first one."""
+    backend, params = grads.backend, [param for _, param in model.parameters()]
+    has_gradient = (grads.get(param.id) is not None for param in params)
+    value, *counts = ranks.sum_numbers(float(loss.item()), *has_gradient)
+    # All processes sum the same list of arrays: one that has no gradient of a parameter, as
+    # another has, adds zeros.
+    shared = [param for param, count in zip(params, counts, strict=True) if count]
+    arrays: list[Any] = []
+    for param in shared:
+        own = grads.get(param.id)
+        arrays.append(backend.zeros_like(param.value.raw) if own is None else own)
     buffers = [part for _, part in model.named(Buffer)]
-    own = ranks.mask_others([it.value.raw for it in buffers], backend)
-    summed = ranks.sum_arrays([*arrays, *own], backend)
-    for buffer, array in zip(buffers, summed[len(ids) :], strict=True):
+    arrays += ranks.mask_others([it.value.raw for it in buffers], backend)
+    summed = ranks.sum_arrays(arrays, backend)
+    for buffer, array in zip(buffers, summed[len(shared) :], strict=True):
         buffer.put(array)
-    return Gradients(dict(zip(ids, summed, strict=False)), backend)
-
-
-def _accumulation_of(state: State) -> Accumulation | None:
-    """Returns the sums of gradients; None if each batch makes a step."""
-    sums = state.others.get("accumulation")
-    return sums if isinstance(sums, Accumulation) else None
+    ids = [param.id for param in shared]
+    return value, Gradients(dict(zip(ids, summed, strict=False)), backend)
 
 
 def _describe(
-    state: State,
-    *,
-    records: int,
-    loss: float,
-    accuracy: float | None,
-    numbers: dict[str, float],
+    state: State, extra: Any, means: dict[str, float], *, records: int, loss: float
 ) -> Step:
     """Describes the batch, and the step that it belongs to."""
-    sums = _accumulation_of(state)
+    has_numbers = isinstance(extra, Mapping)
+    sums = state.accumulation
     is_open = sums is not None and sums.batches > 0
     return Step(
         epoch=state.epoch + 1,
         batch=len(state.steps) + 1,
         samples=records,
         loss=loss,
-        accuracy=accuracy,
+        accuracy=None if has_numbers else means.get(_ACCURACY),
         number=state.optimizer.step_count + is_open,
         lr=state.lr,
-        numbers=numbers,
+        numbers=means if has_numbers else {},
     )
+
+
+def is_to_compile(job: Job) -> bool:
+    """Decides whether the step is compiled; a resumed run does as it did before."""
+    settings, train = job.settings, job.parts.train
+    if isinstance(settings.computation.compile, bool):
+        return settings.computation.compile
+    folder = settings.folder.path
+    if folder is not None and (path := checkpoint_path(folder)).exists():
+        return bool(load(path).metadata.get("identity", {}).get("compiled"))
+    is_users = settings.objective.step is not None or _explain_user_object(job)
+    # What follows depends on nothing that may differ when the run is resumed.
+    if is_users or isinstance(train, LoaderBatches):
+        return False
+    batches = settings.batches
+    count = count_batches(train, batches.batch_size, drop_last=batches.drop_last)
+    steps = count * ends_of_rounds(settings.epochs.epochs, [])[0]
+    is_enough = steps >= _ENOUGH.get(settings.target.name.partition(":")[0], steps + 1)
+    # Batches of many lengths would make many programs.
+    return is_enough and (isinstance(train, Arrays) or not np.ptp(count_positions(train)))
+
+
+def _explain_user_object(job: Job) -> str:
+    """Names the user's object in the step, which is then compiled on request only."""
+    loss, optimizer = job.settings.objective.loss, job.settings.updates.optimizer
+    name = ""
+    if loss is not None:
+        name = f"the loss {getattr(loss, '__name__', type(loss).__name__)}"
+    else:
+        holders = (job.trained.model, *([] if optimizer is None else [optimizer]))
+        static = tuple(holder.leaves()[0] for holder in holders)
+        parts = (part for _, part in list_objects(static))
+        name = next((it for it in map(_name_if_foreign, parts) if it), "")
+    return f"{name} is no part of seqloom; compile=True compiles the step" if name else ""
+
+
+def _name_if_foreign(part: Any) -> str:
+    """Returns the name of a class, function or object that is no part of seqloom."""
+    kind = part if isinstance(part, type) else type(part)
+    owner = part if isinstance(part, FunctionType) else kind
+    is_known = owner.__module__.partition(".")[0] in ("seqloom", "numpy", "builtins")
+    return "" if is_known else owner.__qualname__
+
+
+@dataclass(slots=True)
+class Compiling:
+    """Compiles the step of a run when it is first needed, and runs it."""
+
+    objective: BatchLoss
+    is_on: bool
+    is_asked: bool = False  # whether the user insists
+    refusal: str = ""
+    _step: Callable[..., Any] | None = None
+
+    @classmethod
+    def of(cls, job: Job, objective: BatchLoss, *, is_compiled: bool) -> "Compiling":
+        """Makes what compiles the step, turned off where the step cannot be compiled."""
+        # A compiled step cannot wait for other processes.
+        is_on, refusal = is_compiled and not job.ranks.are_several, ""
+        computation = job.settings.computation
+        if is_on and computation.precision == "float16":
+            is_on, refusal = False, "a step in float16 may be skipped"
+        if computation.compile == "auto" and not is_compiled:
+            refusal = _explain_user_object(job)
+        is_asked = computation.compile is True
+        return cls(objective, is_on, is_asked=is_asked, refusal=refusal)
+
+    def run(
+        self,
+        model: Module,
+        target: Optimizer | Update | Accumulation,
+        factor: float,
+        *,
+        arrays: dict[str, Any],
+        key: Key,
+    ) -> tuple[Any, Any] | None:
+        """Makes one step, update included; None if it cannot be compiled."""
+        is_first, step = self._step is None, self._step or _compile(self.objective)
+        try:
+            found = step(model, target, float(factor), arrays, key)
+        # Whatever the network does that cannot be compiled, it may do uncompiled. Later a
+        # callback may have put something into the network that cannot.
+        except Exception as error:
+            if self.is_asked or not (is_first or isinstance(error, CaptureError)):
+                raise
+            self.is_on, self.refusal = False, str(error).partition("\n")[0]
+            _forget_tensors(error)
+            return None
+        self._step = step
+        return found
+
+    def describe(self) -> str:
+        """Says whether the step is compiled, for the report."""
+        if self.refusal:
+            return f"no: {self.refusal}"
+        return "yes" if self.is_on else "no"
+
+
+def _forget_tensors(error: BaseException | None) -> None:
+    """Empties the frames of an error, which would hold tensors beyond their scope."""
+    while error is not None:
+        clear_frames(error.__traceback__)
+        error.__traceback__, error = None, error.__cause__ or error.__context__
+
+
+def _compile(objective: BatchLoss) -> Callable[..., Any]:
+    """Compiles forward, backward and update as one program."""
+    # A variable of its own, so that `compile` finds the user's function, and compiles again
+    # when a value that the function reads has changed.
+    function = objective.function
+
+    def step(model: Any, optimizer: Any, lr: float, arrays: Any, key: Any) -> Any:  # noqa: PLR0917 - as compile takes them
+        def loss_of(model: Any, arrays: Any, key: Any) -> Any:
+            return objective.compute(function, model, arrays, key=key)
+
+        loss, extra, grads = value_and_grad(loss_of)(model, arrays, key)
+        optimizer.step(lr, model, grads)
+        return loss, extra
+
+    return compile_step(step)

@@ -2,59 +2,57 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from seqloom._signals import HeldSignals
 from seqloom.data import DataLoader
-from seqloom.models import Trained
-from seqloom.models._examples import noun_of
+from seqloom.models import Custom
+from seqloom.models._folder import write_history
+from seqloom.models._trained import save_config
+from seqloom.optim import LossScale, WeightAverage
 from seqloom.report._values import Fact
 from seqloom.tensor import scope
-from seqloom.train._checkpoint import State
-from seqloom.train._checkpoints import Checkpoints
-from seqloom.train._facts import facts_of
-from seqloom.train._finish import finish
-from seqloom.train._not_finite import check_finite_epoch
+from seqloom.train._card import write_card_of_unfinished
+from seqloom.train._checkpoints import Checkpoints, State
+from seqloom.train._evaluation import Validation
+from seqloom.train._job import Job
+from seqloom.train._loss import BatchLoss, check_finite_epoch
 from seqloom.train._parts import (
     LoaderBatches,
-    Parts,
     count_batches,
     count_samples,
     make_loader,
     read_batches,
 )
-from seqloom.train._progress import Plan, Step
-from seqloom.train._ranks import Ranks
-from seqloom.train._run import Run, aim_of
-from seqloom.train._schedule import (
+from seqloom.train._progress import Plan, Step, Watchers
+from seqloom.train._run import Run, aim_of, finish
+from seqloom.train._step import Compiling, StepMaker, is_to_compile
+from seqloom.train._updates import (
     FIRST,
+    Accumulation,
     Round,
     ends_of_rounds,
+    make_optimizer,
     make_rates,
     most_epochs,
 )
-from seqloom.train._settings import Settings
-from seqloom.train._step import StepMaker
-from seqloom.train._validation import Validation
-from seqloom.train._watchers import Watchers
+from seqloom.train._values import Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
     """Trains a network to the end of its run, evaluates it and writes it."""
 
-    settings: Settings
-    parts: Parts
-    trained: Trained
+    job: Job
     state: State
     steps: StepMaker
     validation: Validation
     checkpoints: Checkpoints
     watchers: Watchers
-    ranks: Ranks
 
-    def run(self, *, draws: bool) -> Run:
-        """Trains from where the state is to the last epoch; `draws` writes the report."""
+    def run(self) -> Run:
+        """Trains from where the state is to the last epoch."""
         self.watchers.on_start(self._plan())
         with self.checkpoints.stopping_between_steps():
             try:
@@ -62,60 +60,42 @@ class Training:
             except KeyboardInterrupt:
                 self.checkpoints.after_stop(self.state)
                 raise
-        with self.ranks.sharing():
-            run = finish(
-                self.trained,
-                self.parts,
-                self.state,
-                judge=self.validation.judge,
-                settings=self._facts(),
-                folder=self.checkpoints.folder,
-                writes=self.ranks.is_first,
-                draws=draws,
-            )
+        judge, settings = self.validation.judge, self._settings()
+        with self.job.ranks.sharing():
+            run = finish(self.job, self.state, judge=judge, settings=settings)
         self.watchers.on_end(run)
         return run
 
     def _run_epochs(self) -> None:
         """Trains epoch by epoch, until a watcher or early stopping ends the run."""
-        loader = make_loader(self.parts.train, self.settings, self.ranks)
-        state, patience = self.state, self.settings.early_stop
-        while (current := self._next_round()) is not None:
-            if self.watchers.is_stopped or (
-                patience is not None and state.epoch - state.best_epoch >= patience
-            ):
+        job, state = self.job, self.state
+        loader = make_loader(job.parts.train, job.settings, job.ranks)
+        epochs = job.settings.epochs
+        while not self.watchers.is_stopped:
+            ends = ends_of_rounds(epochs.epochs, state.history)
+            current = Round.of(state.epoch, ends)
+            patience, waited = epochs.early_stop, state.epoch - state.best_epoch
+            if current is None or (patience is not None and waited >= patience):
                 break
+            if state.epoch == current.start > 0:
+                self.watchers.on_more(current.end)
             self._run_epoch(loader, current)
-
-    def _next_round(self) -> Round | None:
-        """Finds the round of the next epoch, if any; tells watchers of a further round."""
-        ends = ends_of_rounds(self.settings.epochs, self.state.history)
-        found = Round.of(self.state.epoch, ends)
-        if found is not None and self.state.epoch == found.start > 0:
-            self.watchers.on_more(found.end)
-        return found
 
     def _run_epoch(self, loader: DataLoader | LoaderBatches, current: Round) -> None:
         """Makes the steps that an epoch has left, then validates and saves."""
-        state = self.state
+        job, state, valid = self.job, self.state, self.job.parts.valid
         # A resumed epoch counts the seconds of its steps before the stop too.
         start = time.perf_counter() - state.seconds
         rates = make_rates(
-            self.settings.lr,
-            self.settings.schedule,
-            current=current,
-            count_steps=self._count_steps,
-            history=state.history,
+            job.settings, current, count_steps=self._count_steps, history=state.history
         )
         self._make_steps(loader, rates, start=start)
         row = {"epoch": state.epoch + 1, "lr": state.lr, **_average(state.steps)}
         row |= self.validation.measure(state.averaged)
         row["seconds"] = round(time.perf_counter() - start, 3)
-        check_finite_epoch(
-            state.model, row, self.parts.valid, folder=self.checkpoints.writable_folder
-        )
+        check_finite_epoch(state.model, row, valid, folder=job.writable_folder)
         with self.checkpoints.changing(state):
-            is_best = self.parts.valid is None or _is_best([*state.history, row])
+            is_best = valid is None or _is_best([*state.history, row])
             state.end_epoch(row, is_best=is_best)
         self.checkpoints.after_epoch(state)
         self.watchers.on_epoch(row)
@@ -129,10 +109,10 @@ class Training:
         start: float,
     ) -> None:
         """Makes the steps that an epoch has left."""
-        state = self.state
+        job, state = self.job, self.state
         state.model.train()
-        place: Any = {"epoch": state.epoch, "done": len(state.steps)}
-        for batch in read_batches(loader, self.settings, self.ranks, **place):
+        place = {"epoch": state.epoch, "done": len(state.steps)}
+        for batch in read_batches(loader, job.settings, job.ranks, **place):
             # The scope releases the step's tensors before the next batch is read.
             with self.checkpoints.changing(state), scope():
                 state.lr = rates(state.optimizer.step_count)
@@ -147,88 +127,140 @@ class Training:
         with self.checkpoints.changing(state), scope():
             self.steps.finish_epoch(state)
 
-    def _count_steps(self) -> int:
-        """Counts the steps of an epoch; the last one may take fewer batches."""
-        train, settings = self.parts.train, self.settings
-        # The length of a loader without one is an error with advice.
-        batches = len(train) if isinstance(train, LoaderBatches) else self._count_batches()
-        return -(-batches // settings.accumulate)
-
     def _count_batches(self) -> int:
         """Counts the batches of an epoch; 0 where a loader does not know."""
-        settings = self.settings
-        return count_batches(
-            self.parts.train, settings.batch_size, drop_last=settings.drop_last
-        )
+        batches = self.job.settings.batches
+        train, size = self.job.parts.train, batches.batch_size
+        return count_batches(train, size, drop_last=batches.drop_last)
+
+    def _count_steps(self) -> int:
+        """Counts the steps of an epoch; the last one may take fewer batches."""
+        train = self.job.parts.train
+        # The length of a loader without one is an error with advice.
+        batches = len(train) if isinstance(train, LoaderBatches) else self._count_batches()
+        return -(-batches // self.job.settings.batches.accumulate)
 
     def _agree_on_stop(self) -> None:
         """Stops all processes where a watcher or a signal stops one of them."""
-        if not self.ranks.are_several:
+        ranks = self.job.ranks
+        if not ranks.are_several:
             return
         signal = self.checkpoints.take_signal()
-        ended, stopped = self.ranks.sum_numbers(
-            self.watchers.is_stopped, signal is not None
-        )
+        ended, stopped = ranks.sum_numbers(self.watchers.is_stopped, signal is not None)
         if stopped:
             raise signal or KeyboardInterrupt("another process was stopped")
         self.watchers.is_stopped = ended > 0
 
     def _plan(self) -> Plan:
         """Describes the run to come, for the watchers."""
-        settings, state, train = self.settings, self.state, self.parts.train
+        job, state = self.job, self.state
+        settings, parts, model = job.settings, job.parts, state.model
+        epochs, has_valid = settings.epochs.epochs, parts.valid is not None
         return Plan(
             first_epoch=state.epoch + 1,
             first_batch=len(state.steps) + 1,
-            epochs=ends_of_rounds(settings.epochs, state.history)[-1],
+            epochs=ends_of_rounds(epochs, state.history)[-1],
             batches=self._count_batches(),
-            samples=count_samples(train),
-            noun=noun_of(train),
-            task=aim_of(self.trained),
-            backend=state.model.backend.name,
+            samples=count_samples(parts.train),
+            noun=parts.noun,
+            task=aim_of(job.trained),
+            backend=model.backend.name,
             threads=settings.target.threads,
-            parameters=state.model.number_of_parameters,
-            folder=self.checkpoints.folder,
+            parameters=model.number_of_parameters,
+            folder=settings.folder.path,
             is_compiled=self.steps.compiling.is_on,
-            network=type(getattr(state.model, "module", state.model)).__name__,
-            most_epochs=most_epochs(
-                settings.epochs, has_valid=self.parts.valid is not None
-            ),
-            facts=self._facts(),
+            network=type(getattr(model, "module", model)).__name__,
+            most_epochs=most_epochs(epochs, has_valid=has_valid),
+            facts=self._settings(),
         )
 
-    def _facts(self) -> dict[str, Fact]:
-        """Names the settings and the machine, for the report."""
-        further: dict[str, Any] = {}
-        if self.settings.epochs is None:
-            further["epochs"] = _spell_epochs(self.state)
-        return facts_of(
-            self.settings,
-            self.parts.train,
-            compiled=self.steps.compiling.describe(),
-            **further,
-        )
+    def _settings(self) -> dict[str, Fact]:
+        """Lists the settings and the machine, for the report."""
+        epochs, state = "", self.state
+        if self.job.settings.epochs.epochs is None:
+            epochs = f"{FIRST} or more, in rounds while the validation loss falls"
+            if state.epoch:
+                epochs = (
+                    f"{state.epoch}, in rounds; the weights of epoch {state.best_epoch} "
+                    "are kept"
+                )
+        compiled = self.steps.compiling.describe()
+        return self.job.list_settings(compiled=compiled, epochs=epochs)
 
 
 def _average(steps: list[Step]) -> dict[str, float]:
-    """Averages what an epoch's steps gave over its records."""
+    """Averages what an epoch's steps gave over the records of those that gave it."""
     samples = sum(step.samples for step in steps)
     means = {"train_loss": sum(step.loss * step.samples for step in steps) / samples}
     shares = [step.accuracy * step.samples for step in steps if step.accuracy is not None]
     means |= {"train_accuracy": sum(shares) / samples} if shares else {}
-    for name in steps[0].numbers:
-        total = sum(step.numbers[name] * step.samples for step in steps)
-        means[f"train_{name}"] = total / samples
+    for name in dict.fromkeys(name for step in steps for name in step.numbers):
+        having = [step for step in steps if name in step.numbers]
+        total = sum(step.numbers[name] * step.samples for step in having)
+        means[f"train_{name}"] = total / sum(step.samples for step in having)
     return means
 
 
 def _is_best(history: list[dict[str, Any]]) -> bool:
-    """Returns whether the newest epoch's validation loss is lower than all before."""
+    """Returns True if the newest epoch's validation loss is lower than all before."""
     *before, last = [row["valid_loss"] for row in history]
     return all(last < loss for loss in before)
 
 
-def _spell_epochs(state: State) -> str:
-    """Says how many epochs a run chose to make, and the weights of which one are kept."""
-    if not state.epoch:
-        return f"{FIRST} or more, in rounds while the validation loss falls"
-    return f"{state.epoch}, in rounds; the weights of epoch {state.best_epoch} are kept"
+def make_training(job: Job, watchers: Watchers) -> Training:
+    """Makes what trains, at the last checkpoint of the folder if there is one."""
+    settings, trained, ranks = job.settings, job.trained, job.ranks
+    loss, precision = settings.objective.loss, settings.computation.precision
+    state = _make_state(job)
+    objective = BatchLoss(
+        loss=loss or trained.task.loss,
+        step=settings.objective.step,
+        encoder=trained.encoder,
+        task=trained.task if loss is None else None,
+        is_custom=isinstance(trained.task, Custom),
+        precision=precision,
+    )
+    is_compiled = is_to_compile(job)
+    checkpoints = Checkpoints(
+        job,
+        job.identify(compiled=is_compiled),
+        Interval.of(settings.folder.checkpoint_every),
+        HeldSignals(waits=ranks.are_several),
+    )
+    compiling = Compiling.of(job, objective, is_compiled=is_compiled)
+    checkpoints.resume(state)
+    ranks.on_first(lambda: _write_begin(job, state))
+    ranks.take_first(state.model)
+    return Training(
+        job=job,
+        state=state,
+        steps=StepMaker(job=job, objective=objective, compiling=compiling),
+        validation=Validation(job=job, objective=objective),
+        checkpoints=checkpoints,
+        watchers=watchers,
+    )
+
+
+def _make_state(job: Job) -> State:
+    """Makes the state of a run before its first step."""
+    settings, model = job.settings, job.trained.model
+    updates, size = settings.updates, settings.batches.accumulate
+    optimizer = updates.optimizer or make_optimizer(model, settings.weight_decay or 0.0)
+    state = State(model, optimizer)
+    if settings.computation.precision == "float16":
+        state.loss_scale = LossScale()
+    if updates.weight_average is not None:
+        decay = updates.weight_average
+        state.weight_average = WeightAverage(None if isinstance(decay, str) else decay)
+    if size > 1:
+        state.accumulation = Accumulation(size)
+    return state
+
+
+def _write_begin(job: Job, state: State) -> None:
+    """Writes the settings, and the history without the epochs after the checkpoint."""
+    folder = job.settings.folder.path
+    if folder is not None:
+        save_config(folder, replace(job.trained, is_finished=False))
+        write_history(folder, state.history)
+        write_card_of_unfinished(folder)

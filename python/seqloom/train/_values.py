@@ -1,41 +1,50 @@
-"""Arguments of `fit` that belong together, as values, and its older keywords."""
+"""Arguments of `fit` that belong together, as values that check themselves."""
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, fields
-from difflib import get_close_matches
-from typing import Any, TypeAlias
+from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
 
-from seqloom._warning import warn_user
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom import optim
+from seqloom._arguments import as_flag, as_integer, as_number, as_path, quote
 from seqloom.errors import ArgumentError
 from seqloom.optim import Optimizer
 from seqloom.tensor import Backend
-from seqloom.train._judged import Metrics
 
+Array: TypeAlias = NDArray[np.generic]
+Metric: TypeAlias = "Callable[[Array, Array], float] | MetricObject"
+Metrics: TypeAlias = Mapping[str, Metric] | Sequence[Metric] | None
 ClassWeight: TypeAlias = str | Mapping[str, float] | Sequence[float] | None
 
 LR = 1e-3  # the learning rate by default
-# What other libraries call an argument of `fit`, or a field of one.
-_NAMES = {
-    "accumulate_grad_batches": "accumulate",
-    "ema_decay": "weight_average",
-    "gradient_accumulation_steps": "accumulate",
-    "gradient_clip_val": "clip_norm",
-    "max_grad_norm": "clip_norm",
-    "criterion": "loss",
-    "device": "backend",
-    "learning_rate": "lr",
-    "loss_fn": "loss",
-    "max_epochs": "epochs",
-    "num_epochs": "epochs",
-    "output_dir": "out",
-    "patience": "early_stop",
-    "random_state": "seed",
-    "threads": "num_threads",
-    "val": "valid",
-    "validation_data": "valid",
-    "verbose": "progress",
-}
+LOSS = "loss"  # the name of the loss in the history
+FULL = "float32"
+PRECISIONS = (FULL, "bfloat16", "float16")
+EQUAL = "equal"  # the weight average in which all updates count the same
+# By default a checkpoint is written a minute after the last one, or later where writing
+# took more than this share of the time.
+_MINUTE, _SHARE = 60.0, 0.02
+_UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+_TIME = re.compile(r"(\d+(?:\.\d+)?) ?(s|min|h)")
+
+
+@runtime_checkable
+class MetricObject(Protocol):
+    """A metric that adds up what it is shown."""
+
+    def update(self, labels: Array, scores: Array) -> Any:
+        """Adds the labels and scores of some records."""
+        ...
+
+    def compute(self) -> float:
+        """Returns the metric of all records so far."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +82,24 @@ class Objective:
     metrics: Metrics = None
     class_weight: ClassWeight = None
 
+    def __post_init__(self) -> None:
+        if not (self.loss is None or callable(self.loss)):
+            raise ArgumentError(
+                "loss must be a function loss(logits, labels), got "
+                f"{quote(self.loss)}; omit it to use the loss of the task"
+            )
+        if self.step is not None:
+            if isinstance(self.step, type) or not callable(self.step):
+                raise ArgumentError(
+                    "step must be a function step(model, batch, key) -> loss, got "
+                    f"{quote(self.step)}"
+                )
+            if self.loss is not None:
+                raise ArgumentError(
+                    "step computes the loss itself: leave out loss, or step"
+                )
+        list_metrics(self.metrics)
+
 
 @dataclass(frozen=True, slots=True)
 class Epochs:
@@ -92,6 +119,12 @@ class Epochs:
     epochs: int | None = None
     _: KW_ONLY
     early_stop: int | None = None
+
+    def __post_init__(self) -> None:
+        # NumPy's numbers become Python's, because a checkpoint holds them as JSON.
+        for name in ("epochs", "early_stop"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _count(name, getattr(self, name)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +147,11 @@ class Batches:
     _: KW_ONLY
     drop_last: bool = False
     accumulate: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("batch_size", "accumulate"):
+            object.__setattr__(self, name, _count(name, getattr(self, name)))
+        object.__setattr__(self, "drop_last", as_flag("drop_last", self.drop_last))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +180,38 @@ class Updates:
     weight_decay: float | None = None
     clip_norm: float | None = None
     weight_average: float | str | None = None
+
+    def __post_init__(self) -> None:
+        decay, average = self.weight_decay, self.weight_average
+        if self.clip_norm is not None:
+            limit = as_positive("clip_norm", self.clip_norm)
+            object.__setattr__(self, "clip_norm", limit)
+        if decay is not None:
+            spelled, expected = spell_option("weight_decay"), "a number from 0"
+            number = as_number(spelled, decay, expected=expected, least=0)
+            object.__setattr__(self, "weight_decay", number)
+        if average is not None:
+            object.__setattr__(self, "weight_average", _as_average(average))
+        if self.optimizer is not None:
+            self._check_optimizer(self.optimizer)
+
+    def _check_optimizer(self, optimizer: Optimizer) -> None:
+        """Refuses an optimiser of another kind, and settings that it makes useless."""
+        if not isinstance(optimizer, Optimizer):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ArgumentError(
+                "optimizer must be an optimiser such as sl.optim.SGD(momentum=0.9), got "
+                f"{quote(optimizer)}{_instead_of(optimizer)}"
+            )
+        if self.weight_decay is not None:
+            raise ArgumentError(
+                "weight_decay is a setting of the default optimiser; give it to yours "
+                f"instead: {type(optimizer).__name__}(weight_decay={self.weight_decay})"
+            )
+        if self.weight_average is not None and hasattr(optimizer, "apply_average"):
+            raise ArgumentError(
+                f"{type(optimizer).__name__} averages the weights itself: leave out "
+                "weight_average (--weight-average), or take another optimizer"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +243,17 @@ class Computation:
     compile: bool | str = "auto"
     num_threads: int | None = None
 
+    def __post_init__(self) -> None:
+        if not (self.compile == "auto" or isinstance(self.compile, bool)):
+            raise ArgumentError(
+                f'compile must be True, False or "auto", got {quote(self.compile)}'
+            )
+        if self.precision not in PRECISIONS:
+            raise ArgumentError(
+                f"precision must be one of {', '.join(map(quote, PRECISIONS))}, got "
+                f"{quote(self.precision)}"
+            )
+
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
@@ -203,77 +284,130 @@ class RunFolder:
     keep: int = 1
     report: bool = True
 
+    def __post_init__(self) -> None:
+        if self.out is not None:
+            path = as_path("out", self.out, expected="a folder's path")
+            object.__setattr__(self, "out", path)
+        Interval.of(self.checkpoint_every)
+        object.__setattr__(self, "keep", _count("keep", self.keep))
+        for name in ("overwrite", "report"):
+            object.__setattr__(self, name, as_flag(name, getattr(self, name)))
 
-# The arguments that may be given as one of these values.
-_KINDS: dict[str, type[Any]] = {
-    "objective": Objective,
-    "epochs": Epochs,
-    "batch_size": Batches,
-    "optimizer": Updates,
-    "backend": Computation,
-    "out": RunFolder,
-}
-# The fields that were arguments of `fit` before, with the argument that has them now.
-_MOVED = {
-    field.name: argument
-    for argument, kind in _KINDS.items()
-    for field in fields(kind)
-    if field.name != argument
-}
+    @property
+    def path(self) -> Path | None:
+        """The run folder; None keeps everything in memory."""
+        return None if self.out is None else Path(self.out)
 
 
-def read_arguments(plain: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns all settings by name: of the arguments of `fit`, and of older keywords."""
-    _check_known(old, plain)
-    found: dict[str, Any] = {"schedule": None}
-    for argument, given in plain.items():
-        if (kind := _KINDS.get(argument)) is None:
-            found[argument] = given
-            continue
-        value = given if isinstance(given, kind) else _as_value(kind, given)
-        found |= {field.name: getattr(value, field.name) for field in fields(kind)}
-    if callable(found["lr"]):
-        found |= {"lr": LR, "schedule": found["lr"]}
-    for name, value in old.items():
-        argument = _MOVED.get(name, "lr")
-        if isinstance(plain[argument], _KINDS.get(argument, Callable)):
-            raise ArgumentError(
-                f"{argument}= and {name}= contradict each other: write {_spell(name)} alone"
-            )
-        warn_user(
-            f"fit({name}=...) will go with the next version; write {_spell(name)}",
-            DeprecationWarning,
-        )
-        found[name] = value
-    return found
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """How many steps, or how much time, lie between two checkpoints of an epoch."""
 
+    steps: int | None = None
+    seconds: float | None = None
+    share: float | None = None  # of the time that writing may take
 
-def _as_value(kind: type[Any], plain: Any) -> Any:
-    """Makes the value of its plain form, such as a number of epochs."""
-    if kind is not Objective:
-        return kind(plain)
-    return Objective(loss=plain) if callable(plain) else Objective(task=plain)
-
-
-def _spell(name: str) -> str:
-    """Spells an older keyword as it is given now."""
-    if name == "schedule":
-        return "lr=schedule"
-    argument = _MOVED[name]
-    return f"{argument}=sl.train.{_KINDS[argument].__name__}({name}=...)"
-
-
-def _check_known(old: Mapping[str, Any], plain: Mapping[str, Any]) -> None:
-    """Refuses an argument that `fit` never had, and names the nearest one."""
-    names = ["model", "train", "valid", *plain, *_MOVED]
-    for name in old:
-        if name in _MOVED or name == "schedule":
-            continue
-        near = [_NAMES[name]] if name in _NAMES else get_close_matches(name, names, n=1)
-        if not near:
-            hint = f"it takes {', '.join(['model', 'train', 'valid', *plain])}"
-        elif near[0] in _MOVED:
-            hint = f"did you mean {_spell(near[0])}?"
+    @classmethod
+    def of(cls, every: int | str | None) -> Self:
+        """Reads the field ``checkpoint_every`` of a `RunFolder`."""
+        if every is None:
+            return cls(seconds=_MINUTE, share=_SHARE)
+        if every == "epoch":
+            return cls()
+        if isinstance(every, str):
+            match = _TIME.fullmatch(every.strip())
+            if match is not None and float(match[1]):
+                return cls(seconds=float(match[1]) * _UNITS[match[2]])
         else:
-            hint = f"did you mean {near[0]}=?"
-        raise TypeError(f"fit() has no argument {name}=; {hint}")
+            with suppress(ArgumentError):
+                return cls(steps=as_integer("checkpoint_every", every, least=1))
+        raise ArgumentError(
+            "checkpoint_every (--checkpoint-every) must be a number of steps (500), a time "
+            '("90s", "10min", "2h") or "epoch" (at the end of epochs only), got '
+            f"{quote(every)}"
+        )
+
+    def is_over(self, step: int, elapsed: float, cost: float) -> bool:
+        """Says whether the next checkpoint is due; `cost` is what the last one took."""
+        if self.steps is not None:
+            return step % self.steps == 0
+        if self.seconds is None:
+            return False
+        rest = cost / self.share if self.share else 0.0
+        return elapsed >= max(self.seconds, rest)
+
+
+def spell_option(name: str) -> str:
+    """Names an argument as Python and the command line know it."""
+    return f"{name} (--{name.replace('_', '-')})"
+
+
+def as_positive(name: str, value: float) -> float:
+    """Checks a number that must be above 0."""
+    expected = "a number above 0"
+    number = as_number(spell_option(name), value, expected=expected)
+    if not number > 0:
+        raise ArgumentError(f"{spell_option(name)} must be {expected}, got {number}")
+    return number
+
+
+def _count(name: str, value: int) -> int:
+    """Checks a number of things, which is 1 or more."""
+    return as_integer(spell_option(name), value, least=1)
+
+
+def _as_average(value: float | str) -> float | str:
+    """Checks the decay of the weight average."""
+    expected = f"a number from 0 to below 1, or {EQUAL!r}"
+    if value == EQUAL:
+        return EQUAL
+    spelled = spell_option("weight_average")
+    if isinstance(value, str):
+        raise ArgumentError(f"{spelled} must be {expected}, got {quote(value)}")
+    decay = as_number(spelled, value, expected=expected, least=0)
+    if decay >= 1:
+        raise ArgumentError(f"{spelled} must be {expected}, got {decay}")
+    return decay
+
+
+def _instead_of(optimizer: object) -> str:
+    """Says what to pass instead of an optimiser of torch, and of a class."""
+    kind = optimizer if isinstance(optimizer, type) else type(optimizer)
+    is_ours = issubclass(kind, optim.Optimizer)
+    if not (is_ours or any(it.__module__.startswith("torch.optim") for it in kind.__mro__)):
+        return ""
+    name = {"RMSprop": "RMSProp", "Adagrad": "AdaGrad"}.get(kind.__name__, kind.__name__)
+    made = f"sl.optim.{name}()" if hasattr(optim, name) else "one of seqloom.optim"
+    return f"; pass optimizer={made} with its settings, and the learning rate as lr= of fit"
+
+
+def list_metrics(metrics: Metrics) -> dict[str, Metric]:
+    """Lists metrics by name; those of a list have their own names."""
+    if metrics is None:
+        return {}
+    if isinstance(metrics, Mapping):
+        found = dict(metrics)
+    elif isinstance(metrics, (list, tuple)):
+        found = {getattr(it, "__name__", type(it).__name__): it for it in metrics}
+        if len(found) < len(metrics):
+            raise ArgumentError(
+                "two of metrics have the same name; give a dict from name to metric"
+            )
+    else:
+        raise ArgumentError(
+            'metrics must be a dict such as {"f1": function}, or a list of functions, '
+            f"got {quote(metrics)}"
+        )
+    if LOSS in found:
+        raise ArgumentError(
+            "a metric cannot be named 'loss': the history holds the loss of the network "
+            "under this name, and it chooses the best epoch; give the metric another name"
+        )
+    for name, metric in found.items():
+        is_metric = isinstance(metric, MetricObject) or callable(metric)
+        if isinstance(metric, type) or not is_metric:
+            raise ArgumentError(
+                f"the metric {name!r} must be a function (labels, scores) -> number, or an "
+                f"object with update(labels, scores) and compute(), got {quote(metric)}"
+            )
+    return found

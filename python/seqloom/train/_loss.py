@@ -1,13 +1,15 @@
-"""The loss of a batch, by a loss function or a user's step, and its gradients."""
+"""The loss of a batch, by a loss function or a user's step, its gradients and errors."""
 
 import inspect
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from traceback import extract_tb
 from typing import Any, TypeAlias, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, GradientError, ShapeError
@@ -15,15 +17,17 @@ from seqloom.infer._forward import Forward, label_name, tensors_of, to_tensor
 from seqloom.models import Task, TorchModule
 from seqloom.models._reads import as_plain
 from seqloom.models._torch_module import to_torch
-from seqloom.nn import value_and_grad
-from seqloom.tensor import Tensor, autocast
-from seqloom.train._judged import LOSS
-from seqloom.train._precision import FULL, widen
+from seqloom.nn import Module, value_and_grad
+from seqloom.tensor import Gradients, Tensor, autocast
+from seqloom.train._parts import Arrays, Data, read_in_order
+from seqloom.train._values import FULL, LOSS, PRECISIONS
 
 Loss: TypeAlias = Callable[[Any, Any], Any]
 OwnStep: TypeAlias = Callable[..., Any]
 
 _MATRIX = 2  # axes
+# Rows of a part that are read at once.
+_ROWS = 256
 # The name that the labels have among the prepared arrays of a batch. It has blanks, so that
 # no parameter of a network has the same name.
 _LABELS = "labels of the loss"
@@ -44,7 +48,7 @@ class BatchLoss:
     is_custom: bool = False  # whether only the user's loss or step understands the labels
     precision: str = FULL  # of a training step; validation computes in full precision
 
-    def prepare(self, model: Any, batch: Mapping[str, Any]) -> dict[str, Any]:
+    def prepare(self, model: Module, batch: Mapping[str, Any]) -> dict[str, Any]:
         """Puts the arrays that the loss needs on the network's backend, by name."""
         if self.step is not None:
             return tensors_of(model, batch, encoder=self.encoder, names=None)
@@ -56,13 +60,12 @@ class BatchLoss:
                 "labels, y or target, or give objective=Objective(step=function(model, "
                 "batch, key))"
             )
-        return found | {_LABELS: self._labels(model, batch[name])}
-
-    def _labels(self, model: Any, labels: Any) -> Any:
-        """Converts labels to the form that the loss takes."""
+        labels = batch[name]
         if self.task is not None:
-            return self.task.targets(np.asarray(labels))
-        return to_tensor(model, as_array(labels)) if self.is_custom else labels
+            labels = self.task.targets(np.asarray(labels))
+        elif self.is_custom:
+            labels = to_tensor(model, as_array(labels))
+        return found | {_LABELS: labels}
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -71,31 +74,34 @@ class BatchLoss:
             return self.step or self.loss
         return self.task.loss_of_targets
 
-    def __call__(self, model: Any, arrays: dict[str, Any], key: Any) -> tuple[Any, Any]:
+    def __call__(
+        self, model: Module, arrays: dict[str, Any], key: Key | None
+    ) -> tuple[Any, Any]:
         """Computes the loss and the extra value of prepared arrays."""
         return self.compute(self.function, model, arrays, key=key)
 
     def compute(
-        self, function: Callable[..., Any], model: Any, arrays: dict[str, Any], *, key: Any
+        self,
+        function: Callable[..., Any],
+        model: Module,
+        arrays: dict[str, Any],
+        *,
+        key: Key | None,
     ) -> tuple[Any, Any]:
         """Does the same with the `function` of this objective, which a caller holds."""
         if isinstance(model, TorchModule):
             return self._compute_torch(function, model, arrays, key=key)
-        if self.precision == FULL or not model.training:
-            return self._compute(function, model, arrays, key=key)
-        with autocast(self.precision):
-            loss, extra = self._compute(function, model, arrays, key=key)
-        return widen(loss), extra
-
-    def _compute(
-        self, function: Callable[..., Any], model: Any, arrays: dict[str, Any], *, key: Any
-    ) -> tuple[Any, Any]:
-        """Computes the loss of a seqloom network, in the element type of its outputs."""
-        if self.step is not None:
-            return _call_step(function, model, arrays, key=key)
-        outputs = Forward.of(model).call(model, _without_labels(arrays), key)
-        self._check_outputs(outputs)
-        return function(outputs, arrays[_LABELS]), outputs
+        is_half = self.precision != FULL and model.training
+        with autocast(self.precision) if is_half else nullcontext():
+            if self.step is not None:
+                loss, extra = _call_step(function, model, arrays, key=key)
+            else:
+                extra = Forward.of(model).call(model, _without_labels(arrays), key)
+                self._check_outputs(extra)
+                loss = function(extra, arrays[_LABELS])
+        # In float32, because a scale of 65536 is infinite in float16.
+        is_widened = is_half and loss.dtype.name in PRECISIONS
+        return loss.astype(FULL) if is_widened else loss, extra
 
     def _compute_torch(
         self,
@@ -103,16 +109,24 @@ class BatchLoss:
         model: TorchModule,
         arrays: dict[str, Any],
         *,
-        key: Any,
+        key: Key | None,
     ) -> tuple[Any, Any]:
         """Computes the loss of a torch network; a user's functions get torch's tensors."""
         if self.step is not None:
             raws = {name: to_torch(arrays[name]) for name in arrays}
             return _call_step(function, model.module, raws, key=key)
         # `compute`, because `forward` of a TorchModule records no gradients.
-        forward = Forward.of(model)
-        with _explaining_batch_norm():
-            outputs = forward.call(model, _without_labels(arrays), key, name="compute")
+        forward, tensors = Forward.of(model), _without_labels(arrays)
+        try:
+            outputs = forward.call(model, tensors, key, name="compute")
+        except ValueError as error:
+            # The function of torch that checks the size of a batch has no error of its own.
+            if extract_tb(error.__traceback__)[-1].name != "_verify_batch_size":
+                raise
+            raise ShapeError(
+                f"batch norm of torch: {error}; use larger batches, or leave a smaller "
+                "last batch out (drop_last=True, --drop-last)"
+            ) from error
         self._check_outputs(outputs)
         if self.task is not None:
             # The backend calls torch's functions, so torch records the loss too.
@@ -123,43 +137,29 @@ class BatchLoss:
 
     def _check_outputs(self, outputs: Any) -> None:
         """Refuses rows of outputs that are not one for each class, label or value."""
+        if self.task is None:
+            return
         shape: tuple[int, ...] = tuple(getattr(outputs, "shape", ()))
-        names = () if self.task is None else self.task.columns
-        if self.task is not None and len(shape) == _MATRIX and shape[1] != len(names):
+        names = self.task.columns
+        if len(shape) == _MATRIX and shape[1] != len(names):
             raise ArgumentError(
                 f"the network gives {shape[1]} outputs for each record, the "
                 f"{self.task.name} task needs {len(names)}: {', '.join(names)}; let its "
                 f"last layer give {len(names)}"
             )
-        is_own_loss = self.task is not None and self.loss == self.task.loss
-        if is_own_loss and names and len(shape) == 1:
+        if self.loss == self.task.loss and names and len(shape) == 1:
             raise ArgumentError(
                 f"the network gives outputs of shape {shape}, the {self.task.name} task "
                 f"needs a column for each of {', '.join(names)}: let it return "
                 "outputs[:, None] or the outputs of its last layer"
             )
 
-    def loss_of(self, model: Any, logits: Any, labels: Any) -> float:
+    def loss_of(self, model: Module, logits: NDArray[np.float32], labels: Any) -> float:
         """Computes the loss from the outputs for all records of a part."""
         outputs = model.backend.tensor(logits)
         if isinstance(model, TorchModule) and self.task is None:
             outputs, labels = outputs.raw, to_torch(to_tensor(model, as_array(labels)))
         return float(self.loss(outputs, labels).item())
-
-
-@contextmanager
-def _explaining_batch_norm() -> Generator[None]:
-    """Adds a remedy to torch's error of a batch with one value for each channel."""
-    try:
-        yield
-    except ValueError as error:
-        # The function of torch that checks the size of a batch has no error of its own.
-        if extract_tb(error.__traceback__)[-1].name != "_verify_batch_size":
-            raise
-        raise ShapeError(
-            f"batch norm of torch: {error}; use larger batches, or leave a smaller last "
-            "batch out (drop_last=True, --drop-last)"
-        ) from error
 
 
 def _without_labels(arrays: dict[str, Any]) -> dict[str, Any]:
@@ -202,11 +202,11 @@ def takes_key(step: OwnStep) -> bool:
 
 def differentiate(
     objective: Callable[..., tuple[Any, Any]],
-    model: Any,
+    model: Module,
     arrays: dict[str, Any],
     *,
     key: Key,
-) -> tuple[Any, Any, Any]:
+) -> tuple[Any, Any, Gradients]:
     """Computes loss, extra value and gradients, by our tape or by torch's."""
     if not isinstance(model, TorchModule):
         loss, extra, grads = value_and_grad(objective)(model, arrays, key)
@@ -246,3 +246,87 @@ def as_array(value: Any) -> Any:
     if hasattr(value, "detach") and not isinstance(value, Tensor):
         value = as_plain(value.detach().cpu())
     return np.asarray(value)
+
+
+def error_of_loss(
+    loss: float,
+    place: tuple[int, int],
+    *,
+    train: Data,
+    batch: Mapping[str, Any],
+    folder: Path | None,
+) -> GradientError:
+    """Makes the error of a loss of NaN or infinity at an epoch and a batch in it."""
+    epoch, number = place
+    if any(np.shape(as_plain(array))[:1] == (0,) for array in batch.values()):
+        cause = "the batch has no records: leave empty batches out of the loader"
+    else:
+        # Rows of shuffled arrays are searched in the user's own arrays, by whose rows they
+        # are named. The first one that is found there may be in another batch.
+        cause = _describe(train.columns if isinstance(train, Arrays) else batch)
+    advice = _advise(epoch, folder, cause)
+    return GradientError(f"epoch {epoch}, batch {number}: the loss is {loss}; {advice}")
+
+
+def check_finite_epoch(
+    model: Module, row: dict[str, Any], valid: Data | None, *, folder: Path | None
+) -> None:
+    """Refuses to save a network whose weights or validation loss are not finite."""
+    weights, epoch = model.to_record().values(), row["epoch"]
+    cause = ""
+    if all(np.isfinite(array).all() for array in weights):
+        if row.get("valid_loss", 0.0) is not None:
+            return
+        cause = "" if valid is None else describe_part(valid)
+        cause = cause and f"in the validation part {cause}"
+    what = "the validation loss is" if cause else "the network's numbers are no longer"
+    raise GradientError(
+        f"epoch {epoch}: {what} {'not ' if cause else ''}finite; "
+        f"{_advise(epoch, folder, cause)}"
+    )
+
+
+def _advise(epoch: int, folder: Path | None, cause: str) -> str:
+    """Says what may help a run that diverged, and which checkpoint is left."""
+    saved = "nothing was saved"
+    if folder is not None and epoch > 1:
+        saved = f"the checkpoint of epoch {epoch - 1} is good"
+    return f"{saved}; {cause or 'a lower lr (--lr) may help'}"
+
+
+def describe_part(part: Data) -> str:
+    """Names the first record of a part that is not finite; empty if all are."""
+    if isinstance(part, Arrays):
+        return _describe(part.columns)
+    descriptions = (_describe(batch) for batch in read_in_order(part, _ROWS))
+    return next(filter(None, descriptions), "")
+
+
+def _describe(arrays: Mapping[str, Any]) -> str:
+    """Names the first row of the first array that is not finite."""
+    for name, value in arrays.items():
+        values = _as_floats(value)
+        if values is None or np.isfinite(values).all():
+            continue
+        rows = values.reshape(len(values), -1)
+        wrong = ~np.isfinite(rows)
+        count, row = int(wrong.any(axis=1).sum()), int(wrong.any(axis=1).argmax())
+        ids = arrays.get("id")
+        record = f"row {row:,}" if ids is None else f"the record {str(ids[row])!r}"
+        more = f" and in {count - 1:,} more" if count > 1 else ""
+        return (
+            f"the array {name} holds {rows[row][wrong[row]][0]} in {record}{more}; replace "
+            "such values, or leave these records out"
+        )
+    return ""
+
+
+def _as_floats(value: Any) -> NDArray[Any] | None:
+    """Returns an array of floats; None of anything else."""
+    if hasattr(value, "detach"):
+        value = as_plain(value.detach().cpu()) if hasattr(value, "cpu") else value
+    if not hasattr(value, "dtype") or not len(getattr(value, "shape", ())):
+        return None
+    array = np.asarray(value)
+    is_float = array.dtype.kind in "fc" or "float" in str(array.dtype)
+    return array if is_float and len(array) else None

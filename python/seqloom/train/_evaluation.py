@@ -1,0 +1,290 @@
+"""How well a network does on a part of the data: after an epoch, and at the end of a run.
+
+A part whose task is known is scored as `predict` scores it, all records together. For a
+custom task, and for a user's step, the objective is computed batch by batch instead.
+"""
+
+import math
+import os
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom._arguments import quote
+from seqloom._files import reading, write_atomic
+from seqloom._key import Key
+from seqloom.errors import ArgumentError, FormatError
+from seqloom.infer import Scores
+from seqloom.infer._forward import label_name
+from seqloom.infer._loop import run_model
+from seqloom.infer._predict import measure, score
+from seqloom.infer._scores import values_of
+from seqloom.models import Classify, Custom, Examples, Regress, Task, TorchModule
+from seqloom.models._known_letters import find_known
+from seqloom.nn import Module
+from seqloom.report import (
+    auprc_interval,
+    auroc_interval,
+    pearson_interval,
+    wilson_interval,
+)
+from seqloom.tensor import scope
+from seqloom.train._job import Job
+from seqloom.train._loss import BatchLoss, as_array, count_records, numbers_of
+from seqloom.train._parts import Data, LoaderBatches, read_in_order
+from seqloom.train._values import Metric, MetricObject, list_metrics
+
+_TWO = 2
+# From so many records on, chance alone seldom makes a good model look like none.
+_ENOUGH = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the data that the final model was judged on.
+
+    Attributes:
+        scores: What the model says of each record; empty for a custom task.
+        labels: What is true; empty for a custom task.
+        metrics: How well the two agree, as `seqloom.infer.evaluate` says it.
+        known: Which records have the letters of a training record, so that they show what
+            the model remembers; None where they have no letters, or are too many.
+
+    Examples:
+        >>> part = Part(Scores(["a"], ["gc"], np.ones((1, 1))), np.ones(1), {"n": 1})
+        >>> len(part.scores)
+        1
+    """
+
+    scores: Scores
+    labels: NDArray[Any]
+    metrics: dict[str, float]
+    known: NDArray[np.bool_] | None = None
+
+    def __repr__(self) -> str:
+        return f"Part of {round(self.metrics['n']):,} records: {headline(self.metrics)}"
+
+
+def headline(metrics: dict[str, float]) -> str:
+    """Gives the first metric by its name."""
+    name = next(key for key in metrics if key != "n")
+    return f"{name.replace('_', ' ')} {metrics[name]:.4f}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """Measures networks on the validation part, and the final one on the test part too."""
+
+    job: Job
+    objective: BatchLoss
+
+    def measure(self, model: Module) -> dict[str, float | None]:
+        """Measures a network on the validation part, as entries of the history."""
+        part, found = self.job.parts.valid, dict[str, float]()
+        if part is None:
+            return {}
+        if not (self.objective.is_custom or isinstance(part, LoaderBatches)):
+            found = self._measure_examples(model, part)
+        if self.objective.is_custom or self.objective.step:
+            found |= self._measure_batches(model, part)[0]
+        # JSON holds neither NaN nor infinity.
+        return {
+            f"valid_{name}": float(value) if math.isfinite(value) else None
+            for name, value in found.items()
+        }
+
+    def judge(self, part: Data | None) -> Part | None:
+        """Scores the trained model on a part, and compares the scores with its labels."""
+        if part is None:
+            return None
+        trained = self.job.trained
+        if self.objective.is_custom or isinstance(part, LoaderBatches):
+            found, count = self._measure_batches(trained.model, part)
+            no_values = np.empty((0, 0), np.float32)
+            return Part(Scores([], [], no_values), no_values, {"n": count, **found})
+        scores, labels = score(trained, part), np.asarray(part.labels)
+        found = measure(trained, part, scores)
+        found |= self._measure_metrics(labels, values_of(trained.task, scores))
+        return Part(scores, labels, found, find_known(trained.known_letters, part))
+
+    def _measure_examples(self, model: Module, part: Examples) -> dict[str, float]:
+        """Measures a network on all records of a part together."""
+        trained, labels = self.job.trained, np.asarray(part.labels)
+        with self.job.ranks.sharing():
+            logits = run_model(model, part, batch_size=trained.batch_size)
+        loss = self.objective.loss_of(model, logits, labels)
+        found = {"loss": loss, **trained.task.measure_outputs(labels, logits)}
+        return found | self._measure_metrics(labels, trained.task.activate(logits))
+
+    def _measure_metrics(
+        self, labels: NDArray[Any], scores: NDArray[Any]
+    ) -> dict[str, float]:
+        """Computes each metric of the user over all records."""
+        metrics = list_metrics(self.job.settings.objective.metrics)
+        return measure_all(metrics, labels, scores)
+
+    def _measure_batches(self, model: Module, part: Data) -> tuple[dict[str, float], int]:
+        """Measures a network batch by batch; returns the number of records too."""
+        settings = self.job.settings
+        metrics = settings.objective.metrics if self.objective.is_custom else None
+        measurement = _BatchMeasurement(
+            objective=self.objective,
+            model=model.eval(),
+            key=Key(settings.seed).fold("validation"),
+            metrics=list_metrics(metrics),
+        )
+        found = measurement.measure(read_in_order(part, settings.batches.batch_size))
+        if isinstance(part, LoaderBatches):
+            # Each process has read other batches of the loader.
+            return self.job.ranks.average(found, measurement.records)
+        return found, measurement.records
+
+
+@dataclass(slots=True, kw_only=True)
+class _BatchMeasurement:
+    """Collects the losses, further numbers and outputs of batches, to average them."""
+
+    objective: BatchLoss
+    model: Module
+    key: Key
+    metrics: Mapping[str, Metric]
+    records: int = 0
+    _labels: list[Any] = field(default_factory=list[Any])
+    _outputs: list[Any] = field(default_factory=list[Any])
+
+    def measure(self, batches: Iterator[dict[str, Any]]) -> dict[str, float]:
+        """Returns the means of loss and numbers over all records, and the metrics."""
+        sums: dict[str, float] = {}
+        for number, batch in enumerate(batches):
+            count = count_records(batch)
+            self.records += count
+            with scope():
+                found = self._measure_batch(batch, number)
+            for name, value in found.items():
+                sums[name] = sums.get(name, 0.0) + value * count
+        means = {name: value / max(self.records, 1) for name, value in sums.items()}
+        if not self.metrics:
+            return means
+        pair = np.concatenate(self._labels), np.concatenate(self._outputs)
+        return means | measure_all(self.metrics, *pair)
+
+    def _measure_batch(self, batch: dict[str, Any], number: int) -> dict[str, float]:
+        """Returns the loss and the numbers of one batch; keeps what metrics need."""
+        arrays = self.objective.prepare(self.model, batch)
+        key = self.key.fold(number) if self.objective.step else None
+        if isinstance(self.model, TorchModule):
+            with self.model.evaluating(self.key.fold(number)):
+                loss, extra = self.objective(self.model, arrays, key)
+        else:
+            loss, extra = self.objective(self.model, arrays, key)
+        if self.metrics:
+            name = label_name(batch)
+            if extra is None or isinstance(extra, (Mapping, tuple)):
+                raise ArgumentError(
+                    "metrics need the outputs of the network: let step return "
+                    "(loss, outputs)"
+                )
+            if name is None:
+                raise ArgumentError(
+                    "metrics need labels, but the arrays of a batch are "
+                    f"{', '.join(batch)}; name one label, labels, y or target"
+                )
+            self._outputs.append(as_array(extra))
+            self._labels.append(as_array(batch[name]))
+        return {"loss": float(as_array(loss)), **numbers_of(extra)}
+
+
+def measure_all(
+    metrics: Mapping[str, Metric], labels: NDArray[Any], scores: NDArray[Any]
+) -> dict[str, float]:
+    """Computes each metric over all records."""
+    found: dict[str, float] = {}
+    for name, metric in metrics.items():
+        if isinstance(metric, MetricObject):
+            own = deepcopy(metric)  # because it adds up what it is shown
+            own.update(labels, scores)
+            value = own.compute()
+        else:
+            value = metric(labels, scores)
+        if np.ndim(value):
+            raise ArgumentError(
+                f"the metric {name!r} must give one number, got an array of shape "
+                f"{np.shape(value)}"
+            )
+        try:
+            found[name] = float(value)
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(
+                f"the metric {name!r} must give one number, got {quote(value)}"
+            ) from error
+    return found
+
+
+def find_intervals(
+    task: Task, metrics: dict[str, float], labels: Any
+) -> dict[str, tuple[float, float]]:
+    """Computes the 95 % intervals of the metrics that have one in closed form."""
+    count = round(metrics["n"])
+    if isinstance(task, Classify):
+        found = {"accuracy": wilson_interval(round(metrics["accuracy"] * count), count)}
+        positives = int(np.sum(labels))
+        negatives = len(labels) - positives
+        # The areas are those of the second of two classes.
+        if len(task.columns) == _TWO and positives and negatives:
+            area = metrics["auroc"]
+            found["auroc"] = auroc_interval(area, positives, negatives)
+            found["auprc"] = auprc_interval(metrics["auprc"], positives)
+        return found
+    if isinstance(task, Regress) and len(task.columns) == 1:
+        return {"pearson": pearson_interval(metrics["pearson"], count)}
+    return {}
+
+
+def no_better(task: Task, name: str, part: Part) -> str | None:
+    """Says so where a model has learned nothing that holds for a part."""
+    metrics = part.metrics
+    if metrics["n"] < _ENOUGH or isinstance(task, Custom):
+        return None
+    if isinstance(task, Regress):
+        # A constant part has no r2, and NaN is not at most 0.
+        is_poor, beside, figure = metrics["r2"] <= 0, "the mean", f"r2 {metrics['r2']:.2f}"
+    else:
+        # A class that the part does not hold counts neither in the measure nor for chance.
+        there = len(np.unique(part.labels)) if isinstance(task, Classify) else 2
+        chance = 1 / max(there, 1)
+        is_poor = metrics["balanced_accuracy"] <= chance
+        names = ("accuracy", "balanced_accuracy")
+        figure = ", ".join(f"{it.replace('_', ' ')} {metrics[it]:.2f}" for it in names)
+        beside = "always the most frequent answer"
+    if not is_poor:
+        return None
+    return (
+        f"the model is no better than {beside} on the {name} part ({figure}): check that "
+        "the labels belong to these records, or give more records, epochs or another lr"
+    )
+
+
+def write_labels(path: Path, task: Task, part: Part) -> None:
+    """Writes a line for each record, in the order of its scores, whole or not at all."""
+    if isinstance(task, Classify):
+        pairs = zip(part.scores.ids, np.asarray(part.labels), strict=True)
+        lines = [f"{name}\t{task.columns[label]}\n" for name, label in pairs]
+        write_atomic(path, "".join(["id\tlabel\n", *lines]).encode())
+    else:
+        values = np.reshape(part.labels, (len(part.scores), -1))
+        Scores(part.scores.ids, task.columns, values).to_tsv(path)
+
+
+def read_classes(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
+    """Reads the ids and the classes that `write_labels` wrote of a classifier."""
+    with reading(Path(path)):
+        text = Path(path).read_bytes().decode("utf-8", "replace")
+    head, *rows = [line.split("\t") for line in text.split("\n")[:-1]] or [[]]
+    if head != ["id", "label"] or any(len(row) != len(head) for row in rows):
+        raise FormatError(f"{path}: not a table of ids and labels", path=str(path))
+    return [row[0] for row in rows], [row[1] for row in rows]

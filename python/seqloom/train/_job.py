@@ -1,0 +1,183 @@
+"""What a run trains, on which data and how, and its names in checkpoints and reports."""
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from seqloom.errors import RunFolderError
+from seqloom.models import Trained
+from seqloom.models._trained import config_of
+from seqloom.models._trained_on import files_of, names_of
+from seqloom.report._values import Fact
+from seqloom.train._parts import Data, Parts, count_samples
+from seqloom.train._ranks import Ranks
+from seqloom.train._settings import Settings
+
+# What a run had before it could be chosen: its checkpoint does not name it.
+_BEFORE = {"precision": "float32", "accumulate": 1, "drop_last": False}
+# What no caller gives to a class.
+_UNSAID = {"class", "version"}
+# Where a caller says what a checkpoint names in words of its own.
+_ARGUMENTS = {
+    "augmentation": "augment=, --reverse-complement",
+    "compiled": "compile=, --compile",
+    "encoder": "the dataset's encoder=, --unknown, --case, --rare, --symbols",
+    "model": "the model's settings, --width, --kernel-size, --dropout, --rank",
+    "task": "class_weight=, --class-weight, and the labels",
+    "training data": "files, labels and parts",
+    "validation data": "files, labels and parts",
+    "loss": "loss=",
+    "step": "step=",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What `fit` was given, checked: it does not change while the run lasts."""
+
+    settings: Settings
+    trained: Trained
+    parts: Parts
+    ranks: Ranks
+
+    @property
+    def writable_folder(self) -> Path | None:
+        """The run folder in the process that writes to it; None in the other ones."""
+        return self.settings.folder.path if self.ranks.is_first else None
+
+    def identify(self, *, compiled: bool) -> dict[str, Any]:
+        """Names everything that a resumed run must share with the one it resumes."""
+        trained, parts = self.trained, self.parts
+        config = config_of(trained.model)
+        shapes = [(path, param.shape) for path, param in trained.model.parameters()]
+        facts = {
+            **self.settings.to_dict(),
+            "model": shapes if config is None else config.to_dict(),
+            "training data": parts.train.fingerprint(),
+            "validation data": None if parts.valid is None else parts.valid.fingerprint(),
+            "augmentation": _describe_augment(parts.train),
+            "encoder": trained.encoder and trained.encoder.to_dict(),
+            "task": trained.task.to_dict(),
+            # Rounded in another order, so that its bits may differ.
+            "compiled": compiled or None,
+        }
+        return json.loads(json.dumps(facts))
+
+    def list_settings(self, *, compiled: str, epochs: str) -> dict[str, Fact]:
+        """Lists the settings and the machine; `epochs` is empty if the user chose them."""
+        settings, train = self.settings, self.parts.train
+        augment = getattr(train, "augment", None)
+        is_ours = hasattr(augment, "to_dict")
+        values = settings.to_dict()
+        values |= {"class_weight": settings.objective.class_weight}
+        values |= {"epochs": epochs or values["epochs"]}
+        values |= {"augmentation": repr(augment) if is_ours else _describe_augment(train)}
+        values |= {"jitter": getattr(train, "jitter", None) or None, "compiled": compiled}
+        values |= {"drop_last": values["drop_last"] or None}
+        if values["accumulate"] == 1:
+            values["accumulate"] = None
+        if (made := values["optimizer"]) is not None:
+            given = [f"{name}={it!r}" for name, it in made.items() if name != "class"]
+            values["optimizer"] = f"{made['class']}({', '.join(given)})"
+            values.pop("weight_decay")  # the optimiser has its own
+        if settings.schedule is not None:
+            values["schedule"] = repr(settings.schedule)
+            values.pop("lr")  # the schedule gives it
+        named = {
+            name.replace("_", " "): value if isinstance(value, Fact) else str(value)
+            for name, value in values.items()
+            if value is not None and name != "backend"
+        }
+        name, _, device = settings.backend.partition(":")
+        versions = (
+            f"seqloom {metadata.version('seqloom')}, Python {platform.python_version()}, "
+            f"NumPy {np.__version__}"
+        )
+        machine = {"backend": name, "device": device or "cpu"}
+        return named | machine | {"threads": settings.target.threads, "versions": versions}
+
+    def list_facts(
+        self, history: list[dict[str, Any]], settings: dict[str, Fact]
+    ) -> dict[str, Fact]:
+        """Adds the network and the data to the settings."""
+        model, encoder = self.trained.model, self.trained.encoder
+        config, parts = config_of(model), dict(self.parts.list_named())
+        facts: dict[str, Fact] = {
+            "model": f"{type(model).__name__}, {model.number_of_parameters:,} parameters"
+        }
+        if config is not None:
+            facts["network"] = str(config)
+        if encoder is not None:
+            facts["encoder"] = str(encoder)
+        facts["task"] = self.trained.task.name
+        for name, part in parts.items():
+            if count := count_samples(part):
+                facts[f"{name} records"] = count
+        files = {name: names_of(files_of(part)) for name, part in parts.items()}
+        for name, names in files.items():
+            # The files of a part that was split off are those of the training part.
+            if names and (name == "training" or names != files["training"]):
+                facts[f"{name} files"] = ", ".join(names)
+        seconds = sum(row["seconds"] for row in history)
+        return facts | settings | {"seconds of training": round(seconds, 1)}
+
+
+def _describe_augment(train: Data) -> Any:
+    """Describes by plain values what changes the training sequences."""
+    augment = getattr(train, "augment", None)
+    if augment is None or hasattr(augment, "to_dict"):
+        return augment and augment.to_dict()
+    return getattr(augment, "__qualname__", type(augment).__qualname__)
+
+
+def check_same(path: Path, saved: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuses to resume with other data or settings; names all differences."""
+    differences: list[str] = []
+    for name, value in now.items():
+        was = saved.get(name, _BEFORE.get(name))
+        if name == "epochs" and not _may_follow(was, value):
+            given = "" if value is None else f", not {value}"
+            differences.append(
+                f"epochs {was}{given}; as many or more are allowed (epochs=, --epochs)"
+            )
+        elif name != "epochs" and was != value:
+            argument = _ARGUMENTS.get(name, f"{name}=, --{name.replace('_', '-')}")
+            differences.append(f"{_describe(name, saved, value)} ({argument})")
+    if differences:
+        raise RunFolderError(
+            f"{path}: this run was begun with {'; '.join(differences)}: resume with what "
+            "it was begun with, or begin anew (overwrite=True, --overwrite)"
+        )
+
+
+def _may_follow(saved: int | None, now: int | None) -> bool:
+    """Returns True for as many epochs, more, or a number after those that a run chose."""
+    return saved is None or (type(saved) is int and now is not None and now >= saved)
+
+
+def _describe(name: str, saved: Mapping[str, Any], value: Any) -> str:
+    """Describes what the run had; of data, fingerprints would say nothing."""
+    was: Any = saved.get(name, _BEFORE.get(name))
+    if name.endswith("data") and value is not None and was is not None:
+        return f"other {name}"
+    if not (isinstance(was, Mapping) and isinstance(value, Mapping)):
+        return f"{name} {_shorten(saved.get(name))}, not {_shorten(value)}"
+    old, new = cast("tuple[Mapping[str, Any], Mapping[str, Any]]", (was, value))
+    names = [each for each in {**old, **new} if old.get(each) != new.get(each)]
+    return f"{name} " + " and ".join(_describe(each, old, new.get(each)) for each in names)
+
+
+def _shorten(value: Any) -> str:
+    """Shortens a value for a message; an object is written as the call that makes it."""
+    text = str(value)
+    if isinstance(value, Mapping) and "class" in value:
+        facts = cast("Mapping[str, Any]", value)
+        given = [f"{key}={it!r}" for key, it in facts.items() if key not in _UNSAID]
+        text = f"{facts['class']}({', '.join(given)})"
+    return text if len(text) < 60 else text[:57] + "..."  # noqa: PLR2004 - half a line

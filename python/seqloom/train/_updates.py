@@ -1,0 +1,236 @@
+"""Updates of the weights: learning rates, loss scale, clipping, sums and averages."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Self
+
+from seqloom.errors import GradientError, RecordError
+from seqloom.models import TorchModule
+from seqloom.nn import GroupNorm, LayerNorm, Module, Param, RMSNorm
+from seqloom.nn._batch_norm import BatchNorm
+from seqloom.optim import (
+    AdamW,
+    GradientsAccumulator,
+    LossScale,
+    Optimizer,
+    WarmupCosine,
+    WeightAverage,
+)
+from seqloom.record import Record
+from seqloom.tensor import Gradients, Tensor
+from seqloom.train._settings import Settings
+
+# The share of the steps in which the learning rate rises.
+_WARMUP = 0.1
+# The first round, and how many there are at most; each is twice as long as the one before.
+FIRST = 20
+_ROUNDS = 3
+# The best epoch of a first round that is worth another lies behind this share of it.
+_LATE = 0.75
+# A later round has helped if the validation loss is so much lower.
+_HELPED = 0.99
+# Below it a loss in float16 does not overflow by the scale: the run itself is lost.
+_LEAST_SCALE = 1.0
+_NORMS = (BatchNorm, GroupNorm, LayerNorm, RMSNorm)
+# Names of classes such as LlamaRMSNorm and BatchNorm3d; not of PreNorm, whose parameters
+# belong to its parts.
+_NORM_NAME = re.compile(r"Norm([123]d)?$")
+# Torch names biases of attention and of recurrent layers bias_k, in_proj_bias, bias_ih_l0.
+_BIAS_NAME = re.compile(r"(^|_)bias(_|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """Epochs over which the learning rate rises and falls once: `start`, to before `end`.
+
+    A run has one round, unless it chooses its number of epochs (`ends_of_rounds`).
+    """
+
+    start: int
+    end: int
+
+    @classmethod
+    def of(cls, epoch: int, ends: list[int]) -> "Round | None":
+        """Finds the round of an epoch among rounds with these ends; None after the last."""
+        rounds = (cls(start, end) for start, end in pairwise([0, *ends]))
+        return next((found for found in rounds if epoch < found.end), None)
+
+
+def make_rates(
+    settings: Settings,
+    current: Round,
+    *,
+    count_steps: Callable[[], int],
+    history: list[dict[str, Any]],
+) -> Callable[[int], float]:
+    """Makes the learning rates of the next epoch, as a function of the step of the run."""
+    schedule: Any = settings.schedule
+    if schedule is None:
+        # Counted here only: a loader without a length needs a schedule.
+        count = count_steps()  # of an epoch
+        start, steps = current.start * count, (current.end - current.start) * count
+        rates = WarmupCosine(settings.lr, round(_WARMUP * steps), steps)
+        return lambda step: rates(step - start)
+    # A schedule that observes losses gets those of the history, which a checkpoint holds:
+    # a resumed run observes the same ones.
+    if hasattr(schedule, "observe"):
+        for row in history:
+            schedule = schedule.observe(row.get("valid_loss", row["train_loss"]))
+    return schedule
+
+
+def ends_of_rounds(epochs: int | None, history: list[dict[str, Any]]) -> list[int]:
+    """Lists the epochs at whose end the learning rate has fallen to 0."""
+    if epochs is not None:
+        return [epochs]
+    ends = [FIRST]
+    while len(history) >= ends[-1] and len(ends) < _ROUNDS and _is_improving(history, ends):
+        ends.append(ends[-1] + FIRST * 2 ** len(ends))
+    return ends
+
+
+def _is_improving(history: list[dict[str, Any]], ends: list[int]) -> bool:
+    """Says whether the validation loss fell in the last round, and may fall further."""
+    if "valid_loss" not in history[0]:
+        return False
+    losses = [float(row["valid_loss"]) for row in history[: ends[-1]]]
+    start = ends[-2] if len(ends) > 1 else 0
+    before, here = losses[:start], losses[start:]
+    if before:
+        return min(here) < _HELPED * min(before)
+    return losses.index(min(here)) + 1 > _LATE * ends[-1]
+
+
+def most_epochs(epochs: int | None, *, has_valid: bool) -> int:
+    """Says how many epochs a run has at most."""
+    if epochs is not None:
+        return epochs
+    return FIRST * (2**_ROUNDS - 1) if has_valid else FIRST
+
+
+def unscale(gradients: Gradients, scale: LossScale | None) -> Gradients | None:
+    """Divides gradients by the scale of the loss; None where the step must be skipped."""
+    found = gradients if scale is None else scale.unscale(gradients)
+    if found is None and scale is not None and scale.value < _LEAST_SCALE:
+        raise GradientError(
+            "the gradients are not finite in float16, though the loss is hardly scaled; a "
+            'lower lr (--lr) or precision="bfloat16" may help'
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """An optimiser that clips gradients first, and averages the weights afterwards.
+
+    It has the methods of an optimiser that a compiled step needs.
+    """
+
+    optimizer: Optimizer
+    clip_norm: float | None
+    average: WeightAverage | None
+
+    def step(self, lr: float | Tensor, model: Module, grads: Gradients) -> None:
+        """Updates the weights and their average."""
+        if self.clip_norm is not None:
+            grads = grads.clip(self.clip_norm)
+        self.optimizer.step(lr, model, grads)
+        if self.average is not None:
+            self.average.update(model)
+
+    def leaves(self) -> tuple[Any, list[Any]]:
+        """Returns what selects the program of a compiled step, and the arrays it writes."""
+        static, leaves = self.optimizer.leaves()
+        if self.average is None:
+            return (self.clip_norm, static), leaves
+        other, more = self.average.leaves()
+        return (self.clip_norm, static, other), [*leaves, *more]
+
+
+class Accumulation:
+    """Weighted gradients of the batches since the last step, which takes their mean."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.batches = 0  # since the last step; those that overflowed in float16 count too
+        self._weight = 0.0
+        self._sums = GradientsAccumulator()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the next step is due."""
+        return self.batches >= self.size
+
+    def step(self, weight: float | Tensor, model: Module, grads: Gradients) -> None:
+        """Adds gradients; a compiled step calls this in place of an optimiser's step."""
+        b = grads.backend
+        scaled = dict[int, Any]()
+        for number in grads:
+            array = Tensor(grads.get(number), b)
+            # In a compiled step the weight is a tensor too.
+            is_tensor = isinstance(weight, Tensor)
+            factor = weight.astype(array.dtype) if is_tensor else weight
+            scaled[number] = (array * factor).raw
+        self._sums.accumulate(model, Gradients(scaled, b))
+
+    def leaves(self) -> tuple[Any, list[Any]]:
+        """Returns what selects the program of a compiled step, and the arrays it writes."""
+        return self._sums.leaves()
+
+    def count(self, weight: float) -> None:
+        """Counts a batch; one that was skipped has the weight 0."""
+        self.batches += 1
+        self._weight += weight
+
+    def take(self, model: Module) -> Gradients | None:
+        """Returns the weighted mean and resets the sums; None if all were skipped."""
+        added, weight = self._sums.weight, self._weight
+        self.batches, self._weight = 0, 0.0
+        return self._sums.take(model).multiply(added / weight) if added else None
+
+    def to_record(self) -> Record:
+        """Returns the sums and the counts."""
+        record = self._sums.to_record()
+        record.metadata |= {"batches": self.batches, "weight": self._weight}
+        return record
+
+    def load_record(self, record: Record) -> Self:
+        """Sets the sums and the counts."""
+        batches, weight = (record.metadata.get(name) for name in ("batches", "weight"))
+        if type(batches) is not int or not isinstance(weight, (int, float)):
+            raise RecordError("the checkpoint lacks the counts of accumulated batches")
+        self._sums.load_record(record)
+        self.batches, self._weight = batches, float(weight)
+        return self
+
+
+def make_optimizer(model: Module, weight_decay: float) -> AdamW:
+    """Makes the default optimiser; biases and normalisation have no weight decay."""
+    norms = {id(part) for part in _list_norm_parts(model)}
+    undecayed = tuple(
+        path
+        for path, param in model.parameters()
+        if len(param.shape) <= 1
+        or _BIAS_NAME.search(path.rpartition(".")[2])
+        or id(param) in norms
+    )
+    with_one_scale: tuple[str, ...] = getattr(model, "one_scale", ())
+    optimizer = AdamW(weight_decay=weight_decay).group(undecayed, weight_decay=0.0)
+    return optimizer.group(with_one_scale, one_scale=True)
+
+
+def _list_norm_parts(model: Module) -> Iterator[Any]:
+    """Yields the parameters that belong to a normalisation layer itself."""
+    if isinstance(model, TorchModule):
+        # The parameters of ours, by torch's names.
+        for prefix, module in model.module.named_modules():
+            if _NORM_NAME.search(type(module).__name__):
+                names = (name for name, _ in module.named_parameters(recurse=False))
+                paths = (f"{prefix}.{name}" if prefix else name for name in names)
+                yield from (part for path in paths if (part := model.stored.get(path)))
+        return
+    for _, part in [("", model), *model.named(Module)]:
+        if isinstance(part, _NORMS) or _NORM_NAME.search(type(part).__name__):
+            yield from (value for value in vars(part).values() if isinstance(value, Param))
