@@ -20,6 +20,7 @@ from seqloom.errors import (
     FormatError,
     IdError,
     LetterError,
+    MemoryLimitError,
     MissingFileError,
     NotFiniteError,
     OutOfRangeError,
@@ -340,6 +341,27 @@ def test_memory_that_is_full_halves_the_batches_and_says_so(files):
     np.testing.assert_allclose(
         sl.infer.load("e").to_numpy(), expected, rtol=1e-6, atol=1e-6
     )
+
+
+def test_integers_of_numpy_are_written_as_pythons(files):
+    sizes: Any = {"shard_size": 32, "max_tokens": 3000, "max_length": 50, "overlap": 5}
+    wide = {name: np.int64(size) for name, size in sizes.items()}
+    sl.infer.embed(embed_job.embed_tokens, "a.fa", out="wide", **wide)
+    sl.infer.embed(embed_job.embed_tokens, "a.fa", out="plain", **sizes)
+    assert Path("wide/plan.json").read_bytes() == Path("plain/plan.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("pool", "advice"),
+    [("mean", r"in windows: max_length="), ("model", "leave long records out of the file")],
+)
+@pytest.mark.usefixtures("files")
+def test_a_record_too_long_for_memory_has_advice_that_can_be_followed(pool, advice):
+    def full(batch):
+        raise MemoryError
+
+    with pytest.raises(MemoryLimitError, match=advice):
+        sl.infer.embed(full, "a.fa", out="e", pool=pool, identity="full")
 
 
 def test_a_folder_without_embeddings_is_named(tmp_path):

@@ -18,6 +18,7 @@ from seqloom.errors import FileError, InternalError, MemoryLimitError
 from seqloom.infer.embedding._folder import open_folder
 from seqloom.infer.embedding._model import Embedder
 from seqloom.infer.embedding._plan import begin_plan
+from seqloom.infer.embedding._report import write_report
 from seqloom.infer.embedding._rows import PaddedBatches, ShardRows, cut_batch, reduce_batch
 from seqloom.infer.embedding._shard_file import encode_shard, publish, read_done
 from seqloom.infer.embedding._summary import EmbedSummary, Progress
@@ -41,6 +42,16 @@ if TYPE_CHECKING:
 
 _COMPLETE = "complete.json"
 _AHEAD = 4  # batches that are read, and rows that are computed, but not yet taken
+
+
+def run_job(
+    model: Any, settings: Settings, progress: Callable[[Progress], Any] | None = None
+) -> EmbedSummary:
+    """Compute the shards of a part, and write the report if they were the last ones."""
+    job = Job(model, settings, progress)
+    summary = job.run()
+    write_report(job, summary)
+    return summary
 
 
 class Job:
@@ -220,12 +231,17 @@ class Job:
         tokens, device = int(batch["cu_seqlens"][-1]), self.embedder.device
         if batch["num_sequences"] == 1:
             cut = min(1022, max(tokens // 2, 1))
+            advice = (
+                "embed long records in windows: "
+                f"max_length={cut}, overlap={cut // 5} "
+                f"(--max-length {cut} --overlap {cut // 5})"
+            )
+            if self.settings.pool == "model":  # which gives no rows to join
+                advice = "leave long records out of the file"
             raise MemoryLimitError(
                 f"record {int(batch['ordinals'][0])} of its file "
                 f"({batch['sequence_ids'][0]!r}): {tokens:,} tokens are too many for the "
-                f"memory of {device.name}; embed long records in windows: "
-                f"max_length={cut}, overlap={cut // 5} "
-                f"(--max-length {cut} --overlap {cut // 5})"
+                f"memory of {device.name}; {advice}"
             ) from error
         self._limit = max(tokens // 2, 1)
         self._notes.append(

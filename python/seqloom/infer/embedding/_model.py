@@ -1,18 +1,19 @@
-"""A model as a job sees it: how it is called, on which device, and its name in a plan."""
+"""A model as a job calls it, the device that it computes on, and its name in a plan."""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import MISSING, fields, is_dataclass
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from seqloom._ragged import offsets_of
 from seqloom.errors import ArgumentError
-from seqloom.infer.embedding._device import Device
 from seqloom.nn import Module
 from seqloom.record._facts import checksum_of
 from seqloom.tensor import Tensor
@@ -20,6 +21,9 @@ from seqloom.tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from numpy.typing import NDArray
+
+    Batch = Mapping[str, Any]
 
 LAST = (-1,)
 _WIDTH = 1024  # of a model without `config.width`
@@ -47,7 +51,7 @@ class Embedder:
         if (evaluate := getattr(model, "eval", None)) is not None:
             evaluate()
 
-    def __call__(self, batch: Mapping[str, Any]) -> dict[int, Any]:
+    def __call__(self, batch: Batch) -> dict[int, Any]:
         """Compute the embeddings of a batch that is on the device."""
         with self.device.computing():
             return self._call(batch)
@@ -62,6 +66,51 @@ class Embedder:
         """The features of a row, by the configuration of the model."""
         width = getattr(getattr(self.model, "config", self.model), "width", _WIDTH)
         return width if isinstance(width, int) else _WIDTH
+
+
+class Device:
+    """A processor; a device with memory of its own overrides all methods."""
+
+    name = "cpu"
+    is_cold = False  # True until the first batch, which would take longer than the others
+
+    def place(self, batch: Batch) -> dict[str, Any]:
+        """Copy the arrays of a batch to the device, without waiting for it."""
+        return dict(batch)
+
+    def computing(self) -> AbstractContextManager[Any]:
+        """Return a block in which torch, if it is loaded, records no gradients."""
+        torch: Any = sys.modules.get("torch")
+        return nullcontext() if torch is None else torch.inference_mode()
+
+    def take(self, values: Any, rows: NDArray[np.int64]) -> Any:
+        """Select rows."""
+        return to_numpy(values)[rows]
+
+    def sum_rows(self, values: Any, counts: NDArray[np.int64]) -> Any:
+        """Sum consecutive rows, `counts` of them for each result."""
+        firsts = offsets_of(counts)[:-1]
+        return np.add.reduceat(values, firsts, axis=0, dtype=np.float64)
+
+    def fetch(self, values: Any) -> Callable[[], NDArray[Any]]:
+        """Begin to copy rows back; return a function that waits for them."""
+        rows = to_numpy(values)
+        return lambda: rows
+
+    def is_full(self, error: BaseException) -> bool:
+        """Return whether an error means that memory is full; free unused memory then."""
+        return isinstance(error, MemoryError)
+
+
+def to_numpy(values: Any) -> NDArray[Any]:
+    """Read an array of any library; NumPy has no bfloat16, so that becomes float32."""
+    raw = getattr(values, "raw", values)
+    if hasattr(raw, "detach"):
+        raw = raw.detach()
+        raw = raw.float() if "bfloat16" in str(raw.dtype) else raw
+        return raw.cpu().numpy()
+    array = np.asarray(raw)
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
 def device_of(model: Any) -> Device:
@@ -79,9 +128,7 @@ def device_of(model: Any) -> Device:
     return Device()
 
 
-def _find_call(
-    model: Any, layers: tuple[int, ...]
-) -> Callable[[Mapping[str, Any]], dict[int, Any]]:
+def _find_call(model: Any, layers: tuple[int, ...]) -> Callable[[Batch], dict[int, Any]]:
     """Choose how a model is called."""
     if hasattr(model, "embed"):
         return lambda batch: model.embed(batch, layers=layers)
@@ -100,7 +147,7 @@ def _unwrap(model: Any) -> Any:
     return getattr(model, "_orig_mod", model)
 
 
-def _call_module(model: Any, batch: Mapping[str, Any]) -> Any:
+def _call_module(model: Any, batch: Batch) -> Any:
     """Call a module with the arrays that it asks for by name."""
     plain = _unwrap(model)
     method = getattr(plain, "forward", None) or plain.__call__

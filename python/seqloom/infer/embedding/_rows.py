@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.infer.embedding._device import Device
+    from seqloom.infer.embedding._model import Device
     from seqloom.infer.embedding._plan import Shard
     from seqloom.infer.embedding._settings import Rules
 

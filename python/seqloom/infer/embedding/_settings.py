@@ -79,7 +79,16 @@ class Settings:
                 'pool="cls" takes the token before the letters, but tokens= makes none; '
                 'give pool="mean"'
             )
-        settings = replace(self, tokens=tokens, ends=ends)
+        least = sum(ends) + 1
+        settings = replace(
+            self,
+            tokens=tokens,
+            ends=ends,
+            max_tokens=as_integer("max_tokens", self.max_tokens, least=least),
+            max_length=_as_count("max_length", self.max_length),
+            overlap=as_integer("overlap", self.overlap, least=0),
+            shard_size=_as_count("shard_size", self.shard_size),
+        )
         settings.check()
         return settings
 
@@ -95,10 +104,6 @@ class Settings:
             raise ArgumentError(
                 f'dtype must be "float32" or "float16", got {quote(self.dtype)}'
             )
-        as_integer("max_tokens", self.max_tokens, least=sum(self.ends) + 1)
-        as_integer("overlap", self.overlap, least=0)
-        if self.shard_size is not None:
-            as_integer("shard_size", self.shard_size, least=1)
         as_flag("packing", self.packing)
         as_flag("resume", self.resume)
         if self.max_length is not None:
@@ -108,7 +113,6 @@ class Settings:
 
     def _check_windows(self, max_length: int) -> None:
         """Raise if a batch does not hold a window, or if windows do not advance."""
-        as_integer("max_length", max_length, least=1)
         if max_length > self.letters:
             raise ArgumentError(
                 f"max_length must be at most {self.letters}, what a batch of max_tokens="
@@ -152,6 +156,11 @@ class Settings:
             packing=self.packing,
             shard_size=self.shard_size,
         )
+
+
+def _as_count(name: str, value: int | None) -> int | None:
+    """Return a plain integer above 0; None stays."""
+    return None if value is None else as_integer(name, value, least=1)
 
 
 def import_arrow() -> Any:
