@@ -16,7 +16,7 @@ from exported import Run, batch_of, graph, manifest, operations
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError, ExportError, FileError, RunFolderError
 from seqloom.infer._forward import Forward
-from seqloom.models._reads import reading_of
+from seqloom.models._examples import reading_of
 
 GENOTYPES = Path(sl.__file__).parent / "_demo/genotypes"
 DNA = sl.encode.OneHot("dna")

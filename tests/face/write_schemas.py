@@ -30,7 +30,7 @@ from seqloom.models import (
 )
 from seqloom.models._esm2_lora import ESM2LoRAConfig
 from seqloom.models._head import HeadConfig
-from seqloom.models._trained_on import TrainedOn
+from seqloom.models._training_facts import TrainedOn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

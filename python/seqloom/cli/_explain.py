@@ -148,7 +148,7 @@ def _first(examples: Any, limit: int) -> Any:
 
 def _name_sources(model: Path, files: list[Path]) -> dict[str, str]:
     """Names the model and the files without their folders, for the page."""
-    from seqloom.models._trained_on import names_of
+    from seqloom.models._training_facts import names_of
 
     names = ["standard input" if it == STREAM else it for it in names_of(files)]
     return {"model": printable(model.absolute().name), "files": ", ".join(names)}

@@ -16,9 +16,9 @@ from seqloom.infer._doubts import warn_of_unfinished
 from seqloom.infer._forward import Forward, float_type_of
 from seqloom.infer._kinds import kind_of_encoder
 from seqloom.models import ESM2, Custom, OnnxModule, Task, TorchModule, Trained
-from seqloom.models._learned import LearnedEncoder
-from seqloom.models._reads import counts_words, is_of_tokens
+from seqloom.models._examples import counts_words, is_of_tokens
 from seqloom.models._trained import find_trained
+from seqloom.models._training_facts import LearnedEncoder
 from seqloom.nn import Int8Linear, Module
 from seqloom.nn._stored import Stored
 

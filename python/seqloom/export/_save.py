@@ -35,7 +35,7 @@ from seqloom.export._onnx._builder import import_onnx
 from seqloom.export._onnx._convert import PrimitiveBackend, to_model
 from seqloom.export._write import check_target, write
 from seqloom.infer._exported import MANIFEST
-from seqloom.models._reads import counts_words
+from seqloom.models._examples import counts_words
 from seqloom.record import Record, Safetensors
 
 if TYPE_CHECKING:

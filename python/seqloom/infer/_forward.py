@@ -15,7 +15,7 @@ import numpy as np
 
 from seqloom.errors import ArgumentError
 from seqloom.models import TorchModule
-from seqloom.models._reads import as_plain, is_of_tokens
+from seqloom.models._examples import as_plain, is_of_tokens
 from seqloom.nn import Module, Param
 from seqloom.nn._passing import takes_of
 from seqloom.tensor import Tensor, apply

@@ -25,8 +25,7 @@ from seqloom.models import (
     TorchModule,
     Trained,
 )
-from seqloom.models._examples import count_positions, noun_of
-from seqloom.models._reads import counts_words, is_of_tokens
+from seqloom.models._examples import count_positions, counts_words, is_of_tokens, noun_of
 from seqloom.nn import Module
 from seqloom.nn._joint import find_joint
 

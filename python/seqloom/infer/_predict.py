@@ -45,9 +45,8 @@ from seqloom.infer._scores import Scores, measure_scores
 from seqloom.io._settings import replace_remedies
 from seqloom.models import Classify, Custom, Examples, Trained
 from seqloom.models._examples import check_examples, noun_of
-from seqloom.models._known_letters import find_known
-from seqloom.models._learned import seen_by
 from seqloom.models._trained import find_trained
+from seqloom.models._training_facts import find_known, seen_by
 
 FilePath: TypeAlias = str | os.PathLike[str]
 # A data frame or a data set of another library has no type that we could name.

@@ -1,4 +1,4 @@
-"""What models, evaluation and training ask of a dataset."""
+"""What networks read: datasets, the form that encoders give records, settings that fit."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -7,6 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom._arguments import quote
+from seqloom.data import GenotypeEncoder
+from seqloom.data._encoder import encoded_kind
+from seqloom.encode import Kmer
+from seqloom.encode._base import SequenceEncoder
 from seqloom.errors import ArgumentError
 
 
@@ -95,3 +99,128 @@ def count_positions(examples: Examples) -> NDArray[np.int64]:
 def noun_of(examples: Examples | None) -> str:
     """Says what the records are called, in the plural."""
     return str(getattr(examples, "noun", "sequences"))
+
+
+# An embedding of more numbers a token costs more than it brings.
+_WIDEST = 32
+
+
+def reading_of(encoder: Any) -> dict[str, Any]:
+    """Gives the settings by which a `SequenceCNN` reads what an encoder makes."""
+    if encoded_kind(encoder) not in {"", SequenceEncoder.encodes}:
+        raise ArgumentError(
+            f"the dataset has {encoder.encodes}; take GenotypeMLPConfig for genotypes, "
+            "HeadConfig for embeddings"
+        )
+    if counts_words(encoder):
+        words = int(encoder.places([encoder.k])[0])
+        return _reading("counts", words)
+    if is_of_tokens(encoder):
+        size = int(encoder.vocabulary_size)
+        return _reading("tokens", min(_WIDEST, size), size)
+    if hasattr(encoder, "width"):
+        return _channels(encoder)
+    if getattr(encoder, "channels", "first") is None:
+        return _reading("numbers", 1)
+    raise ArgumentError(
+        f"SequenceCNN cannot tell what {encoder} makes, which has neither width nor "
+        "vocabulary_size; write SequenceCNNConfig(channels=..., outputs=...) yourself"
+    )
+
+
+def is_of_tokens(encoder: Any) -> bool:
+    """Says whether an encoder makes integers that are names, not amounts."""
+    return hasattr(encoder, "vocabulary_size") and not counts_words(encoder)
+
+
+def counts_words(encoder: Any) -> bool:
+    """Says whether an encoder counts words, and so gives no place."""
+    return isinstance(encoder, Kmer) and encoder.counts
+
+
+def as_plain(inputs: Any) -> Any:
+    """Gives numbers that NumPy can hold: bfloat16 comes as a tensor of PyTorch's."""
+    is_foreign = str(getattr(inputs, "dtype", "")) == "torch.bfloat16"
+    return inputs.float().cpu().numpy() if is_foreign else inputs
+
+
+def check_reading(encoder: Any, inputs: str, vocabulary: int | None) -> None:
+    """Refuses an encoder of ours whose records a `SequenceCNN` would take for others."""
+    if not encoded_kind(encoder):
+        return
+    found = reading_of(encoder)
+    if (inputs, vocabulary) != (found["inputs"], found["vocabulary"]):
+        raise ArgumentError(
+            f"this network reads {_name_inputs(inputs, vocabulary)}, but {encoder} gives "
+            f"{_name_inputs(found['inputs'], found['vocabulary'])}; "
+            "SequenceCNNConfig.for_data(train) makes one that fits"
+        )
+
+
+def check_genotypes(encoder: Any) -> None:
+    """Refuses an encoder of sequences where standardised genotypes are read."""
+    if encoded_kind(encoder) not in {"", GenotypeEncoder.encodes}:
+        raise ArgumentError(
+            f"GenotypeMLP reads standardised genotypes, not what {encoder} gives; "
+            "SequenceCNNConfig.for_data(train) makes a network of sequences"
+        )
+
+
+def _name_inputs(inputs: str, vocabulary: int | None) -> str:
+    """Names a form of records."""
+    return inputs if vocabulary is None else f"{inputs} of {vocabulary:,} kinds"
+
+
+def _reading(inputs: str, channels: int, vocabulary: int | None = None) -> dict[str, Any]:
+    """Names the settings."""
+    return {"inputs": inputs, "channels": channels, "vocabulary": vocabulary}
+
+
+def _channels(encoder: Any) -> dict[str, Any]:
+    """Takes one-hot arrays, whose channels stand before the positions."""
+    if getattr(encoder, "channels", "first") == "last":
+        raise ArgumentError(
+            "SequenceCNN reads arrays (channel, position), but the encoder gives "
+            "(position, "
+            'channel); give the dataset an encoder with channels="first"'
+        )
+    return _reading("channels", encoder.width)
+
+
+# From so many letters on, a fixed window is worth pooling.
+_WORTH_POOLING = 16
+# Records that are looked at, and the share of letters in which variants of one sequence
+# agree: the windows of a genome agree in a third, mutants of a protein in nine tenths.
+_LOOKED_AT = 256
+_ALIKE = 0.6
+# Of fewer records many letters agree by chance.
+_FEW = 10
+# Chosen on simulated scans (benchmarks/mutational_scan.py).
+_FEATURES = 64
+
+
+def for_counts() -> dict[str, Any]:
+    """Gives the settings for counts of words: one layer over all of them."""
+    return {"length": 1, "widths": (32,), "kernel_size": 1, "dropout": 0.5}
+
+
+def for_windows(length: int, train: Examples, *, inputs: str) -> dict[str, Any]:
+    """Gives the settings for windows of one length."""
+    if inputs != "numbers" and _are_variants(train):
+        return {"length": length, "widths": (), "aligned": _FEATURES}
+    # Half of the features left out helps to tell classes apart, but blurs a number.
+    dropout = {} if train.task == "regress" else {"dropout": 0.5}
+    pools = (1, 2, 2) if length >= _WORTH_POOLING else ()
+    return {"length": length, "kernel_size": (3, 5, 5), "pools": pools, **dropout}
+
+
+def _are_variants(train: Examples) -> bool:
+    """Says whether most letters of records are those of one sequence."""
+    count = min(_LOOKED_AT, len(train))
+    if count < _FEW:
+        return False
+    looked_at = np.linspace(0, len(train) - 1, count).astype(np.int64)
+    rows = as_plain(train.batch(looked_at)["inputs"])
+    if rows.ndim == 3:  # noqa: PLR2004 - one-hot
+        return float(rows.mean(axis=0).max(axis=0).mean()) > _ALIKE
+    return float((rows == np.median(rows, axis=0)).mean()) > _ALIKE

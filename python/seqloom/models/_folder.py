@@ -10,9 +10,8 @@ from typing import Any, cast
 from seqloom._files import write_atomic
 from seqloom._system import sync
 from seqloom.errors import ArgumentError, FileError, RunFolderError
-from seqloom.models._known_letters import LETTERS
-from seqloom.models._learned import ENCODER
 from seqloom.models._run_lock import NAME, writing_alone
+from seqloom.models._training_facts import ENCODER, LETTERS
 
 # What every config.json holds.
 ENTRIES = {"version", "model", "encoder", "task", "batch_size"}

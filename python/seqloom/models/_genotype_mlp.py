@@ -6,8 +6,7 @@ from typing import Any, ClassVar, Self
 from seqloom._config import convert_fields
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.models._examples import Examples, check_examples
-from seqloom.models._reads import check_genotypes
+from seqloom.models._examples import Examples, check_examples, check_genotypes
 from seqloom.nn import (
     Config,
     Dropout,

@@ -8,11 +8,16 @@ import numpy as np
 from seqloom._config import convert_fields
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.models._aligned import Aligned
-from seqloom.models._examples import Examples, check_examples, count_positions
-from seqloom.models._readers import NumberReader, TokenReader, normalise
-from seqloom.models._reads import check_reading, reading_of
-from seqloom.models._windows import for_counts, for_windows
+from seqloom.models._examples import (
+    Examples,
+    check_examples,
+    check_reading,
+    count_positions,
+    for_counts,
+    for_windows,
+    reading_of,
+)
+from seqloom.models._sequence_layers import Aligned, NumberReader, TokenReader, normalise
 from seqloom.nn import (
     BatchNorm1d,
     Config,

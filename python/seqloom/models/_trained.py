@@ -18,11 +18,15 @@ from seqloom._files import reading, write_atomic
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, ConfigError, MissingFileError, SeqloomError
 from seqloom.models._folder import ENTRIES, HISTORY, RESULTS, WEIGHTS, opened_folder
-from seqloom.models._known_letters import load_letters, save_letters
-from seqloom.models._learned import load_encoder, save_encoder
 from seqloom.models._task import Custom, Task
 from seqloom.models._torch_module import as_module
-from seqloom.models._trained_on import TrainedOn
+from seqloom.models._training_facts import (
+    TrainedOn,
+    load_encoder,
+    load_letters,
+    save_encoder,
+    save_letters,
+)
 from seqloom.nn import Config as NetworkConfig, Module
 from seqloom.record import load as load_record
 from seqloom.tensor import Backend, backend as find_backend

@@ -25,7 +25,7 @@ from seqloom.infer._loop import run_model
 from seqloom.infer._predict import measure, score
 from seqloom.infer._scores import values_of
 from seqloom.models import Classify, Custom, Examples, Regress, Task, TorchModule
-from seqloom.models._known_letters import find_known
+from seqloom.models._training_facts import find_known
 from seqloom.nn import Module
 from seqloom.report import (
     auprc_interval,

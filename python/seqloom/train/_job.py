@@ -13,7 +13,7 @@ import numpy as np
 from seqloom.errors import RunFolderError
 from seqloom.models import Trained
 from seqloom.models._trained import config_of
-from seqloom.models._trained_on import files_of, names_of
+from seqloom.models._training_facts import files_of, names_of
 from seqloom.report._values import Fact
 from seqloom.train._parts import Data, Parts, count_samples
 from seqloom.train._ranks import Ranks

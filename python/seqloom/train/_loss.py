@@ -15,7 +15,7 @@ from seqloom._key import Key
 from seqloom.errors import ArgumentError, GradientError, ShapeError
 from seqloom.infer._forward import Forward, label_name, tensors_of, to_tensor
 from seqloom.models import Task, TorchModule
-from seqloom.models._reads import as_plain
+from seqloom.models._examples import as_plain
 from seqloom.models._torch_module import to_torch
 from seqloom.nn import Module, value_and_grad
 from seqloom.tensor import Gradients, Tensor, autocast

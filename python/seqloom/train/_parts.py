@@ -15,7 +15,7 @@ from seqloom.errors import ArgumentError, ShapeError
 from seqloom.infer._forward import Forward, label_name
 from seqloom.models import Examples
 from seqloom.models._examples import count_positions, noun_of
-from seqloom.models._learned import LearnedEncoder, seen_by
+from seqloom.models._training_facts import LearnedEncoder, seen_by
 from seqloom.nn import Config, Module
 from seqloom.tensor import Tensor
 from seqloom.train._ranks import Ranks

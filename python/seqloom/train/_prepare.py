@@ -35,9 +35,8 @@ from seqloom.models import (
     Trained,
 )
 from seqloom.models._examples import check_examples, noun_of
-from seqloom.models._known_letters import learn_letters
 from seqloom.models._trained import config_of
-from seqloom.models._trained_on import TrainedOn
+from seqloom.models._training_facts import TrainedOn, learn_letters
 from seqloom.nn import Config, Module
 from seqloom.train._job import Job
 from seqloom.train._parts import Arrays, Data, LoaderBatches, Parts
