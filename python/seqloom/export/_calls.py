@@ -12,8 +12,8 @@ from seqloom._threads import count_threads
 from seqloom.errors import ArgumentError, ExportError
 from seqloom.export._content import check_dtype
 from seqloom.export._trace import Call, Traced, trace
-from seqloom.infer._doubts import warn_of_unfinished
 from seqloom.infer._forward import Forward, float_type_of
+from seqloom.infer._input_warnings import warn_of_unfinished
 from seqloom.infer._kinds import kind_of_encoder
 from seqloom.models import ESM2, Custom, OnnxModule, Task, TorchModule, Trained
 from seqloom.models._examples import counts_words, is_of_tokens

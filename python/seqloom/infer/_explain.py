@@ -9,8 +9,8 @@ from seqloom._arguments import as_choice, as_flag, as_integer, quote
 from seqloom._threads import count_threads, limit_blas
 from seqloom.errors import ArgumentError
 from seqloom.infer._attributions import Attributions
-from seqloom.infer._doubts import warn_of_records, warn_of_twice
 from seqloom.infer._exported import refuse_exported
+from seqloom.infer._input_warnings import warn_of_records, warn_of_twice
 from seqloom.infer._kinds import kind_of_encoder
 from seqloom.infer._loop import Watching, check_strands, report_batches
 from seqloom.infer._predict import Model, Readable, find_judged, open_examples

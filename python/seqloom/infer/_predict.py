@@ -24,13 +24,13 @@ from seqloom.errors import (
     SeenRecordsWarning,
     SeqloomError,
 )
-from seqloom.infer._doubts import (
+from seqloom.infer._exported import find_exported, predict_exported, refuse_exported
+from seqloom.infer._input_warnings import (
     describe_known,
     describe_missing_scores,
     warn_of_records,
     warn_of_twice,
 )
-from seqloom.infer._exported import find_exported, predict_exported, refuse_exported
 from seqloom.infer._kinds import kind_of_data, kind_of_encoder
 from seqloom.infer._loop import (
     OnBatch,

@@ -16,8 +16,8 @@ from seqloom.errors import (
     RecordError,
     SeqloomError,
 )
-from seqloom.infer._doubts import warn_of_part
 from seqloom.infer._forward import Forward
+from seqloom.infer._input_warnings import warn_of_part
 from seqloom.infer._loop import (
     check_lengths,
     evaluation_batch_size,

@@ -16,7 +16,7 @@ from seqloom._arguments import as_path
 from seqloom._files import write_atomic
 from seqloom._warning import warn_user
 from seqloom.errors import NoSkillWarning, SeenRecordsWarning
-from seqloom.infer._doubts import describe_known
+from seqloom.infer._input_warnings import describe_known
 from seqloom.models import Task, Trained
 from seqloom.models._folder import RESULTS, WEIGHTS, write_history
 from seqloom.models._trained import write_config
