@@ -1,8 +1,15 @@
 """Random changes of sequences, each a pure function of a sequence and a key."""
 
 from seqloom.augment._augmentation import Augmentation, Compose
-from seqloom.augment._letters import Mask, Mutate, QualityNoise
-from seqloom.augment._positions import Crop, ReverseComplement, Shift, ShuffleKmers
+from seqloom.augment._changes import (
+    Crop,
+    Mask,
+    Mutate,
+    QualityNoise,
+    ReverseComplement,
+    Shift,
+    ShuffleKmers,
+)
 
 __all__ = [
     "Augmentation",

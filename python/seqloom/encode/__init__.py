@@ -1,9 +1,8 @@
 """Sequences to numbers, by a declared policy."""
 
-from seqloom.encode._integer import Integer
-from seqloom.encode._kmer import Kmer
 from seqloom.encode._one_hot import OneHot
 from seqloom.encode._quality import Quality
 from seqloom.encode._tokens import Tokens
+from seqloom.encode._words import Integer, Kmer
 
 __all__ = ["Integer", "Kmer", "OneHot", "Quality", "Tokens"]

@@ -12,9 +12,16 @@ import numpy as np
 from seqloom._arguments import as_integer, quote
 from seqloom._config import JsonConfig
 from seqloom._ragged import Ragged
+from seqloom._rust import _native
 from seqloom._threads import count_threads
-from seqloom.encode._letters import check_choices, count_encoded, make_letters
-from seqloom.encode._output import prepare_output
+from seqloom.encode._letters import (
+    LIMITS,
+    check_choices,
+    count_encoded,
+    make_letters,
+    prepare_output,
+    to_bits,
+)
 from seqloom.errors import ArgumentError, LetterError, ShapeError
 
 if TYPE_CHECKING:
@@ -22,10 +29,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom._rust import _native
-
 # With fewer letters a second thread costs more time than it saves.
 _LETTERS_PER_THREAD = 1 << 18
+_WORDS = ("k", "stride", "canonical")  # settings of the words of a kernel
 # The kinds of letters that a kernel counts; "outside" is always 0.
 _UNUSUAL = ("ambiguous", "lower_case", "rare", "symbols", "stops", "rna", "outside")
 
@@ -58,9 +64,24 @@ class SequenceEncoder(JsonConfig):
         return make_letters(self)
 
     @cached_property
-    @abstractmethod
     def _kernel(self) -> _native.SequenceKernel:
-        """The kernel that writes the numbers."""
+        """The kernel that writes the numbers, as `kernel_settings` describe it."""
+        settings, make = self.kernel_settings, _native.SequenceKernel
+        kind = settings["kind"]
+        if kind == "one_hot":
+            rows = to_bits(settings["rows"], self.dtype).reshape(-1)
+            return make.one_hot(self._letters, rows, settings["channels_first"])
+        words = {name: settings[name] for name in _WORDS if name in settings}
+        like = to_bits([0], self.dtype)
+        if kind == "kmer_counts":
+            is_float = self.dtype not in LIMITS
+            return make.kmer_counts(self._letters, like, is_float=is_float, **words)
+        specials = to_bits(settings["specials"], self.dtype).tolist()
+        if kind == "kmers":
+            first = settings["first"]
+            return make.kmers(self._letters, like, first=first, specials=specials, **words)
+        values = to_bits(settings["values"], self.dtype)
+        return make.lookup(self._letters, values, specials)
 
     def __getstate__(self) -> dict[str, Any]:
         # Tables are made again where they are needed.

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from seqloom._rust import _native
 from seqloom.encode._base import SequenceEncoder
 from seqloom.encode._letters import (
     LIMITS,
@@ -17,8 +15,10 @@ from seqloom.encode._letters import (
     Rare,
     Symbols,
     letter_settings,
+    to_bits,
+    to_numpy,
+    to_values,
 )
-from seqloom.encode._output import to_bits, to_numpy, to_values
 from seqloom.errors import ArgumentError, ShapeError
 
 if TYPE_CHECKING:
@@ -142,11 +142,6 @@ class OneHot(SequenceEncoder):
         if lengths is None:
             return rows
         return [row[:length] for row, length in zip(rows, lengths, strict=True)]
-
-    @cached_property
-    def _kernel(self) -> _native.SequenceKernel:
-        rows = to_bits(self._make_rows(), self.dtype).reshape(-1)
-        return _native.SequenceKernel.one_hot(self._letters, rows, self.channels == "first")
 
     @property
     def kernel_settings(self) -> dict[str, Any]:

@@ -10,8 +10,7 @@ import numpy as np
 
 from seqloom._rust import _native
 from seqloom.encode._base import SequenceEncoder
-from seqloom.encode._letters import LIMITS, Number
-from seqloom.encode._output import to_bits, to_numpy, to_values
+from seqloom.encode._letters import LIMITS, Number, to_bits, to_numpy, to_values
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -113,11 +112,6 @@ class Quality(SequenceEncoder):
         first = zero + lowest
         expected = f"a quality of {self.encoding}, {chr(first)!r} to {chr(_LAST)!r}"
         return {"first": first, "last": _LAST, "expected": expected}
-
-    @cached_property
-    def _kernel(self) -> _native.SequenceKernel:
-        values = to_bits(self._make_numbers(), self.dtype)
-        return _native.SequenceKernel.lookup(self._letters, values, [0, 0])
 
     @property
     def kernel_settings(self) -> dict[str, Any]:

@@ -12,7 +12,6 @@ import numpy as np
 from seqloom._arguments import as_integer
 from seqloom._rust import _native
 from seqloom.encode._letters import Case, Symbols, Whole, find_any_code
-from seqloom.encode._output import to_bits
 from seqloom.encode._tokens_base import TokenEncoder, count_words, join_words, make_table
 from seqloom.errors import ArgumentError
 
@@ -178,22 +177,6 @@ class Tokens(TokenEncoder):
             "rare": "keep" if self.name == "esm2" else "error",
             "symbols": "zeros" if self.symbols == "keep" and is_word else self.symbols,
         }
-
-    @cached_property
-    def _kernel(self) -> _native.SequenceKernel:
-        specials = self._bits(*self._specials)
-        if self.k == 1:
-            values = to_bits(self._make_tokens(), self.dtype)
-            return _native.SequenceKernel.lookup(self._letters, values, specials)
-        return _native.SequenceKernel.kmers(
-            self._letters,
-            to_bits([0], self.dtype),
-            k=self.k,
-            stride=self.stride,
-            canonical=False,
-            first=_FIRST_WORD,
-            specials=specials,
-        )
 
     @property
     def _specials(self) -> list[int]:

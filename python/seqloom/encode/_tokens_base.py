@@ -9,8 +9,7 @@ import numpy as np
 
 from seqloom._ragged import Ragged, offsets_of
 from seqloom.encode._base import SequenceEncoder, join_sequences
-from seqloom.encode._letters import LIMITS
-from seqloom.encode._output import prepare_output, to_bits, to_numpy
+from seqloom.encode._letters import LIMITS, prepare_output, to_numpy
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -135,10 +134,6 @@ class TokenEncoder(SequenceEncoder):
                 f"dtype={self.dtype!r} cannot hold the tokens "
                 f"{min(0, int(self.pad_value))} to {largest:,}: give a larger dtype"
             )
-
-    def _bits(self, *tokens: int) -> list[int]:
-        """Returns the bits of tokens in the array."""
-        return to_bits(tokens, self.dtype).tolist()
 
 
 def make_table(normal: bytes, tokens: dict[str, int], *, other: int) -> list[int]:
