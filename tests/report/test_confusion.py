@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import precision_recall_fscore_support
 
 from seqloom.report import Confusion, class_table
-from seqloom.report._confusion import draw_confusion
+from seqloom.report._sections import draw_confusion
 
 
 def test_precision_recall_and_f1_equal_those_of_scikit_learn():

@@ -1,6 +1,5 @@
 """Reports for people: one HTML page from names and numbers, and figures as SVG files."""
 
-from seqloom.report._confusion import class_table
 from seqloom.report._figure import check_svg
 from seqloom.report._interval import (
     auprc_interval,
@@ -11,6 +10,7 @@ from seqloom.report._interval import (
 )
 from seqloom.report._page import make_page, write_report
 from seqloom.report._plot import write_plots
+from seqloom.report._sections import class_table
 from seqloom.report._values import (
     Confusion,
     Curve,

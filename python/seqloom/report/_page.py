@@ -5,18 +5,22 @@ from os import PathLike
 from pathlib import Path
 
 from seqloom._files import write_atomic
-from seqloom.report._confusion import (
+from seqloom.report._figure import (
+    read_style,
+    show_facts,
+    show_figure,
+    show_table,
+    show_text,
+    show_tile,
+    write_figures,
+)
+from seqloom.report._plot import draw_logo, draw_plot, show_letters
+from seqloom.report._sections import (
     MAX_WITH_NUMBERS,
     class_table,
     confusion_table,
-    draw_confusion,
-)
-from seqloom.report._figure import read_style, show_figure, write_figures
-from seqloom.report._html import show_facts, show_notes, show_table, show_text, show_tiles
-from seqloom.report._letters import draw_logo, show_letters
-from seqloom.report._plot import draw_plot
-from seqloom.report._sections import (
     curve_section,
+    draw_confusion,
     plot_curve,
     plot_values,
     scatter_section,
@@ -126,24 +130,21 @@ def make_page(report: Report) -> bytes:
         b'<!DOCTYPE html>'
     """
     style = read_style("_style.css") + read_style("_figure.css")
-    body = "\n".join((*_head(report), *_sections(report)))
+    body = "\n".join(_sections(report))
     title = show_text(report.title)
     return _PAGE.format(policy=_POLICY, title=title, style=style, body=body).encode()
 
 
-def _head(report: Report) -> Iterator[str]:
-    """Shows what comes before the first section."""
+def _sections(report: Report) -> Iterator[str]:
+    """Shows the heading, then the sections from the result to the settings."""
     yield f"<h1>{show_text(report.title)}</h1>"
     if report.lead:
         yield f'<p class="lead">{show_text(report.lead)}</p>'
     if report.tiles:
-        yield show_tiles(report.tiles)
+        yield f'<ul class="tiles">{"".join(map(show_tile, report.tiles))}</ul>'
     if report.notes:
-        yield show_notes(report.notes)
-
-
-def _sections(report: Report) -> Iterator[str]:
-    """Shows the sections from the result to the settings."""
+        notes = "".join(f"<li>{show_text(note)}</li>" for note in report.notes)
+        yield f'<ul class="notes">{notes}</ul>'
     yield from map(_show_confusion, report.confusions[:1])
     if report.scatters:
         yield _show_section(scatter_section(report.scatters))

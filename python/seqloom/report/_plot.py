@@ -1,16 +1,17 @@
-"""Plots as figures of SVG: axes, lines with intervals, points and bars."""
+"""Drawings: plots as figures of SVG, logos, and letters that are coloured by weights."""
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from os import PathLike
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from seqloom.report._figure import Figure, check_svg, write_figures
-from seqloom.report._html import show_text
-from seqloom.report._values import Plot, Scale, Trace
+from seqloom.report._figure import Figure, check_svg, show_text, write_figures
+from seqloom.report._values import Letters, Logo, MarkedSequence, Plot, Scale, Trace
 
 # Text of 12 units is legible where a page is as narrow as a telephone.
 _WIDTH, _HEIGHT = 340, 256
@@ -145,10 +146,8 @@ def _axes(plot: Plot, frame: _Frame) -> Iterator[str]:
     """Draws the grid, the ticks and the labels of the axes."""
     bottom, left, right = _HEIGHT - _BOTTOM, frame.left, _WIDTH - _RIGHT
     for tick in list_ticks(frame.y_range, scale=plot.y_scale):
-        y = f"{float(frame.y(tick)):.1f}"
-        yield f'<path class="grid" d="M{left} {y}H{right}"/>'
-        place = f'x="{left - 6}" y="{y}" dy="4" text-anchor="end"'
-        yield f"<text {place}>{format_tick(tick, scale=plot.y_scale)}</text>"
+        name = format_tick(tick, scale=plot.y_scale)
+        yield draw_level(float(frame.y(tick)), name, left=left, right=right)
     for value, name in _x_ticks(plot, frame):
         x = f"{float(frame.x(value)):.1f}"
         if not plot.x_names:
@@ -156,9 +155,20 @@ def _axes(plot: Plot, frame: _Frame) -> Iterator[str]:
         yield f'<text x="{x}" y="{bottom + 16}" text-anchor="middle">{name}</text>'
     label = f'x="{(left + right) / 2}" y="{_HEIGHT - 6}" text-anchor="middle"'
     yield f"<text {label}>{show_text(plot.x_label)}</text>"
-    height = (_TOP + bottom) / 2
-    turned = f'transform="translate(11 {height}) rotate(-90)" text-anchor="middle"'
-    yield f"<text {turned}>{show_text(plot.y_label)}</text>"
+    yield draw_vertical(plot.y_label, (_TOP + bottom) / 2)
+
+
+def draw_level(y: float, name: str, *, left: int, right: int) -> str:
+    """Draws a line of the grid, and its number to the left."""
+    line = f'<path class="grid" d="M{left} {y:.1f}H{right}"/>'
+    place = f'x="{left - 6}" y="{y:.1f}" dy="4" text-anchor="end"'
+    return f"{line}<text {place}>{name}</text>"
+
+
+def draw_vertical(text: str, middle: float) -> str:
+    """Draws the label of a vertical axis."""
+    turned = f'transform="translate(11 {middle}) rotate(-90)" text-anchor="middle"'
+    return f"<text {turned}>{show_text(text)}</text>"
 
 
 def _x_ticks(plot: Plot, frame: _Frame) -> list[tuple[float, str]]:
@@ -249,3 +259,121 @@ def _join(x: Floats, y: Floats) -> list[str]:
     is_new = np.ones(len(places), dtype=bool)
     is_new[1:] = np.diff(np.round(2 * places), axis=0).any(axis=1)
     return [f"{a:g} {b:g}" for a, b in np.round(places[is_new], 1).tolist()]
+
+
+# Each group of ten letters has a number above it.
+_GROUP = 10
+# The shades of a colour; a letter below a tenth of the strongest one has none.
+_SHADES = 4
+_FAINT = 0.1
+# A logo, in units of its drawing.
+_LOGO_LEFT, _LOGO_RIGHT, _LOGO_TOP, _LOGO_BOTTOM, _LOGO_HEIGHT = 56, 8, 8, 40, 210
+_COLUMN = 11
+# The height of a capital letter in text of 12 units.
+_CAPITAL = 8.75
+# The height below which a letter is invisible.
+_LEAST = 0.8
+# The pixels that a column has at least on a narrow page.
+_NARROW = 9
+_COLOURS = {"A": 0, "C": 2, "G": 1, "T": 6, "U": 6}
+# Amino acids by their side chains: acidic, basic, polar, and the others.
+_GROUPS = {"DE": 1, "HKR": 3, "CGNQSTY": 0, "AFILMPVW": 6}
+
+
+def show_letters(letters: Letters) -> str:
+    """Shows sequences below each other, with the legend of their colours above."""
+    names = {"up": letters.toward, "down": letters.away}
+    legend = "".join(
+        f'<li><i class="{way}4">A</i>{show_text(name)}</li>' for way, name in names.items()
+    )
+    rows = "".join(map(_show_sequence, letters.sequences))
+    return f'<div class="letters"><ul class="legend">{legend}</ul>{rows}</div>'
+
+
+def _show_sequence(sequence: MarkedSequence) -> str:
+    """Shows one sequence in groups, each with the position of its first letter."""
+    title = f"<h3>{show_text(sequence.title)}</h3>"
+    note = f'<p class="note">{show_text(sequence.note)}</p>' if sequence.note else ""
+    styled = list(zip(_styles(sequence), sequence.letters, strict=True))
+    groups: list[str] = []
+    start = 0
+    while start < len(styled):
+        position = sequence.first + start
+        stop = start + _GROUP - position % _GROUP
+        letters = ""
+        for style, run in groupby(styled[start:stop], key=itemgetter(0)):
+            text = show_text("".join(letter for _, letter in run))
+            letters += f'<i class="{style}">{text}</i>' if style else text
+        groups.append(f"<span><b>{position:,}</b>{letters}</span>")
+        start = stop
+    return f"{title}{note}<p>{' '.join(groups)}</p>"
+
+
+def _styles(sequence: MarkedSequence) -> list[str]:
+    """Gives each letter a shade; the strongest letter of a sequence has the darkest."""
+    weights = np.asarray(sequence.weights, float)
+    shares = weights / max(float(np.abs(weights).max(initial=0)), np.finfo(float).tiny)
+    shades = np.ceil(np.abs(shares) * _SHADES).astype(int)
+    return [
+        "" if abs(share) < _FAINT else f"{'up' if share > 0 else 'down'}{shade}"
+        for share, shade in zip(shares.tolist(), shades.tolist(), strict=True)
+    ]
+
+
+def draw_logo(logo: Logo) -> Figure:
+    """Draws a logo: letters as high as their numbers."""
+    heights = np.asarray(logo.heights, float)
+    up = float(np.maximum(heights, 0).sum(axis=1).max(initial=0))
+    down = float(np.minimum(heights, 0).sum(axis=1).min(initial=0))
+    ends = round_range(down, up) if up > down else (-0.1, 0.1)
+    width = _LOGO_LEFT + _COLUMN * len(heights) + _LOGO_RIGHT
+    return Figure(
+        title=logo.title,
+        width=width,
+        height=_LOGO_HEIGHT,
+        body="".join((*_logo_axes(logo, ends, width), *_stacks(logo, heights, ends))),
+        least_width=_LOGO_LEFT + _NARROW * len(heights),
+    )
+
+
+def _to_y(value: float, ends: tuple[float, float]) -> float:
+    """Converts a height to a vertical position."""
+    share = (value - ends[0]) / (ends[1] - ends[0])
+    return _LOGO_HEIGHT - _LOGO_BOTTOM - share * (_LOGO_HEIGHT - _LOGO_TOP - _LOGO_BOTTOM)
+
+
+def _logo_axes(logo: Logo, ends: tuple[float, float], width: int) -> Iterator[str]:
+    """Draws the grid, and the numbers and names of the axes."""
+    for tick in list_ticks(ends):
+        y, name = _to_y(tick, ends), format_tick(tick)
+        yield draw_level(y, name, left=_LOGO_LEFT, right=width - _LOGO_RIGHT)
+    for number in range(-logo.first % _GROUP, np.shape(logo.heights)[0], _GROUP):
+        x = _LOGO_LEFT + _COLUMN * (number + 0.5)
+        place = f'x="{x}" y="{_LOGO_HEIGHT - _LOGO_BOTTOM + 16}" text-anchor="middle"'
+        yield f"<text {place}>{format_tick(logo.first + number)}</text>"
+    yield f'<text x="{_LOGO_LEFT}" y="{_LOGO_HEIGHT - 6}">{show_text(logo.axis)}</text>'
+    yield draw_vertical(logo.unit, (_LOGO_TOP + _LOGO_HEIGHT - _LOGO_BOTTOM) / 2)
+
+
+def _stacks(logo: Logo, heights: Floats, ends: tuple[float, float]) -> Iterator[str]:
+    """Stacks the letters of each position from 0 up and down, the smallest first."""
+    shape = f'textLength="{_COLUMN - 1}" lengthAdjust="spacingAndGlyphs"'
+    for column, row in enumerate(heights.tolist()):
+        x, floors = _LOGO_LEFT + _COLUMN * column, {True: 0.0, False: 0.0}
+        pairs = zip(row, logo.letters, strict=True)
+        for height, letter in sorted(pairs, key=lambda pair: abs(pair[0])):
+            floor = floors[height > 0]
+            floors[height > 0] += height
+            y = _to_y(floor, ends), _to_y(floor + height, ends)
+            tall = abs(y[0] - y[1])
+            if tall >= _LEAST:
+                name = show_text(letter)
+                place = f"translate({x:g} {max(y):.1f}) scale(1 {tall / _CAPITAL:.3f})"
+                colour = f'class="letter c{_find_colour(letter)}"'
+                yield f'<text {colour} transform="{place}" {shape}>{name}</text>'
+
+
+def _find_colour(letter: str) -> int:
+    """Finds the colour of a base, or of an amino acid's group."""
+    groups = (number for names, number in _GROUPS.items() if letter in names)
+    return _COLOURS.get(letter, next(groups, 6))
