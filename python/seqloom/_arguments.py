@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from seqloom.errors import ArgumentError
 
@@ -25,6 +25,16 @@ def quote(value: object) -> str:
     except ValueError:
         text = "a number of thousands of digits"  # Python refuses to write it
     return text if len(text) <= _MAX_LENGTH else text[: _MAX_LENGTH - 3] + "..."
+
+
+def is_dict(value: object) -> TypeGuard[dict[str, Any]]:
+    """Returns True for a dict, whose keys are strings as in JSON."""
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
+    """Returns True for a list or a tuple."""
+    return isinstance(value, (list, tuple))
 
 
 def as_integer(

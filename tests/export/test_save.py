@@ -280,7 +280,7 @@ def test_a_trained_model_takes_no_other_encoder(place):
 def test_operations_are_functions_of_the_backend(place):
     sl.export.save(cnn(), place, encoder=DNA)
     assert operations(place)[0] == "conv1d"
-    assert graph(place)["operations"][0]["line"].startswith("_sequence_cnn.py:")
+    assert graph(place)["operations"][0]["line"].startswith("_sequence_layers.py:")
 
 
 def test_a_part_of_another_network_has_its_path_in_this_one(place):

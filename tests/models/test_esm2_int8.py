@@ -9,7 +9,7 @@ import pytest
 import seqloom as sl
 from seqloom.errors import ArgumentError, BackendError, ConfigError
 from seqloom.models import ESM2, ESM2Config
-from seqloom.models._esm2_dtype import check_dtype
+from seqloom.models._esm2_config import check_dtype
 from seqloom.nn import Int8Linear
 from seqloom.tensor import backend
 

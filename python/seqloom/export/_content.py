@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from seqloom._arguments import is_list
 from seqloom.data._encoder import encoded_kind
 from seqloom.errors import ExportError
 from seqloom.export._size import Size
@@ -150,8 +151,8 @@ class _Writer:
         """Writes an argument as docs/reference/exported-model.md defines."""
         if isinstance(arg, Value):
             return self.use(arg)
-        if isinstance(arg, (list, tuple)):
-            return [self._argument(part) for part in cast("list[Any]", arg)]
+        if is_list(arg):
+            return [self._argument(part) for part in arg]
         if isinstance(arg, slice):
             key = cast("Any", arg)
             return {"slice": self._argument([key.start, key.stop, key.step])}
@@ -205,7 +206,7 @@ def to_json_lines(table: Mapping[str, Any]) -> bytes:
     """Writes JSON as text: a line an entry, and of a list a line an element."""
     entries: list[str] = []
     for name, value in table.items():
-        elements = cast("list[Any]", value) if isinstance(value, list) else []
+        elements = value if is_list(value) else ()
         lines = ",\n ".join(json.dumps(it, allow_nan=False) for it in elements)
         text = f"[\n {lines}\n]" if lines else json.dumps(value, allow_nan=False)
         entries.append(f"{json.dumps(name)}: {text}")

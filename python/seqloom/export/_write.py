@@ -174,12 +174,10 @@ def _give_name(part: Path, final: Path) -> None:
     """Renames a new folder; what had the name before has the other one then."""
     if not final.exists() or not any(final.iterdir()):
         part.replace(final)  # an empty folder is replaced in one step
-    elif not rename_exchange(part, final):
-        _put_aside(part, final)
-
-
-def _put_aside(part: Path, final: Path) -> None:
-    """Exchanges two names in three steps; an error brings the old folder back."""
+        return
+    if rename_exchange(part, final):
+        return
+    # In three steps; an error brings the old folder back.
     old = part.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
     final.rename(old)
     try:

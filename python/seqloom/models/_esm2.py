@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from seqloom._arguments import as_choice, as_path
+from seqloom._arguments import as_path
 from seqloom._key import Key
 from seqloom.errors import ArgumentError
-from seqloom.models._esm2_contacts import find_contacts
-from seqloom.models._esm2_dtype import INT8, check_dtype
-from seqloom.models._esm2_fields import ESM2Fields
+from seqloom.models._esm2_config import INT8, ESM2Config, check_dtype
 from seqloom.models._esm2_folder import (
     check_size,
     collect,
     find_heads,
     index,
+    read_settings,
+    round_layers,
     save_folder,
 )
-from seqloom.models._esm2_int8 import round_layers
-from seqloom.models._esm2_layers import ESM2Layer, ESM2TokenHead, RotaryRates
-from seqloom.models._esm2_layout import Given, Layout, lay_out
-from seqloom.models._esm2_settings import read_settings
+from seqloom.models._esm2_layers import (
+    ESM2Layer,
+    ESM2TokenHead,
+    Given,
+    Layout,
+    RotaryRates,
+    find_contacts,
+    lay_out,
+    number_layers,
+)
 from seqloom.nn import (
     Buffer,
     Embedding,
@@ -40,87 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from seqloom.tensor import Backend, Tensor
-
-
-# Layers, width and heads of the published networks.
-_SIZES = {
-    "8M": (6, 320, 20),
-    "35M": (12, 480, 20),
-    "150M": (30, 640, 20),
-    "650M": (33, 1280, 20),
-    "3B": (36, 2560, 40),
-    "15B": (48, 5120, 40),
-}
-
-
-@dataclass(frozen=True)
-class ESM2Config(ESM2Fields):
-    """Settings of an `ESM2`; `of` gives those of a published network.
-
-    Args:
-        layers: Number of layers.
-        width: Numbers a position.
-        heads: Heads of each attention; they divide the width into even parts.
-        hidden: Width of the network after each attention; None: four times `width`.
-        vocabulary: How many different tokens there are.
-        pad_token: Token of padding.
-        mask_token: Token that hides a residue.
-        eps: Number added to the variance in each layer norm.
-        base: Base of the wavelengths of the rotary positions.
-        token_dropout: Whether the embedding of a mask is zero, and that of the other
-            tokens is scaled by the share of masks in their sequence, as in ESM-2's
-            training.
-        has_lm_head: Whether there is a head that predicts tokens.
-        has_contact_head: Whether there is a head that predicts contacts of residues.
-
-    Raises:
-        ArgumentError: A number makes no sense.
-
-    Examples:
-        >>> import seqloom as sl
-        >>> sl.models.ESM2Config(layers=2, width=16, heads=4).init(
-        ...     "numpy"
-        ... ).number_of_parameters
-        7466
-    """
-
-    @classmethod
-    def of(cls, size: str, **changes: Any) -> Self:
-        """Returns the settings of a published network.
-
-        Args:
-            size: ``"8M"``, ``"35M"``, ``"150M"``, ``"650M"``, ``"3B"`` or ``"15B"``.
-            **changes: Other values of fields, such as ``has_lm_head=False``.
-
-        Returns:
-            Settings.
-
-        Raises:
-            ArgumentError: There is no network of that size.
-
-        Examples:
-            >>> import seqloom as sl
-            >>> config = sl.models.ESM2Config.of("650M")
-            >>> config.layers, config.width, config.heads
-            (33, 1280, 20)
-        """
-        layers, width, heads = _SIZES[as_choice("size", size, list(_SIZES))]
-        fields: dict[str, Any] = {"layers": layers, "width": width, "heads": heads}
-        return cls(**fields | changes)
-
-    def build(self) -> ESM2:
-        """Makes the network, not yet bound to a backend.
-
-        Returns:
-            A new network.
-
-        Examples:
-            >>> import seqloom as sl
-            >>> config = sl.models.ESM2Config(layers=2, width=16, heads=4)
-            >>> config.build().config == config
-            True
-        """
-        return ESM2(self)
 
 
 class ESM2(Module):
@@ -291,7 +215,7 @@ class ESM2(Module):
             ShapeError: The shapes do not fit.
         """
         layout = self._lay_out(Given(input_ids, cu_seqlens, max_seqlen, mask))
-        numbers = self._number((-1,) if layers is None else layers)
+        numbers = number_layers((-1,) if layers is None else layers, len(self.layers))
         states = self._run(layout, set(numbers))
         shape = (*layout.shape, self.config.width)
         found = [states[number].reshape(shape) for number in numbers]
@@ -418,13 +342,3 @@ class ESM2(Module):
         if layout.factor is None:
             return x
         return (x.astype(layout.factor.dtype) * layout.factor).astype(x.dtype)
-
-    def _number(self, layers: Sequence[int]) -> list[int]:
-        """Returns the numbers of layers from 0; refuses those that do not exist."""
-        last = len(self.layers)
-        if not layers or not all(-last - 1 <= layer <= last for layer in layers):
-            raise ArgumentError(
-                f"layers must hold numbers from 0 (the embeddings) to {last} (the last "
-                f"layer), or from -1 back to {-last - 1}, got {list(layers)}"
-            )
-        return [layer % (last + 1) for layer in layers]

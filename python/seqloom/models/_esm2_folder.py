@@ -1,16 +1,19 @@
-"""Folders of ESM-2 as Hugging Face's transformers write them: names of arrays."""
+"""Folders of ESM-2 as Hugging Face's transformers write them: settings, names of arrays."""
 
 from __future__ import annotations
 
+import json
 import re
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._arguments import is_dict
 from seqloom._files import write_atomic
-from seqloom.errors import FileError, RecordError
-from seqloom.models._esm2_settings import write_settings
+from seqloom.encode import Tokens
+from seqloom.errors import ConfigError, FileError, MissingFileError, RecordError
+from seqloom.nn import quantize_int8
 from seqloom.nn._stored import Stored
 from seqloom.record import LazyArray, Record, Safetensors
 
@@ -20,8 +23,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.models._esm2_fields import ESM2Fields
+    from seqloom.models._esm2_config import ESM2Config
     from seqloom.nn import Module
+
 
 # Our paths as patterns, and transformers' without the prefix "esm.". The first pattern
 # that fits decides. Queries, keys and values are one matrix of ours.
@@ -59,11 +63,11 @@ _UNUSED = re.compile(
 )
 
 
-def save_folder(network: Module, config: ESM2Fields, folder: Path) -> None:
+def save_folder(network: Module, config: ESM2Config, folder: Path) -> None:
     """Writes the settings and the weights of a network."""
     record = network.to_record()
     text = write_settings(config, str(record["embedding.weight"].dtype))
-    arrays = _split(record, config)
+    arrays = _split_arrays(record, config)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -72,7 +76,7 @@ def save_folder(network: Module, config: ESM2Fields, folder: Path) -> None:
     Record(arrays).save(folder / "model.safetensors", Safetensors(plain=True))
 
 
-def _split(record: Mapping[str, Any], config: ESM2Fields) -> dict[str, Any]:
+def _split_arrays(record: Mapping[str, Any], config: ESM2Config) -> dict[str, Any]:
     """Returns the arrays under names that every version of transformers loads."""
     prefix = "esm." if config.has_lm_head else ""
     arrays: dict[str, Any] = {}
@@ -91,14 +95,10 @@ def _split(record: Mapping[str, Any], config: ESM2Fields) -> dict[str, Any]:
 
 def index(record: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the arrays of a record under the plain names of transformers."""
-    return {_plain(name): array for name, array in record.items()}
-
-
-def _plain(name: str) -> str:
-    """Returns a name without what differs between versions of transformers."""
+    arrays = dict(record)
     for pattern, new in _SYNONYMS.items():
-        name = re.sub(pattern, new, name)
-    return name
+        arrays = {re.sub(pattern, new, name): array for name, array in arrays.items()}
+    return arrays
 
 
 def find_heads(arrays: Mapping[str, Any]) -> dict[str, bool]:
@@ -110,7 +110,7 @@ def find_heads(arrays: Mapping[str, Any]) -> dict[str, bool]:
     }
 
 
-def check_size(config: ESM2Fields, arrays: Mapping[str, Any], folder: str) -> None:
+def check_size(config: ESM2Config, arrays: Mapping[str, Any], folder: str) -> None:
     """Refuses settings of a network that is far larger than its weights."""
     layer = config.width * (4 * config.width + 2 * config.inner_width)
     wanted = config.layers * layer + config.vocabulary * config.width
@@ -180,3 +180,112 @@ def _join(parts: list[Any], shape: tuple[int, ...]) -> Any:
         return np.concatenate([np.asarray(part) for part in parts])
 
     return LazyArray(getattr(first, "file", ""), first.path, shape, first.dtype, read)
+
+
+# Proteins by which the inputs of layers are evened out: ubiquitin, the alpha chain of
+# haemoglobin, lysozyme and the green fluorescent protein.
+_PROTEINS = """
+MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG
+
+MVLSPADKTNVKAAWGKVGAHAGEYGAEALERMFLSFPTTKTYFPHFDLSHGSAQVKGHGKKVADALTNAVAHVDDMPNALSAL
+SDLHAHKLRVDPVNFKLLSHCLLVTLAAHLPAEFTPAVHASLDKFLASVSTVLTSKYR
+
+KVFGRCELAAAMKRHGLDNYRGYSLGNWVCAAKFESNFNTQATNRNTDGSTDYGILQINSRWWCNDGRTPGSRNLCNIPCSALL
+SSDITASVNCAKKIVSDGNGMNAWVAWRNRCKGTDVQAWIRGCRL
+
+MSKGEELFTGVVPILVELDGDVNGHKFSVSGEGEGDATYGKLTLKFICTTGKLPVPWPTLVTTFSYGVQCFSRYPDHMKQHDFF
+KSAMPEGYVQERTIFFKDDGNYKTRAEVKFEGDTLVNRIELKGIDFKEDGNILGHKLEYNYNSHNVYIMADKQKNGIKVNFKIR
+HNIEDGSVQLADHYQQNTPIGDGPVLLPDNHYLSTQSALSKDPNEKRDHMVLLEFVTAAGITHGMDELYK
+"""
+
+
+def round_layers(network: Module, vocabulary: int) -> None:
+    """Replaces the linear layers of a network, but for those of its heads."""
+    proteins = ["".join(lines.split()) for lines in _PROTEINS.split("\n\n")]
+    tokens, starts = Tokens("esm2").flat(proteins)
+    # A network of our own may know fewer tokens.
+    sample = tokens % vocabulary, starts, int(np.diff(starts).max())
+    quantize_int8(network, sample, targets=["layers.*"])
+
+
+# Fields of config.json that a folder must have, and those of ours.
+_FIELDS = {
+    "num_hidden_layers": "layers",
+    "hidden_size": "width",
+    "num_attention_heads": "heads",
+    "intermediate_size": "hidden",
+    "vocab_size": "vocabulary",
+    "pad_token_id": "pad_token",
+    "mask_token_id": "mask_token",
+    "layer_norm_eps": "eps",
+    "token_dropout": "token_dropout",
+}
+# Fields that make another network than ESM-2: what they mean where they are absent, and
+# what they must be.
+_FIXED: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "model_type": (None, ("esm",)),
+    "position_embedding_type": ("absolute", ("rotary",)),
+    "emb_layer_norm_before": (False, (False, None)),
+    "is_folding_model": (False, (False, None)),
+    "is_decoder": (False, (False, None)),
+    "add_cross_attention": (False, (False, None)),
+    "tie_word_embeddings": (True, (True,)),
+    "hidden_act": ("gelu", ("gelu",)),
+}
+# What transformers writes for ESM-2 beside these.
+_WRITTEN: dict[str, Any] = {
+    "attention_probs_dropout_prob": 0.0,
+    "emb_layer_norm_before": False,
+    "hidden_act": "gelu",
+    "hidden_dropout_prob": 0.0,
+    "initializer_range": 0.02,
+    "is_folding_model": False,
+    "max_position_embeddings": 1026,
+    "model_type": "esm",
+    "position_embedding_type": "rotary",
+}
+
+
+def read_settings(folder: Path) -> dict[str, Any]:
+    """Reads fields of `ESM2Config` from a folder; refuses those of another network."""
+    path = folder / "config.json"
+    values = _read_json(path)
+    for name, (absent, allowed) in _FIXED.items():
+        if (given := values.get(name, absent)) not in allowed:
+            raise ConfigError(
+                f"{path}: {name} is {given!r}, but ESM2 needs {allowed[0]!r}; this is "
+                "another network than ESM-2"
+            )
+    if missing := [name for name in _FIELDS if values.get(name) is None]:
+        raise ConfigError(f"{path}: lacks {', '.join(missing)}")
+    fields = {ours: values[theirs] for theirs, ours in _FIELDS.items()}
+    return fields | {"base": values.get("rope_theta", 10000.0)}
+
+
+def write_settings(config: ESM2Config, dtype: str) -> str:
+    """Returns the text of ``config.json``."""
+    fields: dict[str, Any] = {
+        theirs: getattr(config, ours) for theirs, ours in _FIELDS.items()
+    }
+    fields["intermediate_size"] = config.inner_width
+    name = "EsmForMaskedLM" if config.has_lm_head else "EsmModel"
+    facts = {"architectures": [name], "rope_theta": config.base, "torch_dtype": dtype}
+    return json.dumps(_WRITTEN | fields | facts, indent=2, sort_keys=True) + "\n"
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """Reads an object of JSON."""
+    try:
+        values: Any = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise MissingFileError(
+            f"{path}: no such file; expected a folder of Hugging Face's, with config.json "
+            "and model.safetensors"
+        ) from None
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: is not JSON: {error}") from None
+    if not is_dict(values):
+        raise ConfigError(f"{path}: must hold an object of JSON")
+    return values

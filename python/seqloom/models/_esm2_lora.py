@@ -11,7 +11,12 @@ from seqloom._config import convert_fields
 from seqloom.encode import Tokens
 from seqloom.errors import ArgumentError, MissingFileError, RecordError
 from seqloom.models._esm2 import ESM2
-from seqloom.models._examples import Examples, check_examples
+from seqloom.models._examples import (
+    Examples,
+    check_examples,
+    count_outputs,
+    require_positive,
+)
 from seqloom.models._head import Head, HeadConfig
 from seqloom.nn import Config, Module, add_lora
 from seqloom.nn._operands import as_operand
@@ -68,9 +73,7 @@ class ESM2LoRAConfig(Config):
 
     def __post_init__(self) -> None:
         convert_fields(self)
-        for name in ("outputs", "rank"):
-            if getattr(self, name) < 1:
-                raise ArgumentError(f"{name} must be 1 or more, got {getattr(self, name)}")
+        require_positive({"outputs": self.outputs, "rank": self.rank})
 
     @classmethod
     def for_data(
@@ -102,10 +105,8 @@ class ESM2LoRAConfig(Config):
         """
         check_examples("train", train)
         _check_encoder(train.encoder)
-        if train.labels is None:
-            raise ArgumentError("the dataset has no labels; give it labels=")
         place = as_path("base", base).resolve()
-        return cls(base=str(place), outputs=len(train.classes), **changes)
+        return cls(base=str(place), outputs=count_outputs(train), **changes)
 
     def check_encoder(self, encoder: Any) -> None:
         """Refuses records that are not the tokens of ESM-2.
@@ -139,7 +140,13 @@ class ESM2LoRAConfig(Config):
             >>> len(sl.models.ESM2LoRAConfig("s", outputs=2).build().config.base_hash)
             16
         """
-        base = _load_base(self.base)
+        try:
+            base = ESM2.load(self.base)
+        except MissingFileError as error:
+            raise MissingFileError(
+                f"{error}. It is the base of adapters: where it has moved, name its folder "
+                "with sl.models.load(run, base=FOLDER) (--base FOLDER)"
+            ) from None
         found = checksum_of(base.to_record())
         if self.base_hash and self.base_hash != found:
             raise RecordError(
@@ -223,14 +230,12 @@ class ESM2LoRA(Module):
         real = apply("greater", tokens, _LAST_SPECIAL).astype(hidden.dtype)
         if mask is not None:
             real = real * as_operand(hidden, mask).astype(hidden.dtype)
-        pool = _pool_padded if cu_seqlens is None else _pool_packed
-        return self.head.logits(pool(hidden, real, cu_seqlens), key=key)
-
-
-def _pool_padded(hidden: Tensor, real: Tensor, cu_seqlens: Any) -> Tensor:
-    """Returns the mean of the real rows of each sequence, ``(n, width)``."""
-    del cu_seqlens  # there is none
-    return _mean(apply("expand_dims", real, axis=-2), hidden).reshape(real.shape[0], -1)
+        if cu_seqlens is None:
+            rows = _mean(apply("expand_dims", real, axis=-2), hidden)
+            pooled = rows.reshape(real.shape[0], -1)
+        else:
+            pooled = _pool_packed(hidden, real, cu_seqlens)
+        return self.head.logits(pooled, key=key)
 
 
 def _pool_packed(hidden: Tensor, real: Tensor, cu_seqlens: Any) -> Tensor:
@@ -247,17 +252,6 @@ def _mean(weights: Tensor, hidden: Tensor) -> Tensor:
     """Returns means of rows ``(..., l, width)`` by weights of 0 and 1, ``(..., n, l)``."""
     count = apply("maximum", weights.sum(axis=-1, keepdims=True), 1.0)
     return (weights @ hidden) / count
-
-
-def _load_base(folder: str) -> ESM2:
-    """Reads the base of adapters; says what to do where it has moved."""
-    try:
-        return ESM2.load(folder)
-    except MissingFileError as error:
-        raise MissingFileError(
-            f"{error}. It is the base of adapters: where it has moved, name its folder "
-            "with sl.models.load(run, base=FOLDER) (--base FOLDER)"
-        ) from None
 
 
 def _check_encoder(encoder: Any) -> None:

@@ -1,6 +1,6 @@
 """What networks read: datasets, the form that encoders give records, settings that fit."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -88,6 +88,35 @@ def _how_to_make(value: object) -> str:
     if hasattr(value, "shard"):
         return "records are needed by position: open the files with SequenceDataset"
     return "SequenceDataset(files, labels=, encoder=) or GenotypeDataset(bed) makes one"
+
+
+def count_outputs(train: Examples, *, option: str = "labels") -> int:
+    """Counts the classes or labels of a training part; refuses one without labels."""
+    if train.labels is None:
+        raise ArgumentError(f"the dataset has no labels; give it {option}=")
+    return len(train.classes)
+
+
+def require_positive(sizes: Mapping[str, int]) -> None:
+    """Refuses sizes below 1 in the settings of a network."""
+    for name, size in sizes.items():
+        if size < 1:
+            raise ArgumentError(f"{name} must be 1 or more, got {size}")
+
+
+def require_sizes(config: object, sizes: Mapping[str, int]) -> None:
+    """Refuses settings of which the smallest size is below 1."""
+    for name, size in sizes.items():
+        if size < 1:
+            raise ArgumentError(
+                f"{name} must give at least 1 everywhere, got {getattr(config, name)}"
+            )
+
+
+def require_share(dropout: float) -> None:
+    """Refuses a share of features to leave out that is not in [0, 1)."""
+    if not 0 <= dropout < 1:
+        raise ArgumentError(f"dropout must lie in [0, 1), got {dropout}")
 
 
 def count_positions(examples: Examples) -> NDArray[np.int64]:

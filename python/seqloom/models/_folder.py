@@ -1,16 +1,20 @@
-"""The run folder: what it may be, and what stands in it."""
+"""The run folder: what it may be, what is in it, and the lock of the run that writes it."""
 
 import json
+import os
 import re
+import socket
+import time
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from seqloom._files import write_atomic
-from seqloom._system import sync
+from seqloom._arguments import is_dict
+from seqloom._files import is_at, write_atomic
+from seqloom._signals import signals_waiting
+from seqloom._system import NOFOLLOW, after_fork, lock, open_handle, sync
 from seqloom.errors import ArgumentError, FileError, RunFolderError
-from seqloom.models._run_lock import NAME, writing_alone
 from seqloom.models._training_facts import ENCODER, LETTERS
 
 # What every config.json holds.
@@ -54,19 +58,29 @@ def opened_folder(path: Path, *, resume: bool, overwrite: bool) -> Generator[Non
     if resume and overwrite:
         raise ArgumentError("resume keeps a run and overwrite replaces it: choose one")
     _check_is_run(path)
-    _make(path)
+    _make_folder(path)
     with writing_alone(path):
         if _holds_something(path):
-            _enter(path, resume=resume, overwrite=overwrite)
+            _check_is_run(path)
+            if resume:
+                _prepare_resume(path)
+            elif overwrite:
+                _remove(path)
+            else:
+                raise RunFolderError(
+                    f"{path}: holds a run already; choose another folder, "
+                    "resume it (resume=True, --resume) or replace it (overwrite=True, "
+                    "--overwrite)"
+                )
         yield
 
 
 def make_checkpoint_folder(path: Path) -> None:
     """Makes the folder of a run's checkpoints, and waits until the disk has it."""
-    _make(checkpoint_path(path).parent)
+    _make_folder(checkpoint_path(path).parent)
 
 
-def _make(path: Path) -> None:
+def _make_folder(path: Path) -> None:
     """Makes a folder and those above it; each stays if the machine stops."""
     try:
         missing = [it for it in (path, *path.parents) if not it.exists()]
@@ -74,15 +88,10 @@ def _make(path: Path) -> None:
         for folder in missing:
             sync(folder.parent)
     except OSError as error:
-        reason = _find_file(path) or error.strerror
+        files = [it for it in (path, *path.parents) if it.is_file()]
+        advice = "out (--out) needs the name of a folder, new or with a run in it"
+        reason = f"{files[0]} is a file; {advice}" if files else error.strerror
         raise FileError(f"{path}: cannot make the run folder: {reason}") from None
-
-
-def _find_file(path: Path) -> str:
-    """Says which file is where a folder is to be, if one is."""
-    files = [it for it in (path, *path.parents) if it.is_file()]
-    advice = "out (--out) needs the name of a folder, new or with a run in it"
-    return f"{files[0]} is a file; {advice}" if files else ""
 
 
 def is_config(path: Path) -> bool:
@@ -91,10 +100,9 @@ def is_config(path: Path) -> bool:
         facts: Any = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return False
-    if not isinstance(facts, dict) or not facts.keys() >= ENTRIES:
+    if not is_dict(facts) or not facts.keys() >= ENTRIES:
         return False
-    task = cast("dict[str, Any]", facts)["task"]
-    return isinstance(task, dict) and "class" in task
+    return is_dict(facts["task"]) and "class" in facts["task"]
 
 
 def checkpoint_path(path: Path) -> Path:
@@ -127,22 +135,6 @@ def write_history(path: Path, history: list[dict[str, Any]]) -> None:
     write_atomic(path / HISTORY, lines.encode())
 
 
-def _enter(path: Path, *, resume: bool, overwrite: bool) -> None:
-    """Goes into a folder that holds something already."""
-    _check_is_run(path)
-    if resume:
-        _check_goes_on(path)
-        for left in _list_temporary_files(path):
-            left.unlink()
-    elif overwrite:
-        _remove(path)
-    else:
-        raise RunFolderError(
-            f"{path}: holds a run already; choose another folder, "
-            "resume it (resume=True, --resume) or replace it (overwrite=True, --overwrite)"
-        )
-
-
 def _check_is_run(path: Path) -> None:
     """Refuses a folder of other things."""
     if _holds_something(path) and not (is_config(path / _CONFIG) or _is_bare(path)):
@@ -151,16 +143,18 @@ def _check_is_run(path: Path) -> None:
 
 def _holds_something(path: Path) -> bool:
     """Says whether there is anything but the lock of a run."""
-    return path.is_dir() and any(each.name != NAME for each in path.iterdir())
+    return path.is_dir() and any(each.name != LOCK for each in path.iterdir())
 
 
-def _check_goes_on(path: Path) -> None:
+def _prepare_resume(path: Path) -> None:
     """Refuses a model that was saved without a checkpoint, rather than to replace it."""
     if (path / WEIGHTS).exists() and not (path / _LAST).exists():
         raise RunFolderError(
             f"{path}: holds a model without a checkpoint, which cannot go on; choose "
             "another folder, or replace it (overwrite=True, --overwrite)"
         )
+    for left in _list_temporary_files(path):
+        left.unlink()
 
 
 def _remove(path: Path) -> None:
@@ -175,7 +169,7 @@ def _remove(path: Path) -> None:
 
 def _is_bare(path: Path) -> bool:
     """Says whether a run was killed here before it wrote its settings."""
-    begun = {path / name for name in (_CHECKPOINTS, ENCODER, LETTERS, NAME)}
+    begun = {path / name for name in (_CHECKPOINTS, ENCODER, LETTERS, LOCK)}
     begun |= {*_list_temporary_files(path)}
     return (path / _CHECKPOINTS).is_dir() and begun.issuperset(path.rglob("*"))
 
@@ -185,3 +179,92 @@ def _list_temporary_files(path: Path) -> Iterator[Path]:
     for file in (path / name for name in (*_FILES, CARD)):
         yield from file.parent.glob(f".{file.name}.????????.part")
     yield from (path / _CHECKPOINTS).glob(".step-*.safetensors.????????.part")
+
+
+LOCK = ".run.lock"
+# Who holds a lock says so a moment after it has it.
+_LOOKS, _PAUSE = 20, 0.01
+_held: set[int] = set()
+
+
+@contextmanager
+def writing_alone(folder: Path) -> Generator[None]:
+    """Keeps every other run out of a folder while the block runs."""
+    # The system takes a lock back when its process ends, however it ends: a run that was
+    # killed stops nobody. Its file stays, and is the next run's.
+    path, handle = folder / LOCK, None
+    try:
+        with signals_waiting():
+            handle = _take(path)
+        if handle is None:
+            raise RunFolderError(
+                f"{folder}: is being written by another run ({_owner_of(path)}); wait "
+                "until it has ended, stop it, or choose another folder (out=, --out)"
+            )
+        yield
+    finally:
+        if handle in _held:  # not in a forked process
+            with signals_waiting():
+                _release(path, handle)
+
+
+def _take(path: Path) -> int | None:
+    """Takes the lock; None where another run has it."""
+    try:
+        handle = _lock(path)
+    except OSError as error:
+        reason = error.strerror or error
+        raise FileError(f"{path}: cannot lock the run folder: {reason}") from error
+    if handle is not None:
+        _held.add(handle)
+        owner = {"pid": os.getpid(), "host": socket.gethostname()}
+        with suppress(OSError):  # a full disk; the lock holds without
+            os.ftruncate(handle, 0)
+            os.write(handle, json.dumps(owner).encode())
+    return handle
+
+
+def _lock(path: Path) -> int | None:
+    """Opens the file and locks it."""
+    while True:
+        handle = open_handle(path, os.O_RDWR | os.O_CREAT | NOFOLLOW)
+        try:
+            lock(handle, wait=False)
+        except BlockingIOError:
+            os.close(handle)
+            return None
+        except OSError:
+            pass  # a file system without locks
+        if is_at(path, handle):
+            return handle
+        os.close(handle)  # removed by the run that had it
+
+
+def _release(path: Path, handle: int) -> None:
+    """Removes the file and gives the lock back."""
+    _held.discard(handle)
+    with suppress(OSError):  # the folder itself may be gone; a file that stays is harmless
+        if is_at(path, handle):
+            path.unlink()
+    with suppress(OSError):
+        os.close(handle)
+
+
+def _owner_of(path: Path) -> str:
+    """Names the process that has a lock."""
+    for _ in range(_LOOKS):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            facts: Any = json.loads(path.read_bytes())
+            return f"process {int(facts['pid'])} on {facts['host']}"
+        time.sleep(_PAUSE)
+    return "a process that has not said its number"
+
+
+def _forget() -> None:
+    """Lets a forked process hold no lock: it may outlive the run."""
+    for handle in _held:
+        os.close(handle)
+    _held.clear()
+
+
+after_fork(_forget)

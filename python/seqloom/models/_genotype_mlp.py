@@ -1,12 +1,20 @@
 """A perceptron over standardised genotypes, with a straight way past it."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 from seqloom._config import convert_fields
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.models._examples import Examples, check_examples, check_genotypes
+from seqloom.models._examples import (
+    Examples,
+    check_examples,
+    check_genotypes,
+    count_outputs,
+    require_share,
+    require_sizes,
+)
 from seqloom.nn import (
     Config,
     Dropout,
@@ -54,15 +62,10 @@ class GenotypeMLPConfig(Config):
         convert_fields(self)
         sizes = {"variants": self.variants, "outputs": self.outputs}
         sizes["hidden"] = min(self.hidden, default=1)
-        for name, size in sizes.items():
-            if size < 1:
-                raise ArgumentError(
-                    f"{name} must give at least 1 everywhere, got {getattr(self, name)}"
-                )
+        require_sizes(self, sizes)
         if self.covariates < 0:
             raise ArgumentError(f"covariates must be 0 or more, got {self.covariates}")
-        if not 0 <= self.dropout < 1:
-            raise ArgumentError(f"dropout must lie in [0, 1), got {self.dropout}")
+        require_share(self.dropout)
 
     @classmethod
     def for_data(cls, train: Examples) -> Self:
@@ -95,11 +98,10 @@ class GenotypeMLPConfig(Config):
                 'with by="sample"'
             )
         check_genotypes(train.encoder)
-        if train.labels is None:
-            raise ArgumentError("the dataset has no labels; give it phenotype=")
+        outputs = count_outputs(train, option="phenotype")
         return cls(
             variants=int(train.lengths[0]),
-            outputs=len(train.classes),
+            outputs=outputs,
             covariates=len(getattr(train, "covariate_names", ())),
         )
 
@@ -158,7 +160,12 @@ class GenotypeMLP(Module):
     def __init__(self, config: GenotypeMLPConfig) -> None:
         self.config = config
         self.linear = Mix(config, config.outputs, is_zero=True)
-        self.hidden = _make_hidden_layers(config) if config.hidden else None
+        self.hidden = None
+        if config.hidden:
+            layers: list[Mix | Linear] = [Mix(config, config.hidden[0])]
+            layers += [Linear(*sizes) for sizes in pairwise(config.hidden)]
+            blocks = [Sequential(it, F.gelu, Dropout(config.dropout)) for it in layers]
+            self.hidden = Sequential(*blocks, Last(config.hidden[-1], config.outputs))
 
     def logits(
         self, x: Tensor, *, mask: Tensor | None = None, key: Key | None = None
@@ -182,7 +189,18 @@ class GenotypeMLP(Module):
             >>> model.logits(model.backend.tensor(np.zeros((2, 5), np.float32))).shape
             (2, 3)
         """
-        _check(self.config, x, mask)
+        config = self.config
+        wanted = config.variants + config.covariates
+        if x.ndim != 2 or x.shape[1] != wanted:  # noqa: PLR2004 - rows and columns
+            raise ShapeError(
+                f"this model reads {config.variants:,} variants and {config.covariates:,} "
+                f"covariates of each sample, got an array {x.shape}; open the genotypes "
+                "with the encoder that it was trained with"
+            )
+        if mask is not None:
+            raise ShapeError(
+                "GenotypeMLP takes no mask: all rows of genotypes have one length"
+            )
         out = self.linear(x)  # (batch, output)
         return out if self.hidden is None else out + self.hidden(x, key=key)
 
@@ -225,15 +243,6 @@ class Last(Module):
         return F.linear(x, self.weight.value)
 
 
-def _make_hidden_layers(config: GenotypeMLPConfig) -> Sequential:
-    """Makes the hidden layers."""
-    layers: list[Mix | Linear] = [Mix(config, config.hidden[0])]
-    sizes = zip(config.hidden[:-1], config.hidden[1:], strict=True)
-    layers += [Linear(before, after) for before, after in sizes]
-    blocks = [Sequential(layer, F.gelu, Dropout(config.dropout)) for layer in layers]
-    return Sequential(*blocks, Last(config.hidden[-1], config.outputs))
-
-
 def _weight(features: int, inputs: int, *, is_zero: bool) -> Param:
     """Declares weights whose sums begin at zero, or have a spread that suits a GELU."""
     first = Fill(0.0) if is_zero else FanIn(inputs * _step(inputs) ** 2)
@@ -251,16 +260,3 @@ def _step(inputs: int) -> float:
     # al. 2021); of few, each may move more, but not so far that it swings.
     share = _USUAL / inputs
     return min(share, share**0.5)
-
-
-def _check(config: GenotypeMLPConfig, x: Tensor, mask: Tensor | None) -> None:
-    """Refuses inputs that are not of the settings' shape."""
-    wanted = config.variants + config.covariates
-    if x.ndim != 2 or x.shape[1] != wanted:  # noqa: PLR2004 - rows and columns
-        raise ShapeError(
-            f"this model reads {config.variants:,} variants and {config.covariates:,} "
-            f"covariates of each sample, got an array {x.shape}; open the genotypes with "
-            "the encoder that it was trained with"
-        )
-    if mask is not None:
-        raise ShapeError("GenotypeMLP takes no mask: all rows of genotypes have one length")

@@ -9,7 +9,13 @@ from seqloom._config import convert_fields
 from seqloom.data import EmbeddingEncoder
 from seqloom.data._encoder import encoded_kind
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.models._examples import Examples, check_examples
+from seqloom.models._examples import (
+    Examples,
+    check_examples,
+    count_outputs,
+    require_positive,
+    require_share,
+)
 from seqloom.nn import (
     BatchNorm1d,
     Config,
@@ -51,13 +57,10 @@ class HeadConfig(Config):
 
     def __post_init__(self) -> None:
         convert_fields(self)
-        for name in ("inputs", "outputs"):
-            if getattr(self, name) < 1:
-                raise ArgumentError(f"{name} must be 1 or more, got {getattr(self, name)}")
+        require_positive({"inputs": self.inputs, "outputs": self.outputs})
         if min(self.hidden, default=1) < 1:
             raise ArgumentError(f"hidden must give at least 1 each, got {self.hidden}")
-        if not 0 <= self.dropout < 1:
-            raise ArgumentError(f"dropout must lie in [0, 1), got {self.dropout}")
+        require_share(self.dropout)
 
     @classmethod
     def for_data(cls, train: Examples) -> Self:
@@ -82,9 +85,7 @@ class HeadConfig(Config):
         """
         check_examples("train", train)
         _check_encoder(train.encoder)
-        if train.labels is None:
-            raise ArgumentError("the dataset has no labels; give it labels=")
-        return cls(inputs=train.encoder.width, outputs=len(train.classes))
+        return cls(inputs=train.encoder.width, outputs=count_outputs(train))
 
     def check_encoder(self, encoder: Any) -> None:
         """Refuses records that are no embeddings, or of another width.

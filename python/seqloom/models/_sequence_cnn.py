@@ -12,19 +12,19 @@ from seqloom.models._examples import (
     Examples,
     check_examples,
     check_reading,
+    count_outputs,
     count_positions,
     for_counts,
     for_windows,
     reading_of,
+    require_share,
+    require_sizes,
 )
-from seqloom.models._sequence_layers import Aligned, NumberReader, TokenReader, normalise
+from seqloom.models._sequence_layers import Aligned, Block, NumberReader, TokenReader
 from seqloom.nn import (
-    BatchNorm1d,
     Config,
-    Conv1d,
     Dropout,
     Linear,
-    MaxPool1d,
     Module,
     functional as F,
 )
@@ -88,15 +88,10 @@ class SequenceCNNConfig(Config):
         sizes["widths"] = min(self.widths, default=self.aligned)
         sizes["pools"] = min(self.pools, default=1)
         sizes["length"] = 1 if self.length is None else self.places
-        for name, size in sizes.items():
-            if size < 1:
-                raise ArgumentError(
-                    f"{name} must give at least 1 everywhere, got {getattr(self, name)}"
-                )
+        require_sizes(self, sizes)
         if any(size < 1 or size % 2 != 1 for size in self.kernel_sizes):
             raise ArgumentError(f"kernel_size must be odd, got {self.kernel_size}")
-        if not 0 <= self.dropout < 1:
-            raise ArgumentError(f"dropout must lie in [0, 1), got {self.dropout}")
+        require_share(self.dropout)
         if self.pools and self.length is None:
             raise ArgumentError(
                 "pools needs length=: without one the whole sequence is pooled at once"
@@ -198,9 +193,7 @@ class SequenceCNNConfig(Config):
         if train.encoder is None:
             raise ArgumentError('the dataset has no encoder; give it encoder=OneHot("dna")')
         reading = reading_of(train.encoder)
-        if train.labels is None:
-            raise ArgumentError("the dataset has no labels; give it labels=")
-        outputs = len(train.classes)
+        outputs = count_outputs(train)
         if reading["inputs"] == "counts":
             return cls(outputs=outputs, **reading, **for_counts())
         lengths = np.unique(np.concatenate([count_positions(part) for part in parts]))
@@ -264,15 +257,20 @@ class SequenceCNN(Module):
     head: Linear | None
 
     def __init__(self, config: SequenceCNNConfig) -> None:
-        self.config = config
-        self.reader = _reader(config)
-        self.aligned = _make_aligned(config)
+        self.config, self.reader, self.aligned = config, None, None
+        if config.vocabulary is not None:
+            self.reader = TokenReader(config.vocabulary, config.channels)
+        elif config.inputs != "channels":
+            self.reader = NumberReader(config.channels)
+        if config.aligned and config.length is not None:
+            sizes = {"hidden": config.aligned, "outputs": config.outputs}
+            self.aligned = Aligned(config.channels, config.length, **sizes)
         befores = (config.channels, *config.widths)[: len(config.widths)]
         pools = config.pools or (1,) * len(config.widths)
-        sizes = zip(befores, config.widths, config.kernel_sizes, pools, strict=True)
+        layers = zip(befores, config.widths, config.kernel_sizes, pools, strict=True)
         self.blocks = [
             Block(before, after, kernel_size=size, pool=pool)
-            for before, after, size, pool in sizes
+            for before, after, size, pool in layers
         ]
         self.dropout = Dropout(config.dropout)
         places = 2 if config.length is None else config.places
@@ -332,49 +330,12 @@ class SequenceCNN(Module):
         """Gives what the convolutions see of ``(batch, channel, position)``."""
         for block in self.blocks:
             x = block(x, mask)  # (batch, channel, position)
-        features = self.dropout(self._summarise(x, mask), key=key)
-        return cast("Linear", self.head)(features)
-
-    def _summarise(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Brings the positions of each record to a fixed number of features."""
         if self.config.length is not None:
-            return x.reshape(x.shape[0], -1)  # (batch, channel * position)
-        return apply("concat", [F.masked_mean(x, mask), F.masked_max(x, mask)], axis=1)
-
-
-class Block(Module):
-    """A convolution, batch normalisation, GELU and, if asked for, pooling."""
-
-    conv: Conv1d
-    norm: BatchNorm1d
-    pool: MaxPool1d | None
-
-    def __init__(self, before: int, after: int, *, kernel_size: int, pool: int) -> None:
-        # The normalisation has a shift of its own, so the convolution needs no bias.
-        self.conv = Conv1d(before, after, kernel_size, padding="same", bias=False)
-        self.norm = BatchNorm1d(after)
-        self.pool = MaxPool1d(pool) if pool > 1 else None
-
-    def __call__(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Gives the features ``(batch, channel, position)``, zero where the mask is."""
-        x = F.gelu(normalise(self.norm, self.conv(x), mask))
-        return x if self.pool is None else self.pool(x)
-
-
-def _reader(config: SequenceCNNConfig) -> TokenReader | NumberReader | None:
-    """Makes what brings records to channels, where they are none."""
-    if config.vocabulary is not None:
-        return TokenReader(config.vocabulary, config.channels)
-    return None if config.inputs == "channels" else NumberReader(config.channels)
-
-
-def _make_aligned(config: SequenceCNNConfig) -> Aligned | None:
-    """Makes the path for variants of one sequence."""
-    if not config.aligned or config.length is None:
-        return None
-    return Aligned(
-        config.channels, config.length, hidden=config.aligned, outputs=config.outputs
-    )
+            features = x.reshape(x.shape[0], -1)  # (batch, channel * position)
+        else:
+            summary = [F.masked_mean(x, mask), F.masked_max(x, mask)]
+            features = apply("concat", summary, axis=1)
+        return cast("Linear", self.head)(self.dropout(features, key=key))
 
 
 def _check(config: SequenceCNNConfig, x: Tensor, mask: Tensor | None) -> Tensor | None:

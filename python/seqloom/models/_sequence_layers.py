@@ -1,4 +1,4 @@
-"""Parts of a `SequenceCNN`: first layers for tokens and amounts, a path for variants."""
+"""The parts of SequenceCNN: readers, blocks, the path for variants of one sequence."""
 
 from typing import ClassVar
 
@@ -6,10 +6,12 @@ from seqloom._key import Key
 from seqloom.nn import (
     BatchNorm1d,
     Buffer,
+    Conv1d,
     Dropout,
     Embedding,
     Fill,
     Linear,
+    MaxPool1d,
     Module,
     Param,
     functional as F,
@@ -57,6 +59,25 @@ def normalise(norm: BatchNorm1d, x: Tensor, mask: Tensor | None) -> Tensor:
     """Batch norm; by the running averages where a batch is one value for each channel."""
     is_one = x.shape[0] * x.shape[2] == 1
     return norm.by_averages(x, mask) if is_one else norm(x, mask=mask)
+
+
+class Block(Module):
+    """A convolution, batch normalisation, GELU and, if asked for, pooling."""
+
+    conv: Conv1d
+    norm: BatchNorm1d
+    pool: MaxPool1d | None
+
+    def __init__(self, before: int, after: int, *, kernel_size: int, pool: int) -> None:
+        # The normalisation has a shift of its own, so the convolution needs no bias.
+        self.conv = Conv1d(before, after, kernel_size, padding="same", bias=False)
+        self.norm = BatchNorm1d(after)
+        self.pool = MaxPool1d(pool) if pool > 1 else None
+
+    def __call__(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """Gives the features ``(batch, channel, position)``, zero where the mask is."""
+        x = F.gelu(normalise(self.norm, self.conv(x), mask))
+        return x if self.pool is None else self.pool(x)
 
 
 # The numbers that a letter is brought to, alike at all positions: what letters share.
@@ -118,14 +139,10 @@ class Mean(Module):
     def __call__(self, x: Tensor) -> Tensor:
         """Brings ``(batch, feature)`` to the same shape."""
         if self.training:
-            newest = _mean_of_batch(x.detach())
+            joint, rows = find_joint(), x.detach()
+            # Several processes share the mean record of their batches.
+            newest = rows.mean(axis=0) if joint is None else mean_jointly(joint, rows)
             self.total.assign(self.total.value * (1 - _NEWEST) + newest * _NEWEST)
             self.seen.assign(self.seen.value * (1 - _NEWEST) + _NEWEST)
         # A running mean that began at zero has seen less than all of its weight.
         return x - self.total.value / apply("maximum", self.seen.value, _NEWEST)
-
-
-def _mean_of_batch(x: Tensor) -> Tensor:
-    """Gives the mean record of the batch, also where several processes share it."""
-    joint = find_joint()
-    return x.mean(axis=0) if joint is None else mean_jointly(joint, x)

@@ -1,7 +1,6 @@
 """What a model's outputs mean: the loss, the activation, the metrics and the header."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, ClassVar, TypeAlias
@@ -260,10 +259,8 @@ class Multilabel(Task):
         pairs = list(zip(labels.astype(np.int64).T, guess.T, strict=True))
         return {
             "accuracy": accuracy(labels, guess),
-            "balanced_accuracy": _mean(
-                [balanced_accuracy(*pair, size=2) for pair in pairs]
-            ),
-            "mcc": _mean([mcc(*pair, size=2) for pair in pairs]),
+            "balanced_accuracy": fmean(balanced_accuracy(*it, size=2) for it in pairs),
+            "mcc": fmean(mcc(*it, size=2) for it in pairs),
             "auroc": auroc(labels, ranked),
             "auprc": auprc(labels, ranked),
         }
@@ -302,8 +299,3 @@ class Custom(Task):
         """Gives nothing: the user's metrics are used."""
         del labels, scores, order
         return {}
-
-
-def _mean(values: Iterable[float]) -> float:
-    """Gives the plain mean."""
-    return fmean(values)

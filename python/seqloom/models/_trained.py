@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 # config.json names classes of this package: they must be known when it is read.
 import seqloom.data  # noqa: F401  # pyright: ignore[reportUnusedImport]
 import seqloom.encode  # noqa: F401  # pyright: ignore[reportUnusedImport]
-from seqloom._arguments import as_path
+from seqloom._arguments import as_path, is_dict
 from seqloom._config import JsonConfig
 from seqloom._files import reading, write_atomic
 from seqloom._key import Key
@@ -154,7 +154,8 @@ def load(
     task = _task(home, facts["task"])
     network = _network(home, facts["model"], model, base=base)
     network.bind(find_backend(backend, num_threads=num_threads), Key(0))
-    weights = home / WEIGHTS
+    weights, origin = home / WEIGHTS, facts.get(ORIGIN)
+    is_whole = not (home / HISTORY).exists() or (home / RESULTS).exists()
     if not weights.exists():
         raise MissingFileError(
             f"{home}: has no model, because its run was stopped in the first epoch; "
@@ -165,16 +166,11 @@ def load(
         encoder,
         task,
         facts["batch_size"],
-        None if (known := facts.get(ORIGIN)) is None else _settings(home, known, TrainedOn),
+        None if origin is None else _settings(home, origin, TrainedOn),
         load_letters(home),
-        _is_finished(home, facts),
+        # Of an older run its results say whether training came to its end.
+        bool(facts.get(_FINISHED, is_whole)),
     )
-
-
-def _is_finished(home: Path, facts: dict[str, Any]) -> bool:
-    """Says whether training came to its end; of an older run its results say so."""
-    has_begun = (home / HISTORY).exists()
-    return bool(facts.get(_FINISHED, not has_begun or (home / RESULTS).exists()))
 
 
 def find_trained(model: object, *, num_threads: int | None = None) -> Trained:
@@ -253,16 +249,15 @@ def read_config(home: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: nested too deeply to be a run's settings") from None
     except ValueError as error:
         raise ConfigError(f"{path}: not JSON ({error})") from None
-    if not isinstance(facts, dict) or not facts.keys() >= ENTRIES:
+    if not is_dict(facts) or not facts.keys() >= ENTRIES:
         raise ConfigError(
             f"{path}: not a run's settings; expected {', '.join(sorted(ENTRIES))}"
         )
-    found = cast("dict[str, Any]", facts)
     for name in ("version", "batch_size"):
-        _check_count(path, name, found[name])
-    if found["version"] > _VERSION:
+        _check_count(path, name, facts[name])
+    if facts["version"] > _VERSION:
         raise ConfigError(f"{path}: written by a newer seqloom; upgrade seqloom to read it")
-    return found
+    return facts
 
 
 def _check_count(path: Path, name: str, value: object) -> None:
@@ -286,12 +281,12 @@ def _task(home: Path, values: object) -> Task:
 def _settings(home: Path, values: object, kind: type[Settings]) -> Settings:
     """Makes settings; what is wrong with them is said with the file's name."""
     path = home / "config.json"
-    if not isinstance(values, dict):
+    if not is_dict(values):
         raise ConfigError(
             f"{path}: expected the settings of a {kind.__name__}, found {values!r}"
         )
     try:
-        return kind.from_dict(cast("dict[str, Any]", values))
+        return kind.from_dict(values)
     except (SeqloomError, AttributeError, TypeError, ValueError) as error:
         raise ConfigError(f"{path}: {error}") from None
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
+from seqloom._arguments import is_list
 from seqloom.errors import ArgumentError, DTypeError
 from seqloom.optim._settings import (
     ParameterGroup,
@@ -368,8 +369,8 @@ def _to_plain(value: Any) -> Any:
     """Returns a setting as a value of JSON; another object by its name or class."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    if isinstance(value, (list, tuple)):
-        return [_to_plain(item) for item in cast("list[Any]", value)]
+    if is_list(value):
+        return [_to_plain(item) for item in value]
     return getattr(value, "__qualname__", type(value).__qualname__)
 
 

@@ -7,10 +7,11 @@ import math
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._arguments import is_list
 from seqloom.errors import ArgumentError, DTypeError
 from seqloom.tensor import Tensor, apply
 from seqloom.tensor._leaves import copy_array, make_hashable
@@ -76,12 +77,11 @@ def require_matches(groups: Sequence[ParameterGroup], paths: list[str]) -> None:
 
 def as_patterns(name: str, value: Any) -> tuple[str, ...]:
     """Returns patterns of paths; a string would count as one pattern for each letter."""
-    is_list = isinstance(value, (tuple, list))
-    if not is_list or not all(isinstance(part, str) for part in cast("Any", value)):
+    if not is_list(value) or not all(isinstance(part, str) for part in value):
         raise ArgumentError(
             f'{name} must be a tuple of paths, such as ("*.bias",), got {value!r}'
         )
-    return tuple(cast("Any", value))
+    return tuple(value)
 
 
 def is_number(value: object, least: float = 0, below: float = math.inf) -> bool:
@@ -93,9 +93,7 @@ def require_setting(
     name: str, value: Any, *, above: float = -1, below: float = math.inf, count: int = 0
 ) -> Any:
     """Returns a setting; refuses a value that is not a number within the limits."""
-    values: list[Any] = [value]
-    if count and isinstance(value, (tuple, list)):
-        values = [*cast("tuple[Any, ...]", value)]
+    values: list[Any] = [*value] if count and is_list(value) else [value]
     is_valid = all(is_number(v, below=below) and v > above for v in values)
     if not is_valid or len(values) != (count or 1):
         least = f"above {above}" if above >= 0 else "from 0 up"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._arguments import is_dict
 from seqloom.errors import ArgumentError, RecordError
 from seqloom.nn._state import hold
 from seqloom.record import Record
@@ -242,9 +243,8 @@ class Counts:
                 "the record is not an optimiser's: its metadata lacks step_count"
             )
         total: Any = facts["step_count"]
-        fewer = cast("dict[str, Any]", facts.get("step_counts", {}))
-        is_dict = isinstance(cast("Any", fewer), dict)
-        numbers: list[Any] = [total, *fewer.values()] if is_dict else [None]
+        fewer: Any = facts.get("step_counts", {})
+        numbers: list[Any] = [total, *fewer.values()] if is_dict(fewer) else [None]
         if not all(type(number) is int and number >= 0 for number in numbers):
             raise RecordError(
                 "an optimiser's record needs integers from 0 up for step_count, and by "
@@ -288,10 +288,9 @@ def _rename(record: Mapping[str, Any], keys: KeyMap | None) -> Record:
             new, change = changes[path]
             found = array if change is None else change_array(name, array, change)
             arrays[f"{new}.{state}"] = found
-    if isinstance(counts := facts.get("step_counts"), dict):
-        found = cast("dict[str, Any]", counts)
+    if is_dict(counts := facts.get("step_counts")):
         facts["step_counts"] = {
-            changes[path][0]: count for path, count in found.items() if path in changes
+            changes[path][0]: count for path, count in counts.items() if path in changes
         }
     return Record(arrays, metadata=facts)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from seqloom._arguments import quote
+from seqloom._arguments import is_dict, quote
 from seqloom.errors import RecordError
 from seqloom.record._source import hash_bytes
 
@@ -55,7 +55,7 @@ def unseal(name: str, sealed: str) -> Facts:
     if checksum != f"{zlib.crc32(text.encode(errors='surrogatepass')):08x}":
         raise RecordError(f"{name}: its metadata is damaged (the checksum differs)")
     parsed = parse_json(name, text)
-    parts = cast("dict[str, Any]", parsed if isinstance(parsed, dict) else {})
+    parts = parsed if is_dict(parsed) else {}
     version = parts.get("format", 0)
     if type(version) is not int or not 0 <= version <= VERSION:
         raise RecordError(
@@ -81,7 +81,7 @@ def _require_dict(
 ) -> dict[str, Any]:
     """Returns a dict among the facts; refuses anything else, and values of another type."""
     value = parts.get(key)
-    table = cast("dict[str, Any]", value if isinstance(value, dict) else {})
+    table = value if is_dict(value) else {}
     is_odd = kind is not None and any(type(each) is not kind for each in table.values())
     if not isinstance(value, dict) or is_odd:
         raise RecordError(f"{name}: its facts must have metadata and checksums")

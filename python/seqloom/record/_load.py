@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from seqloom._arguments import is_dict
 from seqloom._files import reading
 from seqloom.errors import MissingExtraError, MissingFileError, RecordError
 from seqloom.record._array import LazyArray, name_type
@@ -137,11 +138,9 @@ def _read_index(path: Path) -> dict[str, str]:
     """Returns the name of the file of each array."""
     with reading(path):
         index: Any = parse_json(str(path), path.read_bytes())
-    table = cast("dict[str, Any]", index if isinstance(index, dict) else {})
-    found: Any = table.get("weight_map")
-    if not isinstance(found, dict):
+    files = index.get("weight_map") if is_dict(index) else None
+    if not is_dict(files):
         raise RecordError(f"{path}: has no weight_map of files by array")
-    files = cast("dict[str, Any]", found)
     for key, name in files.items():
         # A name with a folder in it could be of any file.
         if not isinstance(name, str) or name in {"", ".", ".."} or Path(name).name != name:

@@ -13,12 +13,11 @@ from typing import (
     ClassVar,
     NamedTuple,
     TypeVar,
-    cast,
 )
 
 import msgspec
 
-from seqloom._arguments import quote
+from seqloom._arguments import is_dict, quote
 from seqloom.errors import RecordError
 from seqloom.record._array import LazyArray, find_type, require_shape
 from seqloom.record._facts import PLACE, Facts, checksum, crc32, parse_json, seal, unseal
@@ -221,10 +220,9 @@ def _read_header(source: RecordSource) -> tuple[dict[str, StoredArray], dict[str
     begin = LENGTH_BYTES + length
     if begin > source.size or length > _LONGEST:
         raise _not_whole(source, "its header does not end")
-    header: Any = parse_json(source.name, _decode(source, source.read(LENGTH_BYTES, begin)))
-    if not isinstance(header, dict):
+    table: Any = parse_json(source.name, _decode(source, source.read(LENGTH_BYTES, begin)))
+    if not is_dict(table):
         raise _not_whole(source, "its header is no table")
-    table = cast("dict[str, Any]", header)
     metadata = table.pop("__metadata__", None)
     strings = _convert(
         source, "its metadata", {} if metadata is None else metadata, kind=dict[str, str]

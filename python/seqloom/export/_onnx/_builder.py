@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from seqloom._arguments import is_list
 from seqloom.errors import ExportError, MissingExtraError
 from seqloom.export._size import Size
 from seqloom.tensor._graph import Value
@@ -159,7 +160,7 @@ def option(operation: Operation, name: str, position: int, *, default: Any = Non
 
 def as_list(arg: Any) -> list[Any]:
     """Gives one or several arguments as a list."""
-    return list(cast("Any", arg)) if isinstance(arg, (list, tuple)) else [arg]
+    return list(arg) if is_list(arg) else [arg]
 
 
 def axes_of(operation: Operation) -> list[int]:

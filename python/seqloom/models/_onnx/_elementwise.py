@@ -16,16 +16,16 @@ from seqloom.models._onnx._values import (
     find_extreme,
     is_known,
     lay_out,
+    pad_axis,
+    take_part,
 )
 from seqloom.tensor import Tensor, apply
 from seqloom.tensor._operations import OPERATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
-    from seqloom.models._onnx._values import Call
+    from seqloom.models._onnx._values import Call, Operator
 
 
 # The numbers that ONNX has for element types.
@@ -52,7 +52,7 @@ _find_limits: Any = ml_dtypes.finfo
 _SEVERAL = {"Max": "maximum", "Min": "minimum", "Sum": "add"}
 
 
-def _make(name: str) -> Callable[[Call], Any]:
+def _make(name: str) -> Operator:
     """Makes an operator with the operands of the operation."""
     # NumPy's function of that name has them as well; the others have one.
     if getattr(getattr(np, name, None), "nin", 1) == 1:
@@ -60,7 +60,7 @@ def _make(name: str) -> Callable[[Call], Any]:
     return lambda call: apply(name, call.operand(0), call.operand(1))
 
 
-def _make_several(name: str) -> Callable[[Call], Any]:
+def _make_several(name: str) -> Operator:
     """Makes an operator of any number of operands."""
 
     def operate(call: Call) -> Any:
@@ -72,13 +72,13 @@ def _make_several(name: str) -> Callable[[Call], Any]:
     return operate
 
 
-def relu(call: Call) -> Any:
+def relu(call: Call) -> Tensor:
     """Makes values below 0 to 0."""
     x = call.tensor(0)
     return apply("maximum", x, 0) if _are_whole(x) else apply("relu", x)
 
 
-def add(call: Call) -> Any:
+def add(call: Call) -> RowPlaces | Tensor:
     """Adds; positions plus the beginnings of records stay apart."""
     return _row_places(call) or apply("add", call.operand(0), call.operand(1))
 
@@ -104,7 +104,7 @@ def _is_regular(begins: NDArray[Any], shape: tuple[int, ...]) -> bool:
     return bool((begins == np.arange(len(begins)) * step).all())
 
 
-def divide(call: Call) -> Any:
+def divide(call: Call) -> Tensor:
     """Divides; integers are rounded towards 0."""
     one, other = call.operand(0), call.operand(1)
     if not _are_whole(one, other):
@@ -121,7 +121,7 @@ def _is_rounded_down(x: Tensor, y: Tensor, rest: Tensor) -> Tensor:
     return apply("logical_and", differ, apply("not_equal", rest, 0))
 
 
-def remainder(call: Call) -> Any:
+def remainder(call: Call) -> Tensor:
     """Computes the remainder, with the sign of the divisor, or of the dividend (fmod)."""
     if not call.attribute("fmod", 0):
         return apply("remainder", call.operand(0), call.operand(1))
@@ -140,7 +140,7 @@ def _are_whole(*operands: Any) -> bool:
     )
 
 
-def power(call: Call) -> Any:
+def power(call: Call) -> Tensor:
     """Raises to a power, in the type of the base."""
     x, exponent = call.tensor(0), call.operand(1)
     if _are_whole(x) and not _are_whole(exponent):
@@ -168,7 +168,7 @@ def _to_fraction(x: Tensor, exponent: Any) -> Tensor:
     return apply("pow", wide, exponent)
 
 
-def clip(call: Call) -> Any:
+def clip(call: Call) -> Tensor:
     """Limits values; older files have the limits as attributes."""
     x = call.tensor(0)
     low = call.operand(1) if call.has(1) else call.attribute("min")
@@ -179,14 +179,14 @@ def clip(call: Call) -> Any:
     return x if low is None and high is None else apply("clip", x, low, high)
 
 
-def choose(call: Call) -> Any:
+def choose(call: Call) -> Tensor:
     """Chooses from two operands."""
     x, y = call.operand(1), call.operand(2)
     x = x if isinstance(y, Tensor) else call.tensor(1)
     return apply("where", call.tensor(0), x, y)
 
 
-def cast(call: Call) -> Any:
+def cast(call: Call) -> Tensor:
     """Changes the element type, perhaps to that of another tensor (CastLike)."""
     number = call.attribute("to")
     if call.node.operator == "CastLike":
@@ -213,7 +213,7 @@ def _saturate(x: Tensor, dtype: str) -> Tensor:
     return apply("where", apply("isinf", wide), float("nan"), limited)
 
 
-def is_infinite(call: Call) -> Any:
+def is_infinite(call: Call) -> Tensor:
     """Says which values are infinite, of one sign or of both."""
     x = call.tensor(0)
     found = apply("isinf", x)
@@ -233,22 +233,6 @@ def dropout(call: Call) -> Any:
     return value, apply("equal", x, x)
 
 
-def _sum_of_squares(x: Tensor, **options: Any) -> Tensor:
-    return apply("square", x).sum(**options)
-
-
-def _root_of_squares(x: Tensor, **options: Any) -> Tensor:
-    return apply("sqrt", _sum_of_squares(x, **options))
-
-
-def _sum_of_sizes(x: Tensor, **options: Any) -> Tensor:
-    return abs(x).sum(**options)
-
-
-def _log_of_sum(x: Tensor, **options: Any) -> Tensor:
-    return apply("log", x.sum(**options))
-
-
 # What is computed of each number even where no axis is reduced; others leave it as it is.
 _WITHOUT_AXES = {
     "ReduceL1": "abs",
@@ -256,21 +240,22 @@ _WITHOUT_AXES = {
     "ReduceLogSum": "log",
     "ReduceSumSquare": "square",
 }
-_REDUCE: dict[str, Callable[..., Tensor]] = {
-    "ReduceL1": _sum_of_sizes,
-    "ReduceL2": _root_of_squares,
-    "ReduceLogSum": _log_of_sum,
-    "ReduceLogSumExp": partial(apply, "logsumexp"),
-    "ReduceMax": Tensor.max,
-    "ReduceMean": Tensor.mean,
-    "ReduceMin": Tensor.min,
-    "ReduceProd": Tensor.prod,
-    "ReduceSum": Tensor.sum,
-    "ReduceSumSquare": _sum_of_squares,
+# What is computed of each number, over the axes, and of the result.
+_REDUCE: dict[str, tuple[str, ...]] = {
+    "ReduceL1": ("abs", "sum", ""),
+    "ReduceL2": ("square", "sum", "sqrt"),
+    "ReduceLogSum": ("", "sum", "log"),
+    "ReduceLogSumExp": ("", "logsumexp", ""),
+    "ReduceMax": ("", "max", ""),
+    "ReduceMean": ("", "mean", ""),
+    "ReduceMin": ("", "min", ""),
+    "ReduceProd": ("", "prod", ""),
+    "ReduceSum": ("", "sum", ""),
+    "ReduceSumSquare": ("square", "sum", ""),
 }
 
 
-def _make_reduction(operator: str) -> Callable[[Call], Tensor]:
+def _make_reduction(operator: str) -> Operator:
     """Makes an operator that computes over the axes that it names, or over all."""
 
     def operate(call: Call) -> Tensor:
@@ -287,13 +272,15 @@ def _make_reduction(operator: str) -> Callable[[Call], Tensor]:
             value = find_extreme(x.dtype, largest=operator == "ReduceMin")
             shape = apply("sum", x, **options).shape
             return fill_like(x, shape, np.asarray(value, x.dtype))
-        found = _REDUCE[operator](x, **options)
+        before, name, after = _REDUCE[operator]
+        found = apply(name, apply(before, x) if before else x, **options)
+        found = apply(after, found) if after else found
         return found if found.dtype == x.dtype else found.astype(x.dtype)
 
     return operate
 
 
-def _make_search(name: str) -> Callable[[Call], Tensor]:
+def _make_search(name: str) -> Operator:
     """Makes an operator that finds the place of the largest or the smallest value."""
 
     def operate(call: Call) -> Tensor:
@@ -316,9 +303,7 @@ def cumulative_sum(call: Call) -> Tensor:
     x = apply("flip", x, axis=axis) if is_reverse else x
     if call.attribute("exclusive", 0) and x.shape[axis]:
         # Sums minus values would be NaN behind an infinite value.
-        before = [(0, 0)] * x.ndim
-        before[axis] = (1, 0)
-        x = apply("pad", x[(*(slice(None),) * axis, slice(0, -1))], tuple(before))
+        x = pad_axis(take_part(x, axis, slice(0, -1)), axis, (1, 0))
     found = apply("cumulative_sum", x, axis=axis)
     found = apply("flip", found, axis=axis) if is_reverse else found
     return found if found.dtype == x.dtype else found.astype(x.dtype)
@@ -335,11 +320,11 @@ def top(call: Call) -> tuple[Tensor, Tensor]:
         call.refuse(f"has k={count}, but axis {axis} of its input has {x.shape[axis]}")
     # The negatives of integers wrap around.
     order = apply("argsort", apply("stop_gradient", x), axis=axis)
-    places = order[(*(slice(None),) * axis, slice(0, count))]
+    places = take_part(order, axis, slice(0, count))
     return apply("take_along_axis", x, places, axis=axis), places
 
 
-OPERATORS: dict[str, Callable[[Call], Any]] = {
+OPERATORS: dict[str, Operator] = {
     **{it.onnx: _make(name) for name, it in OPERATIONS.items() if it.onnx},
     **{operator: _make_reduction(operator) for operator in _REDUCE},
     **{operator: _make_several(name) for operator, name in _SEVERAL.items()},

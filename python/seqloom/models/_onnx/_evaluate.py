@@ -19,10 +19,11 @@ from seqloom.models._onnx import (
 from seqloom.models._onnx._values import MOST_KNOWN, Call, is_known, lay_out
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from seqloom.models._onnx._graph import Graph, Node
+    from seqloom.models._onnx._values import Operator
 
 
 def evaluate(graph: Graph, given: Mapping[str, Any]) -> list[Any]:
@@ -53,7 +54,9 @@ def _run(node: Node, values: Mapping[str, Any], opset: int) -> tuple[Any, ...]:
     call = Call(node, given, opset)
     try:
         if node.operator == "If":
-            return tuple(_run_branch(call, values))
+            is_true = bool(call.known(0, "condition").all())
+            branch = call.attribute("then_branch" if is_true else "else_branch")
+            return tuple(evaluate(branch, values))
         found = OPERATORS[node.operator](call)
         results = cast("tuple[Any, ...]", found if isinstance(found, tuple) else (found,))
         return tuple(map(_as_known, results)) if call.is_known else results
@@ -61,13 +64,6 @@ def _run(node: Node, values: Mapping[str, Any], opset: int) -> tuple[Any, ...]:
         raise type(error)(f"{node.label}: {error}") from error
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise OperationError(f"{node.label}: {error}") from error
-
-
-def _run_branch(call: Call, values: Mapping[str, Any]) -> list[Any]:
-    """Runs the branch that a known condition chooses."""
-    is_true = bool(call.known(0, "condition").all())
-    branch = call.attribute("then_branch" if is_true else "else_branch")
-    return evaluate(branch, values)
 
 
 def _as_known(result: Any) -> Any:
@@ -79,7 +75,7 @@ def _as_known(result: Any) -> Any:
     return np.asarray(lay_out(result).raw)
 
 
-OPERATORS: dict[str, Callable[[Call], Any]] = {
+OPERATORS: dict[str, Operator] = {
     **_layers.OPERATORS,
     **_elementwise.OPERATORS,
     **_indexing.OPERATORS,

@@ -16,18 +16,20 @@ from seqloom.models._onnx._values import (
     as_tensor,
     is_known,
     lay_out,
+    pad_axis,
+    take_part,
 )
 from seqloom.tensor import Tensor, apply, gather as gather_along
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from seqloom.models._onnx._values import Call
+    from seqloom.models._onnx._values import Call, Operator
 
 
-def gather(call: Call) -> Any:
+def gather(call: Call) -> Tensor:
     """Takes positions of one axis, which become the axes of the positions."""
     places, rank = call.value(1), len(call.shape(0))
     axis = call.axis(call.attribute("axis", 0), rank)
@@ -78,7 +80,7 @@ def _take_known(x: Tensor, places: NDArray[Any], *, axis: int) -> Tensor:
         )
     places = np.asarray(np.where(places < 0, places + length, places))
     if places.ndim == 0:
-        return x[(*(slice(None),) * axis, int(places))]
+        return take_part(x, axis, int(places))
     return take(x, places, axis)
 
 
@@ -124,7 +126,7 @@ def _join_places(places: Tensor, sizes: Sequence[int]) -> Tensor:
     return places[..., :0].sum(axis=-1) if joined is None else joined
 
 
-def cut(call: Call) -> Any:
+def cut(call: Call) -> Tensor:
     """Takes slices; older files have the ends as attributes."""
     x = call.tensor(0)
     starts, stops = call.listed("starts", 1), call.listed("ends", 2)
@@ -140,13 +142,13 @@ def _cut_axis(x: Tensor, axis: int, part: slice) -> Tensor:
     length = x.shape[axis]
     places = _list_places(part, length)
     if not places:
-        return x[(*(slice(None),) * axis, slice(0, 0))]
+        return take_part(x, axis, slice(0, 0))
     if places.step < 0:
         x, turned = apply("flip", x, axis=axis), length - 1
         places = range(turned - places.start, turned - places.stop, -places.step)
     if len(places) == length:
         return x
-    return x[(*(slice(None),) * axis, slice(places.start, places.stop, places.step))]
+    return take_part(x, axis, slice(places.start, places.stop, places.step))
 
 
 def _list_places(part: slice, length: int) -> range:
@@ -180,70 +182,40 @@ def trilu(call: Call) -> Tensor:
     return apply("triu" if call.attribute("upper", 1) else "tril", x, k=above)
 
 
-def pad(call: Call) -> Any:
+def pad(call: Call) -> Tensor:
     """Adds values before and after axes."""
     x = call.tensor(0)
     widths = call.listed("pads", 1)
     axes = call.integers(3, "axes") if call.has(3) else [*range(x.ndim)]
     mode = call.word("mode", "constant", ("constant", "reflect", "edge", "wrap"))
     half = len(widths) // 2
-    for axis, before, after in zip(axes, widths[:half], widths[half:], strict=True):
-        x = _PAD[mode](call, x, axis=call.axis(axis, x.ndim), widths=(before, after))
-        require_few(call, x.shape)
+    for at, before, after in zip(axes, widths[:half], widths[half:], strict=True):
+        axis, both = call.axis(at, x.ndim), (before, after)
+        if mode != "constant" and min(both) < 0:
+            call.refuse(f"cuts by pads={list(both)}, which only mode=constant can")
+        if both == (0, 0):
+            continue
+        require_few(call, [n + sum(both) * (at == axis) for at, n in enumerate(x.shape)])
+        if mode == "constant":
+            default = call.attribute("value", 0)
+            value = call.known(2, "value").item() if call.has(2) else default
+            x = pad_axis(x, axis, both, value=value)
+        else:
+            x = take(x, _list_padded(mode, x.shape[axis], both), axis)
     return x
 
 
-def _pad_constant(call: Call, x: Tensor, *, axis: int, widths: tuple[int, int]) -> Tensor:
-    """Adds one number before and after an axis."""
-    if widths == (0, 0):
-        return x
-    known = call.known(2, "value").item() if call.has(2) else call.attribute("value", 0)
-    around = [(0, 0)] * x.ndim
-    around[axis] = widths
-    require_few(call, [n + sum(more) for n, more in zip(x.shape, around, strict=True)])
-    return apply("pad", x, tuple(around), value=known)
-
-
-def _pad_places(places: Callable[[int, int, int], Any]) -> Callable[..., Tensor]:
-    """Makes a function that repeats the values at some places."""
-
-    def add(call: Call, x: Tensor, *, axis: int, widths: tuple[int, int]) -> Tensor:
-        before, after = widths
-        if min(widths) < 0:
-            call.refuse(f"cuts by pads={list(widths)}, which only mode=constant can")
-        sizes = [n + sum(widths) * (at == axis) for at, n in enumerate(x.shape)]
-        require_few(call, sizes)
-        found = places(x.shape[axis], before, after)
-        return x if widths == (0, 0) else take(x, found, axis)
-
-    return add
-
-
-def _reflected(length: int, before: int, after: int) -> Any:
-    """Lists places that turn around at each end, which stand there once."""
-    if length == 1:
-        return np.zeros(before + 1 + after, np.int64)
-    period = 2 * (length - 1)
-    places = np.arange(-before, length + after) % period
+def _list_padded(mode: str, length: int, widths: tuple[int, int]) -> NDArray[np.int64]:
+    """Lists the places whose values are before, in and after an axis."""
+    places = np.arange(-widths[0], length + widths[1], dtype=np.int64)
+    if mode == "edge":
+        return np.clip(places, 0, length - 1)
+    if mode == "wrap":
+        return places % length
+    # Places turn around at each end, where they are once.
+    period = max(2 * (length - 1), 1)
+    places %= period
     return np.where(places < length, places, period - places)
-
-
-def _at_edge(length: int, before: int, after: int) -> Any:
-    """Lists places that stay at each end."""
-    return np.clip(np.arange(-before, length + after), 0, length - 1)
-
-
-def _wrapped(length: int, before: int, after: int) -> Any:
-    """Lists places that begin again after each end."""
-    return np.arange(-before, length + after) % length
-
-
-_PAD: dict[str, Callable[..., Tensor]] = {
-    "constant": _pad_constant,
-    "edge": _pad_places(_at_edge),
-    "reflect": _pad_places(_reflected),
-    "wrap": _pad_places(_wrapped),
-}
 
 
 def take(x: Tensor, places: Any, axis: int) -> Tensor:
@@ -252,14 +224,14 @@ def take(x: Tensor, places: Any, axis: int) -> Tensor:
     step = int(row[1] - row[0]) if len(row) > 1 else 1
     if len(row) and step > 0 and (np.diff(row) == step).all() and row[0] >= 0:
         run = slice(int(row[0]), int(row[-1]) + 1, step)
-        found = x[(*(slice(None),) * axis, run)]
+        found = take_part(x, axis, run)
     else:
         found = apply("take", x, np.ascontiguousarray(row, np.int64), axis=axis)
     new = (*x.shape[:axis], *shape, *x.shape[axis + 1 :])
     return found if found.shape == new else found.reshape(new)
 
 
-OPERATORS: dict[str, Callable[[Call], Any]] = {
+OPERATORS: dict[str, Operator] = {
     "Gather": gather,
     "GatherElements": gather_elements,
     "GatherND": gather_nd,

@@ -13,7 +13,7 @@ from seqloom.tensor import Tensor, apply
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqloom.models._onnx._values import Call
+    from seqloom.models._onnx._values import Call, Operator
 
     # A function of a tensor and of numbers, and the defaults of these by attribute.
     Activation: TypeAlias = tuple[Callable[..., Tensor], dict[str, float]]
@@ -89,7 +89,7 @@ def gelu(call: Call) -> Tensor:
     return F.gelu(call.tensor(0), kind)
 
 
-def _make_softmax(function: Callable[..., Tensor]) -> Callable[[Call], Tensor]:
+def _make_softmax(function: Callable[..., Tensor]) -> Operator:
     """Makes an operator over an axis; in older files over all axes from one on."""
 
     def operate(call: Call) -> Tensor:
@@ -211,7 +211,7 @@ def einsum(call: Call) -> Tensor:
     return apply("einsum", equation.replace(" ", ""), *tensors)
 
 
-OPERATORS: dict[str, Callable[[Call], Any]] = {
+OPERATORS: dict[str, Operator] = {
     **{name: _make_activation(*it) for name, it in ACTIVATIONS.items()},
     "BatchNormalization": batch_norm,
     "Einsum": einsum,

@@ -11,11 +11,11 @@ from seqloom._key import Key
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.models._onnx._evaluate import evaluate, require_known
 from seqloom.models._onnx._file import read_graph
-from seqloom.models._onnx._graph import Weight, find_weights
-from seqloom.models._onnx._values import as_tensor
+from seqloom.models._onnx._graph import find_weights
+from seqloom.models._onnx._values import as_tensor, pad_axis, take_part
 from seqloom.nn import Buffer, Module, Param
 from seqloom.nn._operands import read_host_array
-from seqloom.tensor import Tensor, apply, backend as find_backend
+from seqloom.tensor import Tensor, backend as find_backend
 
 if TYPE_CHECKING:
     import os
@@ -111,29 +111,19 @@ def _require_shape(graph: Graph, encoder: Any, length: int | None) -> None:
     if declared is None or not hasattr(encoder, "shape"):
         return
     made = encoder.shape(_RECORDS, length or _POSITIONS)
-    pairs = zip(made, declared, strict=False)
-    if len(made) == len(declared) and all(_may_be(*pair) for pair in pairs):
+    fits = (
+        wanted is None or size in {_POSITIONS, wanted} or wanted == _RECORDS
+        for size, wanted in zip(made, declared, strict=False)
+    )
+    if len(made) == len(declared) and all(fits):  # a file of one record may read several
         return
     sizes = ", ".join("any" if size is None else str(size) for size in declared)
+    others = ("positions" if size == _POSITIONS else str(size) for size in made[1:])
     raise ArgumentError(
         f"the file reads arrays of the shape ({sizes}), and encoder={quote(encoder)} makes "
-        f'{_spell(made)}; give another encoder, such as one with channels="last", or '
-        "another length"
+        f"({', '.join(['records', *others])}); give another encoder, such as one with "
+        'channels="last", or another length'
     )
-
-
-def _may_be(made: int, declared: int | None) -> bool:
-    """Whether a size may be the declared one; a file of one record may read several."""
-    return declared is None or made in {_POSITIONS, declared} or declared == _RECORDS
-
-
-def _spell(made: tuple[int, ...]) -> str:
-    """Writes the shape that an encoder makes."""
-    names = [
-        "records",
-        *("positions" if size == _POSITIONS else str(size) for size in made[1:]),
-    ]
-    return f"({', '.join(names)})"
 
 
 _SEQUENCE_AXES = 3
@@ -192,7 +182,9 @@ class OnnxModule(Module):
         self.part_names = tuple(it.path for it in weights)
         self.names = {it.path: it.value for it in weights}
         for weight in weights:
-            setattr(self, weight.path, _make_part(weight))
+            kind = Param if weight.is_learned else Buffer
+            array, dtype = weight.array, weight.array.dtype.name
+            setattr(self, weight.path, kind(array.shape, Given(array), dtype=dtype))
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """Computes the outputs of the file.
@@ -220,7 +212,8 @@ class OnnxModule(Module):
         """
         given = self._name_inputs(inputs, named)
         like = next(iter(given.values()))
-        outputs = evaluate(self.graph, self._values(given))
+        weights = {value: getattr(self, path).value for path, value in self.names.items()}
+        outputs = evaluate(self.graph, {**weights, **given})
         found = tuple(as_tensor(it, like) for it in outputs)
         return found[0] if len(found) == 1 else found
 
@@ -288,12 +281,10 @@ class OnnxModule(Module):
         axis = position_axis(self.encoder)
         missing = self.length - x.shape[axis]
         if missing < 0:
-            return x[(*(slice(None),) * axis, slice(0, self.length))]
+            return take_part(x, axis, slice(0, self.length))
         if not missing:
             return x
-        around = [(0, 0)] * x.ndim
-        around[axis] = (0, missing)
-        return apply("pad", x, tuple(around), value=self.encoder.pad_value)
+        return pad_axis(x, axis, (0, missing), value=self.encoder.pad_value)
 
     def _make_mask(self, name: str, x: Tensor, mask: Any) -> Tensor:
         """Gives the mask the element type that the file declares; all true by default."""
@@ -321,19 +312,9 @@ class OnnxModule(Module):
         """Gives an array as a tensor on the network's backend."""
         if isinstance(value, Tensor):
             return value
-        found = self._backend()
+        # A network without weights has no backend of its own.
+        found = self.backend if self.part_names else find_backend("numpy")
         return Tensor(found.asarray(np.asarray(value)), found)
-
-    def _backend(self) -> Backend:
-        """Gives the backend; NumPy's where the network has no weights."""
-        from seqloom.tensor import backend
-
-        return self.backend if self.part_names else backend("numpy")
-
-    def _values(self, given: dict[str, Tensor]) -> dict[str, Any]:
-        """Gives inputs and weights by their names in the graph."""
-        weights = {value: getattr(self, path).value for path, value in self.names.items()}
-        return {**weights, **given}
 
     def __repr__(self) -> str:
         counts = f"{len(self.graph.nodes)} nodes, {self.number_of_parameters:,} parameters"
@@ -344,13 +325,6 @@ def position_axis(encoder: Any) -> int:
     """Finds the axis of the positions in what an encoder makes."""
     is_first = getattr(encoder, "channels", None) == "first"
     return _SEQUENCE_AXES - 1 if is_first else 1
-
-
-def _make_part(weight: Weight) -> Param | Buffer:
-    """Makes the parameter or the buffer of a weight."""
-    kind = Param if weight.is_learned else Buffer
-    dtype = weight.array.dtype.name
-    return kind(weight.array.shape, Given(weight.array), dtype=dtype)
 
 
 class Given:

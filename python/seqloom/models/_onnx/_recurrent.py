@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from seqloom.models._onnx._layers import Activation
-    from seqloom.models._onnx._values import Call
+    from seqloom.models._onnx._values import Call, Operator
 
 
 # For each of torch's gates, the place that it has in ONNX: input, output, forget, cell of
@@ -340,4 +340,4 @@ def run_steps(
     return apply("stack", outs[::-1] if reverse else outs, axis=1), states
 
 
-OPERATORS: dict[str, Callable[[Call], Any]] = dict.fromkeys(GATES, recurrent)
+OPERATORS: dict[str, Operator] = dict.fromkeys(GATES, recurrent)

@@ -16,27 +16,31 @@ from seqloom.models._onnx._values import (
     is_known,
     permute,
     reshape,
+    take_part,
 )
-from seqloom.tensor import Tensor, apply
+from seqloom.tensor import apply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from seqloom.models._onnx._values import Call
+    from numpy.typing import NDArray
+
+    from seqloom.models._onnx._values import Call, Operator
+    from seqloom.tensor import Tensor
 
 # A file can ask for any shape: one of so many numbers, or times its input, is no mistake.
 _MOST_MADE, _MOST_TIMES = 1 << 28, 16
 _TWO = 2  # the number of a record, and a position in it
 
 
-def shape(call: Call) -> Any:
+def shape(call: Call) -> NDArray[np.int64]:
     """Gives the sizes, as known numbers."""
     sizes = call.shape(0)
     start, stop = call.attribute("start", 0), call.attribute("end", len(sizes))
     return np.asarray(sizes[slice(start, stop)], np.int64)
 
 
-def size(call: Call) -> Any:
+def size(call: Call) -> NDArray[np.int64]:
     """Gives the number of elements, as a known number."""
     return np.asarray(math.prod(call.shape(0)), np.int64)
 
@@ -108,14 +112,14 @@ def expand(call: Call) -> Any:
     return apply("broadcast_to", call.tensor(0), new)
 
 
-def tile(call: Call) -> Any:
+def tile(call: Call) -> Tensor:
     """Repeats a tensor along each axis."""
     times = tuple(call.integers(1, "repeats"))
     require_few(call, [n * k for n, k in zip(call.shape(0), times, strict=True)])
     return apply("tile", call.tensor(0), times)
 
 
-def constant_of_shape(call: Call) -> Any:
+def constant_of_shape(call: Call) -> NDArray[Any]:
     """Fills a shape with one known number."""
     value = call.attribute("value", np.zeros(1, np.float32))
     new = call.integers(0, "shape")
@@ -123,7 +127,7 @@ def constant_of_shape(call: Call) -> Any:
     return np.broadcast_to(np.asarray(value).reshape(()), new)
 
 
-def count(call: Call) -> Any:
+def count(call: Call) -> NDArray[Any]:
     """Counts from one known number to another."""
     limits = [call.known(place, "limits") for place in range(3)]
     start, stop, step = (it.item() for it in limits)
@@ -133,7 +137,7 @@ def count(call: Call) -> Any:
     return np.arange(start, stop, step, dtype=limits[0].dtype)
 
 
-def nonzero(call: Call) -> Any:
+def nonzero(call: Call) -> NDArray[np.int64]:
     """Finds the places of known numbers that are not 0."""
     return np.stack(np.nonzero(call.known(0, "places"))).astype(np.int64)
 
@@ -180,17 +184,12 @@ def split(call: Call) -> tuple[Any, ...]:
     if sum(sizes) != length or len(sizes) != outputs:
         call.refuse(f"cuts {sizes}, but the axis has the length {length}")
     ends = np.cumsum([0, *sizes]).tolist()
-    return tuple(cut(x, axis, start=start, stop=stop) for start, stop in pairwise(ends))
+    if outputs == 1:
+        return (x,)
+    return tuple(take_part(x, axis, slice(*both)) for both in pairwise(ends))
 
 
-def cut(x: Tensor, axis: int, *, start: int, stop: int) -> Tensor:
-    """Takes a part of an axis."""
-    if (start, stop) == (0, x.shape[axis]):
-        return x
-    return x[(*(slice(None),) * axis, slice(start, stop))]
-
-
-OPERATORS: dict[str, Callable[[Call], Any]] = {
+OPERATORS: dict[str, Operator] = {
     "Concat": concat,
     "ConstantOfShape": constant_of_shape,
     "Expand": expand,

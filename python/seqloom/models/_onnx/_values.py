@@ -14,12 +14,15 @@ from seqloom.nn._operands import as_operand
 from seqloom.tensor import Tensor, apply, backend
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from typing import TypeAlias
 
     from numpy.typing import NDArray
 
     from seqloom.models._onnx._graph import Node
 
+    # Computes the outputs of a node: tensors, known numbers, or values to be laid out.
+    Operator: TypeAlias = Callable[["Call"], Any]
 
 _DIRECTIONS_LAST = (0, 2, 1, 3)
 
@@ -181,6 +184,18 @@ def fill_like(x: Tensor, shape: Sequence[int], value: Any) -> Tensor:
     dtype = np.asarray(value).dtype
     rows = rows if rows.dtype == dtype else rows.astype(dtype.name)
     return rows if not value else rows + value.item()
+
+
+def take_part(x: Tensor, axis: int, part: slice | int) -> Tensor:
+    """Takes a slice or one position of an axis."""
+    return x[(*(slice(None),) * axis, part)]
+
+
+def pad_axis(x: Tensor, axis: int, widths: tuple[int, int], *, value: Any = 0) -> Tensor:
+    """Adds a number before and after an axis."""
+    around = [(0, 0)] * x.ndim
+    around[axis] = widths
+    return apply("pad", x, tuple(around), value=value)
 
 
 def _count_like(x: Tensor, values: NDArray[Any]) -> Tensor | None:

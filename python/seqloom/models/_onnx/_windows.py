@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from seqloom.models._onnx._values import find_extreme
+from seqloom.models._onnx._values import find_extreme, take_part
 from seqloom.nn import functional as F
 from seqloom.nn._geometry import as_option
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from seqloom.models._onnx._values import Call
+    from seqloom.models._onnx._values import Call, Operator
 
 Pair = tuple[int, int]
 _AUTO = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
@@ -75,13 +75,18 @@ def _read_pads(
         max(0, (-(-size // step) - 1) * step + span - size)
         for size, span, step in zip(sizes, spans, stride, strict=True)
     ]
+    return tuple(_halve(totals, kind))
+
+
+def _halve(totals: Sequence[int], kind: str) -> list[Pair]:
+    """Splits lengths over both ends; the larger half is at the end for SAME_UPPER."""
     halves = [(total // 2, total - total // 2) for total in totals]
-    return tuple(half if kind == "SAME_UPPER" else _turn(half) for half in halves)
+    return halves if kind == "SAME_UPPER" else [(after, before) for before, after in halves]
 
 
-def _turn(pair: Pair) -> Pair:
-    """Gives a pair in the other order."""
-    return pair[1], pair[0]
+def _by_axes(x: Tensor, one: Any, two: Any) -> Any:
+    """Gives the function for one axis of positions, or for two."""
+    return one if x.ndim == 3 else two  # noqa: PLR2004 - (n, c, l)
 
 
 def conv(call: Call) -> Tensor:
@@ -91,7 +96,7 @@ def conv(call: Call) -> Tensor:
     padding = window.before
     if not window.is_even:
         x, padding = apply("pad", x, window.around), (0,) * len(padding)
-    function: Any = F.conv1d if x.ndim == 3 else F.conv2d  # noqa: PLR2004 - (n, c, l)
+    function = _by_axes(x, F.conv1d, F.conv2d)
     sizes = (as_option(it) for it in (window.stride, padding, window.dilation))
     return function(x, weight, bias, *sizes, call.attribute("group", 1))
 
@@ -100,7 +105,7 @@ def conv_transpose(call: Call) -> Tensor:
     """Computes the gradient of a convolution by its input, as a layer."""
     x, weight, bias = call.tensor(0), call.tensor(1), call.optional(2)
     window = _read_window(call, x.shape[2:], weight.shape[2:])
-    function: Any = F.conv_transpose1d if x.ndim == 3 else F.conv_transpose2d  # noqa: PLR2004
+    function = _by_axes(x, F.conv_transpose1d, F.conv_transpose2d)
     stride, dilation = as_option(window.stride), as_option(window.dilation)
     group = call.attribute("group", 1)
     if _is_plain(call, window):
@@ -138,11 +143,8 @@ def _read_cuts(
         length + more - size
         for length, more, size in zip(full, extra, wanted[-len(full) :], strict=True)
     ]
-    halves = [(total // 2, total - total // 2) for total in totals]
-    halves = halves if kind == "SAME_UPPER" else [_turn(half) for half in halves]
-    return [
-        (-before, more - after) for (before, after), more in zip(halves, extra, strict=True)
-    ]
+    ends = zip(_halve(totals, kind), extra, strict=True)
+    return [(-before, more - after) for (before, after), more in ends]
 
 
 def max_pool(call: Call) -> Tensor:
@@ -151,7 +153,7 @@ def max_pool(call: Call) -> Tensor:
         call.refuse("gives the places of the maxima, which is not supported")
     x = call.tensor(0)
     window = _read_window(call, x.shape[2:], ())
-    function: Any = F.max_pool1d if x.ndim == 3 else F.max_pool2d  # noqa: PLR2004
+    function = _by_axes(x, F.max_pool1d, F.max_pool2d)
     kernel, stride, dilation = map(
         as_option, (window.kernel, window.stride, window.dilation)
     )
@@ -174,7 +176,7 @@ def _trim(out: Tensor, x: Tensor, window: Window) -> Tensor:
     for at, (before, step) in enumerate(zip(window.before, window.stride, strict=True)):
         most = -(-(x.shape[at + 2] + before) // step)
         if out.shape[at + 2] > most:
-            out = out[(*(slice(None),) * (at + 2), slice(0, most))]
+            out = take_part(out, at + 2, slice(0, most))
     return out
 
 
@@ -185,7 +187,7 @@ def average_pool(call: Call) -> Tensor:
     if any(it != 1 for it in window.dilation):
         call.refuse(f"has dilations={list(window.dilation)}, which is not supported")
     counts = bool(call.attribute("count_include_pad", 0))
-    function: Any = F.avg_pool1d if x.ndim == 3 else F.avg_pool2d  # noqa: PLR2004
+    function = _by_axes(x, F.avg_pool1d, F.avg_pool2d)
     sizes = as_option(window.kernel), as_option(window.stride)
     options = {"ceil_mode": bool(call.attribute("ceil_mode", 0))}
     if _fits_in_pool(window):
@@ -198,18 +200,18 @@ def average_pool(call: Call) -> Tensor:
     return out / _trim(function(ones, *sizes, **options), x, window)
 
 
-def _make_global(name: str) -> Callable[[Call], Tensor]:
+def _make_global(name: str) -> Operator:
     """Makes a pool over all positions."""
 
     def operate(call: Call) -> Tensor:
         x = call.tensor(0)
         axes = as_option(tuple(range(2, x.ndim)))
-        return getattr(x, name)(axis=axes, keepdims=True) if prod(x.shape) else x
+        return apply(name, x, axis=axes, keepdims=True) if prod(x.shape) else x
 
     return operate
 
 
-OPERATORS: dict[str, Callable[[Call], Any]] = {
+OPERATORS: dict[str, Operator] = {
     "AveragePool": average_pool,
     "Conv": conv,
     "ConvTranspose": conv_transpose,

@@ -1,0 +1,162 @@
+"""ESM2Config: the settings of an ESM-2 network, and the types of its weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from seqloom._arguments import as_choice
+from seqloom._config import convert_fields
+from seqloom.errors import ArgumentError, BackendError
+from seqloom.nn import Config
+from seqloom.tensor._autocast import find_reason
+
+if TYPE_CHECKING:
+    from seqloom.models._esm2 import ESM2
+    from seqloom.tensor import Backend
+
+
+# Layers, width and heads of the published networks.
+_SIZES = {
+    "8M": (6, 320, 20),
+    "35M": (12, 480, 20),
+    "150M": (30, 640, 20),
+    "650M": (33, 1280, 20),
+    "3B": (36, 2560, 40),
+    "15B": (48, 5120, 40),
+}
+
+
+@dataclass(frozen=True)
+class ESM2Config(Config):
+    """Settings of an `ESM2`; `of` gives those of a published network.
+
+    Args:
+        layers: Number of layers.
+        width: Numbers a position.
+        heads: Heads of each attention; they divide the width into even parts.
+        hidden: Width of the network after each attention; None: four times `width`.
+        vocabulary: How many different tokens there are.
+        pad_token: Token of padding.
+        mask_token: Token that hides a residue.
+        eps: Number added to the variance in each layer norm.
+        base: Base of the wavelengths of the rotary positions.
+        token_dropout: Whether the embedding of a mask is zero, and that of the other
+            tokens is scaled by the share of masks in their sequence, as in ESM-2's
+            training.
+        has_lm_head: Whether there is a head that predicts tokens.
+        has_contact_head: Whether there is a head that predicts contacts of residues.
+
+    Raises:
+        ArgumentError: A number makes no sense.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> sl.models.ESM2Config(layers=2, width=16, heads=4).init(
+        ...     "numpy"
+        ... ).number_of_parameters
+        7466
+    """
+
+    layers: int
+    width: int
+    heads: int
+    hidden: int | None = None
+    vocabulary: int = 33
+    pad_token: int = 1
+    mask_token: int = 32
+    eps: float = 1e-5
+    base: float = 10000.0
+    token_dropout: bool = True
+    has_lm_head: bool = True
+    has_contact_head: bool = True
+
+    def __post_init__(self) -> None:
+        convert_fields(self)
+        for name in ("layers", "width", "heads", "inner_width", "vocabulary"):
+            if getattr(self, name) < 1:
+                raise ArgumentError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.width % (2 * self.heads):
+            raise ArgumentError(
+                f"width must be a multiple of 2 * heads={2 * self.heads}, because rotary "
+                f"positions turn pairs of numbers, got {self.width}"
+            )
+        for name in ("pad_token", "mask_token"):
+            if not 0 <= getattr(self, name) < self.vocabulary:
+                raise ArgumentError(
+                    f"{name} must be from 0 to {self.vocabulary - 1}, got "
+                    f"{getattr(self, name)}"
+                )
+
+    @property
+    def inner_width(self) -> int:
+        """Width of the network after each attention."""
+        return 4 * self.width if self.hidden is None else self.hidden
+
+    @classmethod
+    def of(cls, size: str, **changes: Any) -> Self:
+        """Returns the settings of a published network.
+
+        Args:
+            size: ``"8M"``, ``"35M"``, ``"150M"``, ``"650M"``, ``"3B"`` or ``"15B"``.
+            **changes: Other values of fields, such as ``has_lm_head=False``.
+
+        Returns:
+            Settings.
+
+        Raises:
+            ArgumentError: There is no network of that size.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> config = sl.models.ESM2Config.of("650M")
+            >>> config.layers, config.width, config.heads
+            (33, 1280, 20)
+        """
+        layers, width, heads = _SIZES[as_choice("size", size, list(_SIZES))]
+        fields: dict[str, Any] = {"layers": layers, "width": width, "heads": heads}
+        return cls(**fields | changes)
+
+    def build(self) -> ESM2:
+        """Makes the network, not yet bound to a backend.
+
+        Returns:
+            A new network.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> config = sl.models.ESM2Config(layers=2, width=16, heads=4)
+            >>> config.build().config == config
+            True
+        """
+        from seqloom.models._esm2 import ESM2
+
+        return ESM2(self)
+
+
+_WIDE = ("float32", "float64")
+INT8 = "int8"
+_HALVES = ("bfloat16", "float16")
+
+
+def check_dtype(backend: Backend, dtype: object) -> str:
+    """Returns the name of a type; refuses one that would be slower than float32."""
+    name = as_choice("dtype", dtype, [*_WIDE, *_HALVES, INT8])
+    has_int8 = backend.name.partition(":")[0] in {"numpy", "torch"}
+    if name == INT8 and not has_int8:
+        raise BackendError(
+            f'dtype="int8" is for the backends "numpy" and "torch" on a CPU, got '
+            f"{backend.name!r}; load in float32"
+        )
+    if name == INT8 and backend.device != "cpu":
+        raise BackendError(
+            f'dtype="int8" is for a CPU, got the device {backend.device!r}; load in '
+            '"bfloat16"'
+        )
+    if name in _HALVES and (reason := find_reason(backend, name)):
+        others = 'dtype="int8" or "float32"' if has_int8 else 'dtype="float32"'
+        raise BackendError(
+            f'dtype="{name}": {reason}, so it would be slower than float32; use {others} '
+            "(--dtype)"
+        )
+    return name
