@@ -95,10 +95,20 @@ def toy(tmp_path) -> Callable[..., sl.data.Dataset]:
         )
         every: dict[str, Any] = {"encoder": ENCODER, **options}
         if labels is not None:
-            every["labels"] = {key: _LABELS[labels](it) for key, it in records.items()}
+            source = {key: _LABELS[labels](it) for key, it in records.items()}
+            every = _with_labels("labels", source, every)
         return sl.data.SequenceDataset(tmp_path / f"{name}.fa", **every)
 
     return make
+
+
+def _with_labels(name, source, options):
+    """Puts options of labels into the value that has them."""
+    of_labels = {"task", "classes", "label_column"} & options.keys()
+    if not of_labels:
+        return {**options, name: source}
+    labels = sl.data.Labels(source, **{key: options.pop(key) for key in of_labels})
+    return {**options, name: labels}
 
 
 @pytest.fixture
@@ -113,7 +123,9 @@ def cohort(tmp_path) -> Callable[..., sl.data.Dataset]:
         sl.io.to_bed(path, np.ascontiguousarray(values), properties=properties)
         clean = np.where(values < 0, 0, values)[:, :2].sum(axis=1)
         options = {"phenotype": clean + np.arange(count) / 100, **options}
-        return sl.data.GenotypeDataset(path, **options)
+        return sl.data.GenotypeDataset(
+            path, **_with_labels("phenotype", options.pop("phenotype"), options)
+        )
 
     return make
 

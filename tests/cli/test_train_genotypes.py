@@ -68,7 +68,7 @@ def test_variants_that_are_missing_are_told(call, run, tmp_path):
 
 def test_evaluate_agrees_with_python(call, run):
     said = call("evaluate", run, BED, *Y1, "--threads", 1)
-    data = sl.data.GenotypeDataset(BED, TRAIT, label_column="Y1")
+    data = sl.data.GenotypeDataset(BED, sl.data.Labels(TRAIT, label_column="Y1"))
     expected = sl.infer.evaluate(run, data, num_threads=1)["r2"]
     assert f"{expected:.4f}" in said.out
 

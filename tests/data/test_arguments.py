@@ -11,7 +11,7 @@ import pytest
 
 import seqloom as sl
 from seqloom import data as d, io
-from seqloom.data import SequenceDataset
+from seqloom.data import Labels, SequenceDataset
 from seqloom.encode import OneHot
 from seqloom.errors import ArgumentError, SeqloomError
 
@@ -170,7 +170,7 @@ SILENT = {
     "build": lambda: io.SequenceIndex("a.fa", build="no"),  # pyright: ignore[reportArgumentType]
     "size_limit": lambda: d.cached(dataset(), "c", size_limit="4"),  # pyright: ignore[reportArgumentType]
     "names": lambda: d.Ids("abc"),
-    "task": lambda: SequenceDataset("a.fa", task="clasify"),
+    "task": lambda: SequenceDataset("a.fa", labels=Labels(task="clasify")),
 }
 
 

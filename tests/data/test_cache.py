@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from seqloom.data.cache._cache_folder import CacheFolder
+from seqloom.data._cache_folder import CacheFolder
 from seqloom.errors import ArgumentError, FileError
 
 ONEHOT = sl.encode.OneHot("dna")
@@ -187,7 +187,7 @@ CHILD = """
 import sys
 from pathlib import Path
 import seqloom as sl
-from seqloom.data.cache import _cache
+from seqloom.data import _cache
 made = _cache.CachedSource._encoded_items
 def noted(self):
     with Path(sys.argv[3]).open("a") as file:

@@ -41,7 +41,7 @@ def test_labels_are_joined_by_id_whatever_their_order():
 def test_a_table_gives_values_to_learn(tmp_path):
     table = tmp_path / "t.tsv"
     table.write_text("id\tlabel\n" + "".join(f"p{i}\t{i}.5\n" for i in range(6)))
-    data = sl.data.EmbeddingDataset(ROWS, labels=table, task="regress")
+    data = sl.data.EmbeddingDataset(ROWS, labels=sl.data.Labels(table, task="regress"))
     assert data.labels is not None
     assert data.labels.reshape(-1).tolist() == [i + 0.5 for i in range(6)]
 
@@ -52,7 +52,7 @@ def test_records_without_a_label_are_an_error_or_left_out():
         sl.errors.LabelError, match=r"4 of 6 embeddings.*p0, p2, p3, \.\.\."
     ):
         sl.data.EmbeddingDataset(ROWS, labels=some)
-    data = sl.data.EmbeddingDataset(ROWS, labels=some, unlabelled="skip")
+    data = sl.data.EmbeddingDataset(ROWS, labels=sl.data.Labels(some, unlabelled="skip"))
     assert (data.ids, data.unmatched) == (["p1", "p4"], ("other",))
     np.testing.assert_array_equal(data[1]["inputs"], ROWS["p4"])
 

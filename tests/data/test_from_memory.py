@@ -18,6 +18,7 @@ from pyarrow import parquet
 import seqloom as sl
 from seqloom.data import (
     DataLoader,
+    Labels,
     PadCollator,
     SequenceDataset,
     SequenceStream,
@@ -170,8 +171,7 @@ def test_columns_of_a_table_are_named_by_the_caller(tmp_path):
         path,
         sequence_column="mutated_sequence",
         id_column="mutant",
-        label_column="score",
-        task="regress",
+        labels=Labels(label_column="score", task="regress"),
     )
     assert (data.ids, np.asarray(data.labels).tolist()) == (["A1C", "A1G"], [0.5, -1.5])
     with pytest.raises(LabelError, match=r"no column 'sequence'.*mutated_sequence"):
@@ -180,7 +180,7 @@ def test_columns_of_a_table_are_named_by_the_caller(tmp_path):
 
 def test_several_columns_of_a_table_are_several_labels():
     table = {"sequence": LETTERS, "p": list("1010"), "q": list("0110")}
-    data = SequenceDataset(table, label_column=("p", "q"))
+    data = SequenceDataset(table, labels=Labels(label_column=("p", "q")))
     assert data.task == "multilabel"
     assert np.asarray(data.labels).tolist() == [[1, 0], [0, 1], [1, 1], [0, 0]]
 
@@ -199,7 +199,7 @@ def test_a_missing_label_of_a_table_is_an_error_or_left_out():
         LabelError, match="2 of 4 sequences have no label in the dict: 1, 3"
     ):
         SequenceDataset(table)
-    data = SequenceDataset(table, unlabelled="skip")
+    data = SequenceDataset(table, labels=Labels(unlabelled="skip"))
     assert (data.ids, data.report["unlabelled"]) == (["0", "2"], 2)
 
 
@@ -394,18 +394,24 @@ def test_what_has_no_order_or_no_rows_is_no_sequences(given):
 
 def test_columns_of_a_frame_may_be_numbers():
     frame = pd.DataFrame({0: ["AC", "GT"], 1: ["no", "yes"]})
-    data = SequenceDataset(frame, sequence_column="0", label_column="1")
+    data = SequenceDataset(frame, sequence_column="0", labels=Labels(label_column="1"))
     assert (data.classes, [item["sequence"] for item in data]) == (
         ("no", "yes"),
         [b"AC", b"GT"],
     )
 
 
-@pytest.mark.parametrize("option", ["sequence_column", "id_column", "label_column"])
+@pytest.mark.parametrize("option", ["sequence_column", "id_column"])
 def test_a_column_is_named_by_a_text(option):
     options: dict[str, Any] = {option: 0}
     with pytest.raises(ArgumentError, match=f"{option} must be a column's name"):
         SequenceDataset(pd.DataFrame({0: [1, 2], "sequence": ["AC", "GT"]}), **options)
+
+
+def test_a_column_of_labels_is_named_by_a_text():
+    number: Any = 0
+    with pytest.raises(ArgumentError, match="label_column must be a column's name"):
+        Labels(label_column=number)
 
 
 def test_labels_are_found_by_the_first_word_too():
@@ -427,7 +433,7 @@ def test_columns_that_nobody_asks_for_may_lack_a_name(tmp_path):
     (tmp_path / "a.csv").write_text("id,sequence,,,n,n\nx,AC,,,1,2\ny,GT,,,3,4\n")
     assert SequenceDataset(tmp_path / "a.csv").ids == ["x", "y"]
     with pytest.raises(LabelError, match="2 columns are named 'n'"):
-        SequenceDataset(tmp_path / "a.csv", label_column="n")
+        SequenceDataset(tmp_path / "a.csv", labels=Labels(label_column="n"))
 
 
 def test_a_frame_with_an_index_of_integers_gives_its_records_these_ids():
@@ -466,7 +472,7 @@ WITH_CLASS_LABEL = {
 @pytest.mark.parametrize("how", WITH_CLASS_LABEL)
 def test_a_class_label_gives_names_and_its_missing_value_is_no_class(how):
     data, labels = WITH_CLASS_LABEL[how]()
-    found = SequenceDataset(data, labels=labels, unlabelled="skip")
+    found = SequenceDataset(data, labels=Labels(labels, unlabelled="skip"))
     assert found.classes == ("neg", "pos")
     assert found.labels.tolist() == [0, 1, 1]
     assert found.report["unlabelled"] == 1

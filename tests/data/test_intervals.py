@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from seqloom.data import IntervalDataset, SequenceDataset, folds, split, windows
+from seqloom.data import IntervalDataset, Labels, SequenceDataset, folds, split, windows
 from seqloom.encode import Integer, OneHot
 from seqloom.errors import (
     ArgumentError,
@@ -259,7 +259,7 @@ def test_labels_are_a_column_of_the_intervals(genome, bed):
 
 def test_several_columns_are_several_labels(genome, bed):
     path = bed("chrom\tstart\tstop\tx\ty\nchr1\t1\t5\t0.5\t2\nchr2\t1\t5\t1.5\t3\n")
-    data = IntervalDataset(genome, path, labels=("y", "x"), task="regress")
+    data = IntervalDataset(genome, path, labels=Labels(("y", "x"), task="regress"))
     assert (data.classes, data.labels.tolist()) == (("y", "x"), [[2, 0.5], [3, 1.5]])
 
 
@@ -293,7 +293,7 @@ def test_labels_that_no_interval_bears_are_told(genome, bed):
 def test_a_bad_label_of_a_column_is_named_by_its_line(genome, bed):
     path = bed("chr1\t1\t5\tp1\t1.5\nchr2\t1\t5\tp2\thigh\n")
     with pytest.raises(LabelError, match=r"a\.bed, line 2: label 'high' is no finite"):
-        IntervalDataset(genome, path, labels="score", task="regress")
+        IntervalDataset(genome, path, labels=Labels("score", task="regress"))
 
 
 def test_a_column_that_there_is_not_is_an_error_that_lists_columns(genome, bed):
@@ -331,7 +331,11 @@ def test_what_is_no_path_is_an_error(genome, bed):
 def test_labels_are_one_each_in_the_order_of_the_file(genome, bed):
     path = bed("chr1\t1\t2\nchr1\t100\t104\nchr2\t100\t104\n")
     data = IntervalDataset(
-        genome, path, width=8, edge="drop", labels=np.array([0.5, 1.5, 2.5]), task="regress"
+        genome,
+        path,
+        width=8,
+        edge="drop",
+        labels=Labels(np.array([0.5, 1.5, 2.5]), task="regress"),
     )
     assert data.labels.tolist() == [1.5, 2.5]
 
@@ -726,7 +730,7 @@ def test_a_width_that_would_overflow_is_an_error(genome, option):
 )
 def test_an_option_of_labels_without_labels_is_an_error(genome, option):
     with pytest.raises(ArgumentError, match=f"{next(iter(option))}: only with labels="):
-        IntervalDataset(genome, ONE, **option)
+        IntervalDataset(genome, ONE, labels=Labels(**option))
 
 
 def test_a_protein_has_no_minus_strand(protein):

@@ -39,7 +39,7 @@ def labelled(fasta, table):
     """Makes a dataset of four sequences and a table."""
 
     def make(text, **options):
-        return SequenceDataset(fasta(FOUR), labels=table(text), **options)
+        return SequenceDataset(fasta(FOUR), labels=Labels(table(text), **options))
 
     return make
 
@@ -192,7 +192,7 @@ def test_what_says_nothing_is_no_label_wherever_it_stands(fasta, nothing, source
     }[source]()
     with pytest.raises(LabelError, match="1 of 4 sequences have no label"):
         SequenceDataset(fasta(FOUR), labels=labels)
-    data = SequenceDataset(fasta(FOUR), labels=labels, unlabelled="skip")
+    data = SequenceDataset(fasta(FOUR), labels=Labels(labels, unlabelled="skip"))
     assert (data.classes, values(data)) == (("neg", "pos"), [0, 1, 0])
     assert (data.report["unlabelled"], data.report["unlabelled_examples"]) == (1, ["b"])
 
@@ -204,8 +204,10 @@ ODD = {type(pd.NA), type(pd.NaT), np.float32, float}
 def test_nan_in_a_vector_is_no_label(fasta):
     labels = {name: [1.5, 2.0] for name in FOUR} | {"c": [1.0, float("nan")], "d": None}
     with pytest.raises(LabelError, match="2 of 4 sequences have no label"):
-        SequenceDataset(fasta(FOUR), labels=labels, task="regress")
-    data = SequenceDataset(fasta(FOUR), labels=labels, task="regress", unlabelled="skip")
+        SequenceDataset(fasta(FOUR), labels=Labels(labels, task="regress"))
+    data = SequenceDataset(
+        fasta(FOUR), labels=Labels(labels, task="regress", unlabelled="skip")
+    )
     assert data.ids == ["a", "b"]
 
 
@@ -235,7 +237,7 @@ def test_classes_that_hardly_two_records_share_are_an_error(fasta):
     labels = {name: i for i, name in enumerate(records)}
     with pytest.raises(LabelError, match=r"12 different labels for 12 records.*regress"):
         SequenceDataset(fasta(records), labels=labels)
-    data = SequenceDataset(fasta(records), labels=labels, task="classify")
+    data = SequenceDataset(fasta(records), labels=Labels(labels, task="classify"))
     assert len(data.classes) == 12
 
 
@@ -247,7 +249,7 @@ def test_one_number_in_two_spellings_is_an_error(fasta):
 
 def test_a_stream_has_no_class_of_nan(fasta):
     labels = {"a": "neg", "b": float("nan"), "c": "pos", "d": "nan"}
-    stream = SequenceStream(fasta(FOUR), labels=labels, unlabelled="skip")
+    stream = SequenceStream(fasta(FOUR), labels=Labels(labels, unlabelled="skip"))
     assert [item["id"] for item in stream] == ["a", "c"]
     assert (stream.classes, stream.report["unlabelled"]) == (("neg", "pos"), 2)
 
@@ -255,7 +257,7 @@ def test_a_stream_has_no_class_of_nan(fasta):
 def test_a_function_of_a_stream_may_say_nothing(fasta):
     values = {"a": 1.5, "b": float("nan"), "c": None, "d": 2.0}
     stream = SequenceStream(
-        fasta(FOUR), labels=lambda record: values[record.id], unlabelled="skip"
+        fasta(FOUR), labels=Labels(lambda record: values[record.id], unlabelled="skip")
     )
     assert [item["id"] for item in stream] == ["a", "d"]
     assert stream.report["unlabelled"] == 2
@@ -290,7 +292,7 @@ def test_labels_may_be_a_dict(fasta):
 
 def test_a_dict_may_hold_vectors(fasta):
     labels = {name: np.array([i, 0.5], np.float32) for i, name in enumerate("abcd")}
-    data = SequenceDataset(fasta(FOUR), labels=labels, task="regress")
+    data = SequenceDataset(fasta(FOUR), labels=Labels(labels, task="regress"))
     assert np.shape(values(data)) == (4, 2)
     assert data.classes == ("label_0", "label_1")
 
@@ -298,24 +300,24 @@ def test_a_dict_may_hold_vectors(fasta):
 @pytest.mark.parametrize("pattern", [r"kind=(\w)", r"(?P<label>[xy])$", r"[xy]$"])
 def test_labels_are_searched_in_headers(fasta, pattern):
     file = fasta([("a kind=x", "AC"), ("b kind=y", "GG")])
-    data = SequenceDataset(file, label_from_header=pattern)
+    data = SequenceDataset(file, labels=Labels(label_from_header=pattern))
     assert (data.classes, values(data)) == (("x", "y"), [0, 1])
 
 
 def test_a_header_without_a_match_has_no_label(fasta):
     file = fasta([("a kind=x", "AC"), ("b", "GG")])
     with pytest.raises(LabelError, match=r"1 of 2 sequences have no label in headers"):
-        SequenceDataset(file, label_from_header=r"kind=(\w)")
+        SequenceDataset(file, labels=Labels(label_from_header=r"kind=(\w)"))
 
 
 def test_a_pattern_that_is_none_is_an_error(fasta):
     with pytest.raises(ArgumentError, match="no regular expression"):
-        SequenceDataset(fasta(FOUR), label_from_header="(")
+        SequenceDataset(fasta(FOUR), labels=Labels(label_from_header="("))
 
 
 def test_tables_and_headers_together_are_an_error(fasta):
     with pytest.raises(ArgumentError, match="not both"):
-        SequenceDataset(fasta(FOUR), labels={"a": 1}, label_from_header="x")
+        SequenceDataset(fasta(FOUR), labels=Labels({"a": 1}, label_from_header="x"))
 
 
 def test_one_id_with_two_values_is_an_error_that_names_both_lines(labelled):
@@ -372,7 +374,7 @@ def test_a_single_class_is_an_error(labelled):
 
 def test_a_single_class_is_fine_where_the_classes_are_given(fasta):
     labels = dict.fromkeys(FOUR, "x")
-    data = SequenceDataset(fasta(FOUR), labels=labels, classes=("y", "x"))
+    data = SequenceDataset(fasta(FOUR), labels=Labels(labels, classes=("y", "x")))
     assert values(data) == [1, 1, 1, 1]
     assert data.class_counts == {"y": 0, "x": 4}
 
@@ -419,7 +421,7 @@ def test_a_cut_gzip_table_is_an_error(fasta, tmp_path):
 )
 def test_an_unknown_option_is_an_error(fasta, options):
     with pytest.raises(ArgumentError):
-        SequenceDataset(fasta(FOUR), labels=dict.fromkeys(FOUR, 1), **options)
+        SequenceDataset(fasta(FOUR), labels=Labels(dict.fromkeys(FOUR, 1), **options))
 
 
 @pytest.mark.parametrize("big", ["1e39", "-3.5e38"])
@@ -485,7 +487,9 @@ def test_more_or_fewer_labels_than_records_are_an_error(fasta, kind):
 def test_a_data_frame_is_a_table_joined_by_id(fasta, kind):
     frame = kind({"name": ["d", "a", "c", "b", "z"], "y": [1.5, 0.5, 2.0, 3.0, 9.0]})
     data = SequenceDataset(
-        fasta(FOUR), labels=frame, id_column="name", label_column="y", task="regress"
+        fasta(FOUR),
+        labels=Labels(frame, label_column="y", task="regress"),
+        id_column="name",
     )
     assert values(data) == [0.5, 3.0, 2.0, 1.5]
     assert data.unmatched == ("z",)
@@ -591,7 +595,7 @@ def test_a_mark_and_a_blank_before_the_first_name_are_left_out(labelled):
 
 def test_a_pattern_is_shown_as_it_was_written(fasta):
     with pytest.raises(LabelError, match=re.escape(r"headers searched for '\d+'")):
-        SequenceDataset(fasta(FOUR), label_from_header=r"\d+")
+        SequenceDataset(fasta(FOUR), labels=Labels(label_from_header=r"\d+"))
 
 
 TWICE = {
@@ -621,7 +625,8 @@ def test_ids_may_be_bytes(fasta):
 def test_values_stand_in_the_order_of_their_names(fasta, task):
     frame = pd.DataFrame({"id": list("abcd"), "p": [0, 1, 0, 1], "q": [1, 1, 0, 0]})
     data = SequenceDataset(
-        fasta(FOUR), labels=frame, label_column=["q", "p"], classes=["p", "q"], task=task
+        fasta(FOUR),
+        labels=Labels(frame, label_column=["q", "p"], classes=["p", "q"], task=task),
     )
     assert data.classes == ("p", "q")
     assert values(data) == frame[["p", "q"]].to_numpy().tolist()
@@ -630,7 +635,7 @@ def test_values_stand_in_the_order_of_their_names(fasta, task):
 @pytest.mark.parametrize("task", ["auto", "multilabel"])
 def test_zeros_and_ones_may_be_floating_point(fasta, task):
     marks = np.array([[0, 1], [1, 1], [1, 0], [0, 0]], np.float32)
-    data = SequenceDataset(fasta(FOUR), labels=marks, task=task)
+    data = SequenceDataset(fasta(FOUR), labels=Labels(marks, task=task))
     assert data.task == "multilabel"
     assert values(data) == marks.tolist()
 
@@ -638,14 +643,14 @@ def test_zeros_and_ones_may_be_floating_point(fasta, task):
 def test_a_name_in_a_list_is_never_parted(fasta):
     names = [["DNA-binding, zinc"], ["q"], ["q", "r"], []]
     with pytest.raises(LabelError, match=r"'DNA-binding, zinc' of .* has a comma"):
-        SequenceDataset(fasta(FOUR), labels=names, task="multilabel")
+        SequenceDataset(fasta(FOUR), labels=Labels(names, task="multilabel"))
 
 
 @pytest.mark.parametrize(
     "classes", [[1, 3], np.array([1, 3]), torch.tensor([1, 3]), range(1, 4, 2), ("1", "3")]
 )
 def test_classes_may_be_numbers(fasta, classes):
-    data = SequenceDataset(fasta(FOUR), labels=[3, 1, 3, 1], classes=classes)
+    data = SequenceDataset(fasta(FOUR), labels=Labels([3, 1, 3, 1], classes=classes))
     assert data.classes == ("1", "3")
     assert values(data) == [1, 0, 1, 0]
 
@@ -655,11 +660,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "classes of a text": ({"classes": "ab"}, "classes must be their names in order"),
     "classes without order": ({"classes": {"a", "b"}}, "classes must be their names"),
     "a nameless class": ({"classes": [None]}, "classes must be their names in order"),
-    "missing of nothing": ({"missing": None}, "missing must be a text that is no label"),
+    "missing of bytes": ({"missing": b"NA"}, "missing must be a text that is no label"),
     "a column by number": ({"label_column": 3}, "label_column must be a column's name"),
-    "a text as length": ({"max_length": "a"}, "max_length must be an integer"),
     "a number as pattern": (
-        {"label_from_header": 3, "labels": None},
+        {"label_from_header": 3, "source": None},
         "label_from_header must be a regular expression",
     ),
 }
@@ -668,9 +672,15 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_an_option_of_another_type_is_answered_by_a_sentence(fasta, name):
     options, message = WRONG[name]
-    labels: dict[str, Any] = {"labels": np.array(list("abab"))}
+    fields: dict[str, Any] = {"source": np.array(list("abab")), **options}
     with pytest.raises(ArgumentError, match=message):
-        SequenceDataset(fasta(FOUR), **(labels | options))
+        SequenceDataset(fasta(FOUR), labels=Labels(**fields))
+
+
+def test_a_length_that_is_no_integer_is_answered_by_a_sentence(fasta):
+    length: Any = "a"
+    with pytest.raises(ArgumentError, match="max_length must be an integer"):
+        SequenceDataset(fasta(FOUR), max_length=length)
 
 
 def test_a_list_of_texts_that_are_no_tables_is_told_how_to_be_labels(fasta):
@@ -682,7 +692,7 @@ def test_a_list_of_texts_that_are_no_tables_is_told_how_to_be_labels(fasta):
 @pytest.mark.parametrize("kind", [int, float])
 def test_a_whole_number_is_its_class_however_it_is_written(fasta, classes, kind):
     data = SequenceDataset(
-        fasta(FOUR), labels=np.array([1, 0, 0, 1], kind), classes=classes
+        fasta(FOUR), labels=Labels(np.array([1, 0, 0, 1], kind), classes=classes)
     )
     assert data.classes == classes
     assert values(data) == [1, 0, 0, 1]
@@ -690,7 +700,9 @@ def test_a_whole_number_is_its_class_however_it_is_written(fasta, classes, kind)
 
 def test_another_number_is_none_of_the_classes(fasta):
     with pytest.raises(LabelError, match=r"label '2\.0' is none of the classes 0, 1"):
-        SequenceDataset(fasta(FOUR), labels=np.array([1.0, 0, 0, 2]), classes=["0", "1"])
+        SequenceDataset(
+            fasta(FOUR), labels=Labels(np.array([1.0, 0, 0, 2]), classes=["0", "1"])
+        )
 
 
 # Python reads these as numbers; NumPy's own reader of text and PLINK do not.
@@ -743,7 +755,7 @@ def a_parquet_file(tmp_path):
     ids=["list", "dict", "series", "pandas", "polars", "function", "parquet"],
 )
 def test_lists_of_names_are_several_labels(fasta, tmp_path, labels, task):
-    data = SequenceDataset(fasta(FOUR), labels=labels(tmp_path), task=task)
+    data = SequenceDataset(fasta(FOUR), labels=Labels(labels(tmp_path), task=task))
     assert (data.task, data.classes) == ("multilabel", ("coding", "human", "mouse"))
     assert values(data) == HELD
 
@@ -760,7 +772,7 @@ def test_none_among_lists_of_names_is_no_label(fasta):
     for labels in (lists, pd.DataFrame({"id": list("abcd"), "label": lists})):
         with pytest.raises(LabelError, match="1 of 4 sequences have no label"):
             SequenceDataset(fasta(FOUR), labels=labels)
-        data = SequenceDataset(fasta(FOUR), labels=labels, unlabelled="skip")
+        data = SequenceDataset(fasta(FOUR), labels=Labels(labels, unlabelled="skip"))
         assert values(data) == [[1, 1], [1, 0], [0, 0]]
 
 
@@ -772,7 +784,7 @@ def test_a_list_of_one_name_each_is_a_class(fasta):
 def test_lists_of_names_are_no_classes(fasta):
     lists = [["p", "q"], ["p"], ["q"], ["q"]]
     with pytest.raises(LabelError, match=r'list of several names.* task="multilabel"'):
-        SequenceDataset(fasta(FOUR), labels=lists, task="classify")
+        SequenceDataset(fasta(FOUR), labels=Labels(lists, task="classify"))
 
 
 def test_a_stream_takes_no_lists_of_a_function(fasta):
@@ -1014,7 +1026,7 @@ def _parquet_of(path, cells):
 )
 def test_booleans_are_the_same_classes_from_every_source(fasta, tmp_path, how, classes):
     labels = BOOLEANS[how](tmp_path)
-    data = SequenceDataset(fasta(FOUR), labels=labels, classes=classes)
+    data = SequenceDataset(fasta(FOUR), labels=Labels(labels, classes=classes))
     expected = ("0", "1") if classes is None else classes
     first = [1, 0, 0, 1] if expected[0].casefold() != "true" else [0, 1, 1, 0]
     assert (data.classes, values(data)) == (expected, first)
@@ -1023,7 +1035,9 @@ def test_booleans_are_the_same_classes_from_every_source(fasta, tmp_path, how, c
 @pytest.mark.parametrize("task", ["multilabel", "regress"])
 def test_columns_of_booleans_are_zeros_and_ones(fasta, task):
     frame = pd.DataFrame({"id": list("abcd"), "p": TRUTHS, "q": ["TRUE", "FALSE"] * 2})
-    data = SequenceDataset(fasta(FOUR), labels=frame, label_column=["p", "q"], task=task)
+    data = SequenceDataset(
+        fasta(FOUR), labels=Labels(frame, label_column=["p", "q"], task=task)
+    )
     assert data.labels.tolist() == [[1, 1], [0, 0], [0, 1], [1, 0]]
 
 
@@ -1040,15 +1054,15 @@ def test_a_number_with_commas_is_answered_by_how_to_write_it(fasta, cell, remedy
     labels = {"a": cell, "b": "2", "c": "3", "d": "4"}
     for task in ("auto", "regress"):
         with pytest.raises(LabelError, match=re.escape(remedy)):
-            SequenceDataset(fasta(FOUR), labels=labels, task=task)
+            SequenceDataset(fasta(FOUR), labels=Labels(labels, task=task))
 
 
 def test_labels_that_32_bits_round_to_each_other_are_refused(fasta):
     labels = {"a": 1e8 + 1, "b": 1e8 + 2, "c": 1e8 + 3, "d": 1e8 + 4}
     with pytest.raises(LabelError, match=r"differ by at most 3, .* subtract a number near"):
-        SequenceDataset(fasta(FOUR), labels=labels, task="regress")
+        SequenceDataset(fasta(FOUR), labels=Labels(labels, task="regress"))
     smaller = {name: value - 1e8 for name, value in labels.items()}
-    assert values(SequenceDataset(fasta(FOUR), labels=smaller, task="regress")) == [
+    assert values(SequenceDataset(fasta(FOUR), labels=Labels(smaller, task="regress"))) == [
         1,
         2,
         3,
@@ -1058,7 +1072,7 @@ def test_labels_that_32_bits_round_to_each_other_are_refused(fasta):
 
 def test_large_labels_that_differ_by_much_are_numbers(fasta):
     labels = {"a": 123_456_789.0, "b": 5.0, "c": 5.0, "d": 100_000_001.0}
-    data = SequenceDataset(fasta(FOUR), labels=labels, task="regress")
+    data = SequenceDataset(fasta(FOUR), labels=Labels(labels, task="regress"))
     assert values(data) == [123_456_792.0, 5.0, 5.0, 100_000_000.0]
 
 
@@ -1075,10 +1089,10 @@ def test_a_code_of_a_missing_value_among_labels_is_a_warning(tmp_path, cells, op
     labels = {f"s{i}": cell for i, cell in enumerate(cells)}
     file = tmp_path / "a.fa"
     with pytest.warns(DataWarning, match=f"'{cells[2]}' looks like a code of a missing"):
-        SequenceDataset(file, labels=labels, **options)
-    named = SequenceDataset(
-        file, labels=labels, missing=["", cells[2]], unlabelled="skip", **options
-    )
+        SequenceDataset(file, labels=Labels(labels, **options))
+    marks = ["", cells[2]]
+    found = Labels(labels, missing=marks, unlabelled="skip", **options)
+    named = SequenceDataset(file, labels=found)
     assert named.ids == ["s0", "s1", "s3"]
 
 

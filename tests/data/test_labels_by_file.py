@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seqloom.data import DataLoader, SequenceDataset
+from seqloom.data import DataLoader, Labels, SequenceDataset
 from seqloom.encode import OneHot
 from seqloom.errors import LabelError
 
@@ -57,7 +57,7 @@ def test_a_dict_names_the_class_of_each_file(files, spell, tmp_path, monkeypatch
 
 def test_a_pattern_names_the_class_of_several_files(files, tmp_path):
     labels = {f"{tmp_path}/p*.fa": 1.5, f"{tmp_path}/n*": 0.5}
-    data = SequenceDataset(files, labels=labels, task="regress")
+    data = SequenceDataset(files, labels=Labels(labels, task="regress"))
     assert np.asarray(data.labels).tolist() == [1.5, 1.5, 0.5, 0.5, 0.5]
 
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from seqloom.data import SequenceDataset
+from seqloom.data import Labels, SequenceDataset
 from seqloom.errors import FormatError, LabelError, MissingExtraError
 
 arrow = pytest.importorskip("pyarrow")
@@ -30,7 +30,9 @@ def test_text_in_parquet_is_a_class(fasta, table):
 def test_columns_are_chosen_by_name(fasta, table):
     path = table(x=[9, 8], name=["b", "a"], value=[0.25, 0.5])
     data = SequenceDataset(
-        fasta(TWO), labels=path, id_column="name", label_column="value", task="regress"
+        fasta(TWO),
+        labels=Labels(path, label_column="value", task="regress"),
+        id_column="name",
     )
     assert data.labels.tolist() == [0.5, 0.25]
 

@@ -11,9 +11,9 @@ import pytest
 
 from seqloom import Key
 from seqloom._ragged import Ragged
-from seqloom.data import SequenceDataset, folds, split
+from seqloom.data import Labels, SequenceDataset, folds, split
 from seqloom.data._position import Position
-from seqloom.data._sequence_source import SequenceSource
+from seqloom.data._sequence_dataset import SequenceSource
 from seqloom.encode import Integer, Kmer, OneHot, Tokens
 from seqloom.errors import (
     ArgumentError,
@@ -184,7 +184,7 @@ def test_a_function_gives_labels(fasta):
 
 def test_a_function_gives_numbers(fasta):
     data = SequenceDataset(
-        fasta(TWO), labels=lambda record: len(record.sequence) / 3, task="regress"
+        fasta(TWO), labels=Labels(lambda record: len(record.sequence) / 3, task="regress")
     )
     np.testing.assert_array_equal(data.labels, np.array([4 / 3, 2 / 3], np.float32))
 
@@ -196,7 +196,7 @@ def test_a_function_that_gives_nothing_leaves_out_if_asked_to(fasta):
     path = fasta({"a": "AC", "b": "GG", "c": "T"})
     with pytest.raises(LabelError, match="1 of 3 sequences have no label in the function"):
         SequenceDataset(path, labels=label)
-    data = SequenceDataset(path, labels=label, unlabelled="skip")
+    data = SequenceDataset(path, labels=Labels(label, unlabelled="skip"))
     assert (data.ids, data[1]["ordinal"]) == (["a", "c"], 2)
     assert data.report == {
         "unlabelled": 1,
@@ -261,7 +261,7 @@ def test_a_fingerprint_does_not_tell_whether_records_are_held(fasta, labels):
 
 def test_records_left_out_stay_out_in_a_pickle(fasta):
     path = fasta({"a": "AC", "b": "GG", "c": "T"})
-    data = SequenceDataset(path, labels={"a": 0, "c": 1}, unlabelled="skip")
+    data = SequenceDataset(path, labels=Labels({"a": 0, "c": 1}, unlabelled="skip"))
     again = pickle.loads(pickle.dumps(data))  # noqa: S301 - ours
     assert (again.ids, again.fingerprint()) == (data.ids, data.fingerprint())
 
@@ -279,7 +279,7 @@ def test_other_processes_see_the_same_items(many, method):
 @pytest.mark.parametrize("value", ["no", None])
 def test_unlabelled_has_two_choices(fasta, value):
     with pytest.raises(ArgumentError, match='unlabelled must be "error" or "skip"'):
-        SequenceDataset(fasta(TWO), unlabelled=value)
+        SequenceDataset(fasta(TWO), labels=Labels(unlabelled=value))
 
 
 @pytest.fixture
@@ -307,7 +307,7 @@ def test_reads_left_in_their_file_are_the_same(fastq, both):
 
 def test_records_left_out_are_left_out_of_files_too(many, both):
     labels = {f"s{i}": i % 2 for i in range(0, 40, 3)}
-    held, left = both(many, labels=labels, unlabelled="skip")
+    held, left = both(many, labels=Labels(labels, unlabelled="skip"))
     np.testing.assert_equal(left.to_numpy(), held.to_numpy())
 
 
@@ -327,7 +327,7 @@ def test_a_bad_letter_in_a_file_left_alone_is_found_at_the_batch(fasta, both):
 
 
 def test_large_files_are_left_where_they_are(many, monkeypatch):
-    monkeypatch.setattr("seqloom.data._sequence_source.LIMIT", 100)
+    monkeypatch.setattr("seqloom.data._sequence_dataset.LIMIT", 100)
     data = SequenceDataset(many)
     assert many.with_name("many.fa.sli").exists()
     assert data[3]["sequence"] == b"ACGGT" * 4

@@ -9,6 +9,7 @@ import pytest
 import seqloom as sl
 from seqloom.data import (
     GenotypeDataset,
+    Labels,
     PackedStream,
     SequenceDataset,
     SequenceStream,
@@ -22,16 +23,23 @@ BLANK, COMMENT = PLAIN.replace("GTAC", "GT AC"), PLAIN.replace(">b", ";x\n>b")
 TWO = {"a": "x", "b": "y"}
 
 
-def dataset(text=PLAIN, **options):
+def dataset(text=PLAIN, *, labels=None, **options):
     """Opens a FASTA file of some text."""
     Path("a.fa").write_text(text)
-    return SequenceDataset("a.fa", **options)
+    return SequenceDataset("a.fa", **with_labels("labels", labels, options))
 
 
-def stream(text=PLAIN, **options):
+def stream(text=PLAIN, *, labels=None, **options):
     """Reads a stream of some text to its end."""
     Path("a.fa").write_text(text)
-    return list(SequenceStream("a.fa", **options))
+    return list(SequenceStream("a.fa", **with_labels("labels", labels, options)))
+
+
+def with_labels(name, source, options):
+    """Puts options of labels into the value that has them."""
+    of_labels = {"unlabelled", "task", "coding"} & options.keys()
+    labels = Labels(source, **{key: options.pop(key) for key in of_labels})
+    return {name: labels, **options}
 
 
 def packed(text=PLAIN, **options):
@@ -65,7 +73,7 @@ def dna(letters, **policy):
 def samples(labels, **options):
     """Opens three samples with labels, or with covariates where labels are none."""
     sl.io.to_bed("x.bed", [[0, 1], [2, 1], [1, 0]])
-    return GenotypeDataset("x.bed", labels, **options)
+    return GenotypeDataset("x.bed", **with_labels("phenotype", labels, options))
 
 
 IIDS = ["iid1", "iid2", "iid3"]

@@ -35,3 +35,41 @@ def test_an_augmentation_that_was_put_in_later_follows_the_epoch():
 def test_an_attribute_that_a_dataset_does_not_have_cannot_be_replaced():
     with pytest.raises(sl.errors.ArgumentError, match="no attribute 'augmnet'"):
         sl.data.SequenceDataset(READS).replace(augmnet=None)
+
+
+def test_a_copy_with_another_encoder_counts_the_letters_of_that_encoder():
+    data = sl.data.SequenceDataset({"x": "ACGN"})
+    assert "N" not in data.report["letters"]
+    nucleotides = data.replace(encoder=sl.encode.OneHot("dna"))
+    assert nucleotides.report["letters"]["N"] == 1
+    assert "N" not in data.report["letters"]
+
+
+def test_a_part_of_a_copy_has_the_report_of_that_copy():
+    part = sl.data.SequenceDataset(READS)[:2]
+    copy = part.replace(encoder=sl.encode.OneHot("dna"))
+    assert copy.report is copy.whole.report
+    assert copy.report is not part.report
+
+
+def test_parts_with_and_without_augmentation_share_one_report():
+    data = sl.data.SequenceDataset(READS, augment=sl.augment.ReverseComplement())
+    assert data.plain().report is data.report
+
+
+def test_intervals_without_jitter_have_the_fingerprint_of_those_made_without(tmp_path):
+    (tmp_path / "g.fa").write_text(">c\nACGTACGTACGT\n")
+    (tmp_path / "i.bed").write_text("c\t4\t6\n")
+    paths = tmp_path / "g.fa", tmp_path / "i.bed"
+    moved = sl.data.IntervalDataset(*paths, jitter=2)
+    assert moved.fingerprint() == moved.fingerprint()
+    still = sl.data.IntervalDataset(*paths)
+    assert moved.plain().fingerprint() == still.fingerprint()
+    assert moved.fingerprint() != still.fingerprint()
+
+
+def test_a_copy_of_a_part_keeps_what_the_part_alone_has():
+    part = sl.data.SequenceDataset(READS)[1:]
+    part.encoder = sl.encode.OneHot("dna")
+    copy = part.replace(seed=3)
+    assert (copy.encoder, copy.seed, copy.ids) == (part.encoder, 3, ["y", "z"])

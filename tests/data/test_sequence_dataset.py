@@ -7,7 +7,7 @@ import pytest
 import seqloom as sl
 from seqloom._demo import path
 from seqloom.augment import ReverseComplement
-from seqloom.data import SequenceDataset
+from seqloom.data import Labels, SequenceDataset
 from seqloom.encode import OneHot
 from seqloom.errors import (
     ArgumentError,
@@ -211,7 +211,9 @@ def test_ambiguous_and_soft_masked_letters_are_counted(fasta, alphabet, letters,
 def test_letters_of_records_that_are_left_out_are_not_counted(fasta):
     path = fasta({"a": "ACNN", "b": "nnnn", "c": "GGGG"})
     labels = {"a": "x", "c": "y"}
-    data = SequenceDataset(path, encoder=OneHot("dna"), labels=labels, unlabelled="skip")
+    data = SequenceDataset(
+        path, encoder=OneHot("dna"), labels=Labels(labels, unlabelled="skip")
+    )
     assert data.report["letters"]["N"] == 2
 
 

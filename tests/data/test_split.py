@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
-from seqloom.data import SequenceDataset, Subset, folds, split
+from seqloom.data import Labels, SequenceDataset, Subset, folds, split
 from seqloom.errors import ArgumentError
 
 shares_of = st.lists(st.integers(1, 9), min_size=2, max_size=4).map(
@@ -27,7 +27,9 @@ def make(tmp_path_factory):
     def make(classes):
         (folder / "a.fa").write_text("".join(f">s{i}\nAC\n" for i in range(len(classes))))
         labels = {f"s{i}": name for i, name in enumerate(classes)}
-        return SequenceDataset(folder / "a.fa", labels=labels, classes=["a", "b", "c"])
+        return SequenceDataset(
+            folder / "a.fa", labels=Labels(labels, classes=["a", "b", "c"])
+        )
 
     return make
 

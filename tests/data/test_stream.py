@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from seqloom.data import SequenceDataset, SequenceStream
+from seqloom.data import Labels, SequenceDataset, SequenceStream
 from seqloom.encode import OneHot
 from seqloom.errors import ArgumentError, FileError, FormatError, LabelError, LetterError
 
@@ -251,10 +251,10 @@ def test_labels_of_a_function_are_numbers(files):
 
 
 def test_names_of_a_function_are_classes(files):
-    stream = SequenceStream(
-        files, labels=lambda record: "odd" if int(record.id[1:]) % 2 else "even",
-        classes=["even", "odd"],
-    )  # fmt: skip
+    labels = Labels(
+        lambda record: "odd" if int(record.id[1:]) % 2 else "even", classes=["even", "odd"]
+    )
+    stream = SequenceStream(files, labels=labels)
     assert next(stream.batches(4))["label"].tolist() == [0, 1, 0, 1]
 
 
@@ -272,15 +272,15 @@ def test_numbers_of_a_function_are_names_of_classes(files, classes, label):
     def give(record):
         return label(int(record.id[1:]) % 2 == 1)
 
-    stream = SequenceStream(files, labels=give, classes=classes)
-    whole = SequenceDataset(files, labels=give, classes=classes)
+    stream = SequenceStream(files, labels=Labels(give, classes=classes))
+    whole = SequenceDataset(files, labels=Labels(give, classes=classes))
     assert next(stream.batches(4))["label"].tolist() == [1, 0, 1, 0]
     assert whole.labels[:4].tolist() == [1, 0, 1, 0]
 
 
 @pytest.mark.parametrize("label", [7, -1, 0.5])
 def test_a_number_that_is_no_class_is_an_error(files, label):
-    stream = SequenceStream(files, labels=lambda _: label, classes=["0", "1"])
+    stream = SequenceStream(files, labels=Labels(lambda _: label, classes=["0", "1"]))
     with pytest.raises(LabelError, match="which is none of the classes"):
         next(iter(stream))
 
@@ -298,7 +298,9 @@ def test_a_record_without_a_label_is_named(files):
 
 def test_records_without_a_label_are_left_out_and_counted(files):
     labels = {f"s{i}": i % 2 for i in range(0, SIZE, 3)}
-    stream = SequenceStream(files, labels=labels, unlabelled="skip", shuffle_window=32)
+    stream = SequenceStream(
+        files, labels=Labels(labels, unlabelled="skip"), shuffle_window=32
+    )
     assert sorted(ordinals(stream)) == list(range(0, SIZE, 3))
     assert stream.report["unlabelled"] == 200
 

@@ -38,7 +38,9 @@ def trained():
     for task, values in labels.items():
         table = {"sequence": texts, "label": values}
         encoder = sl.encode.OneHot("dna")
-        data = sl.data.SequenceDataset(table, encoder=encoder, task=task)
+        data = sl.data.SequenceDataset(
+            table, encoder=encoder, labels=sl.data.Labels(task=task)
+        )
         config = sl.models.SequenceCNNConfig.for_data(data)
         found[task] = sl.train.fit(config, data, epochs=3, lr=0.03).trained
     return found
@@ -98,7 +100,9 @@ def test_evaluate_measures_the_averaged_scores(trained):
     values = [float(text.count("A")) for text in texts]
     table = {"sequence": texts, "label": values}
     model = trained["regress"]
-    data = sl.data.SequenceDataset(table, encoder=model.encoder, task="regress")
+    data = sl.data.SequenceDataset(
+        table, encoder=model.encoder, labels=sl.data.Labels(task="regress")
+    )
     found = sl.infer.evaluate(model, data, reverse_complement=True)
     pair = [sl.infer.predict(model, it) for it in (texts, [turn(it) for it in texts])]
     mean = (pair[0].to_numpy() + pair[1].to_numpy())[:, 0] / 2

@@ -41,9 +41,8 @@ def test_a_killed_run_goes_on_to_the_same_bits(whole, tmp_path, death):
 def test_genotypes_and_covariates_predict_the_trait(whole):
     data = sl.data.GenotypeDataset(
         HOME / "example.bed",
-        HOME / "phenotype.txt",
+        sl.data.Labels(HOME / "phenotype.txt", label_column="Y1"),
         HOME / "covariates.txt",
-        label_column="Y1",
     )
     *_, test = sl.data.split(data, (0.7, 0.1, 0.2), seed=0)
     assert sl.infer.evaluate(whole, test, num_threads=1)["r2"] > 0.35

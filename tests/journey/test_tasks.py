@@ -48,7 +48,9 @@ def labels(tmp_path_factory):
 def read(table, task):
     """Opens the windows with a table, in two halves."""
     encoder = sl.encode.OneHot("dna")
-    data = sl.data.SequenceDataset(DEMO, labels=table, encoder=encoder, task=task)
+    data = sl.data.SequenceDataset(
+        DEMO, labels=sl.data.Labels(table, task=task), encoder=encoder
+    )
     return sl.data.split(data, (0.5, 0.5), seed=0)
 
 

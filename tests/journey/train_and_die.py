@@ -50,7 +50,9 @@ data = sl.data.SequenceDataset(
 )
 train, valid, _ = sl.data.split(data, (0.1, 0.1, 0.8), stratify=True, seed=0)
 test = sl.data.SequenceDataset(
-    DEMO / "test.fa.gz", labels=DEMO / "test.tsv", encoder=encoder, classes=data.classes
+    DEMO / "test.fa.gz",
+    labels=sl.data.Labels(DEMO / "test.tsv", classes=data.classes),
+    encoder=encoder,
 )
 config = sl.models.SequenceCNNConfig(channels=4, outputs=3, widths=(8, 8), dropout=0.3)
 sl.train.fit(

@@ -178,7 +178,7 @@ def test_phenotypes_are_joined_by_id_and_a_missing_one_is_an_error(bed):
 def test_codes_of_cases_that_are_ambiguous_name_the_option(bed):
     table = {f"s{i}": [0, 1, 2][i % 3] for i in range(13)}
     with pytest.raises(SeqloomError, match="coding"):
-        sl.data.GenotypeDataset(bed, table, task="classify")
+        sl.data.GenotypeDataset(bed, sl.data.Labels(table, task="classify"))
 
 
 def test_a_header_line_in_a_fam_is_an_error(bed):

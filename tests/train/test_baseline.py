@@ -85,7 +85,7 @@ def test_the_command_warns(toy, tmp_path, capsys):
 def test_the_trait_of_the_example_is_predicted():
     home = sl.__path__[0] + "/_demo/genotypes"
     data = sl.data.GenotypeDataset(
-        f"{home}/example.bed", f"{home}/trait.txt", label_column="trait"
+        f"{home}/example.bed", sl.data.Labels(f"{home}/trait.txt", label_column="trait")
     )
     train, valid = sl.data.split(data, (0.9, 0.1), seed=0)
     config = sl.models.GenotypeMLPConfig.for_data(train)

@@ -16,9 +16,8 @@ def data(sequences, labels, alphabet="dna", classes=None):
     names = [f"r{number}" for number in range(len(sequences))]
     return sl.data.SequenceDataset(
         list(zip(names, sequences, strict=True)),
-        labels=dict(zip(names, labels, strict=True)),
+        labels=sl.data.Labels(dict(zip(names, labels, strict=True)), classes=classes),
         encoder=sl.encode.OneHot(alphabet),
-        classes=classes,
     )
 
 

@@ -72,7 +72,7 @@ def test_sequences_without_a_label_are_counted(toy, small):
         name: "yes" if number % 2 else "no" for number, name in enumerate(data.ids[:40])
     }
     some = sl.data.SequenceDataset(
-        data.paths, encoder=data.encoder, labels=table, unlabelled="skip"
+        data.paths, encoder=data.encoder, labels=sl.data.Labels(table, unlabelled="skip")
     )
     report = sl.train.fit(small, some, epochs=1).report
     assert report.notes == ("8 sequences have no label and were left out.",)
@@ -84,8 +84,7 @@ def test_what_any_part_left_out_is_counted_once(toy, small, augment):
     labels = {name: "yes" if i % 2 else "no" for i, name in enumerate(data.ids[:40])}
     options: dict[str, Any] = {
         "encoder": data.encoder,
-        "labels": labels,
-        "unlabelled": "skip",
+        "labels": sl.data.Labels(labels, unlabelled="skip"),
         "augment": augment,
     }
     train, valid = sl.data.split(sl.data.SequenceDataset(data.paths, **options), (0.8, 0.2))

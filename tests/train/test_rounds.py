@@ -71,7 +71,9 @@ def slow() -> dict[str, Any]:
         name: (text.count("G") + text.count("C")) / 20 for name, text in texts.items()
     }
     encoder = sl.encode.OneHot("dna")
-    data = sl.data.SequenceDataset(texts, labels=labels, encoder=encoder, task="regress")
+    data = sl.data.SequenceDataset(
+        texts, labels=sl.data.Labels(labels, task="regress"), encoder=encoder
+    )
     config = sl.models.SequenceCNNConfig(channels=4, outputs=1, widths=(8,), kernel_size=5)
     return {"model": config, "train": data, "valid": data, "batch_size": 16}
 

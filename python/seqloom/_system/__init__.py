@@ -33,20 +33,18 @@ from seqloom._system._disk import (
     sync_data,
 )
 from seqloom._system._machine import (
-    available_memory,
-    count_cores,
-    load_average,
-    read_fact,
-    total_memory,
-)
-from seqloom._system._process import (
     CAN_POLL,
     after_fork,
+    available_memory,
     child_processes,
+    count_cores,
     follow_parent,
     is_running,
+    load_average,
+    read_fact,
     ready_files,
     resident_memory,
+    total_memory,
     without_signals,
 )
 

@@ -71,6 +71,6 @@ def _of_files(whole: "Dataset", files: Sequence[Path], column: str) -> list[Any]
 
 def _group(cell: Any) -> Any:
     """Returns a group; None for a mark of a missing value."""
-    from seqloom.data.label._cells import MISSING
+    from seqloom.data.label._labels import MISSING
 
     return None if cell in MISSING else cell

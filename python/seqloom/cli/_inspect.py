@@ -96,7 +96,7 @@ def _summarise_table(file: str, **options: Any) -> "Summary":
     from seqloom.data._inputs import SourceOptions
     from seqloom.data._sources import sources_of
     from seqloom.io._inspect import summarise
-    from seqloom.io._tally import Tally
+    from seqloom.io._summary import Tally
 
     (held,) = sources_of(file, SourceOptions(**options)).held.values()
     tally = Tally()

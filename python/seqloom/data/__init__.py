@@ -1,15 +1,14 @@
 """Files to batches: datasets, parts of them, collators and the loader."""
 
 from seqloom.data._alphabet import guess_alphabet
+from seqloom.data._cache import cached
 from seqloom.data._dataset import Dataset
 from seqloom.data._embedding_dataset import EmbeddingDataset, EmbeddingEncoder
 from seqloom.data._encoder import Encoder
 from seqloom.data._ids import Ids
-from seqloom.data._parts import Subset
+from seqloom.data._parts import Subset, folds, split
 from seqloom.data._sequence_dataset import SequenceDataset
 from seqloom.data._source import Fetched, Source
-from seqloom.data._split import folds, split
-from seqloom.data.cache._cache import cached
 from seqloom.data.collate._collate import default_collate
 from seqloom.data.collate._pad import PadCollator
 from seqloom.data.collate._varlen import VarlenCollator

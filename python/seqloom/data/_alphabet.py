@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom.data._encoded import in_file
+from seqloom.data._encoder import in_file
 from seqloom.data._inputs import Inputs, SourceOptions
 from seqloom.data._sources import sources_of
 from seqloom.errors import ArgumentError, LetterError
-from seqloom.io._origin import check_regular
-from seqloom.io._tally import LETTERS, count_letters, find_alphabet, list_counts
+from seqloom.io._settings import check_regular
+from seqloom.io._summary import LETTERS, count_letters, find_alphabet, list_counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from seqloom.io._tally import FoundAlphabet
+    from seqloom.io._summary import FoundAlphabet
 
 _GAPS = "-."
 

@@ -1,24 +1,48 @@
-"""How the records of a source become the columns of a batch, and items."""
+"""How records become batches and items: in Python, or in Rust without the interpreter."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import copyreg
+import math
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from seqloom._key import Key
-from seqloom.data._encoded import apply_augment, encode
-from seqloom.data._extent import extents_of, mask_of, padded_length, position_axis
+from seqloom._rust import _native
+from seqloom.data._encoder import (
+    RING,
+    Extents,
+    apply_augment,
+    encode,
+    encoded_kind,
+    extents_of,
+    mask_of,
+    pad_length,
+    padded_length,
+    position_axis,
+)
 from seqloom.data._ids import Ids
-from seqloom.data._native_batches import NativeBatchMaker, Shape, supports_native_batches
+from seqloom.data._source import FetchOptions
 from seqloom.encode import Quality
+from seqloom.encode._base import SequenceEncoder
 from seqloom.errors import ArgumentError, FormatError, LetterError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from seqloom._ragged import Ragged
-    from seqloom.data._encoded import Letters
-    from seqloom.data._source import Fetched, FetchOptions, Rows, Source
+    from seqloom.data._encoder import Letters
+    from seqloom.data._source import Fetched, Rows, Source
+
+    Made = tuple[NDArray[np.uint8], list[int] | None, _native.Names | None]
+    Batch = dict[str, Any]
+
+_HERE = _native.BatchMaker(RING, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +50,12 @@ class BatchMaker:
     """Makes batches of rows of a source."""
 
     source: Source
+    rows: Rows | None  # by position; None if all rows of the source are used
     encoder: Any
     augment: Any
     seed: int
     labels: NDArray[Any] | None  # by position in the dataset
-    rows: Rows | None  # by position; None if all rows of the source are used
+    has_jitter: bool  # whether epochs read other letters
 
     @property
     def is_native(self) -> bool:
@@ -58,8 +83,17 @@ class BatchMaker:
             self.rows,
         )
 
-    def make(self, positions: Rows, epoch: int, options: FetchOptions) -> dict[str, Any]:
-        """Makes the batch of some positions in Python."""
+    def make(self, positions: Rows, epoch: int, **wanted: Any) -> dict[str, Any]:
+        """Makes the batch of some positions: in Rust where it can be."""
+        options = FetchOptions(
+            self.encoder,
+            epoch if self.has_jitter else None,
+            as_letters=self.augment is not None,
+            **wanted,
+        )
+        if options.out is None and self.is_native:
+            native = self.native(length=options.length, multiple=options.multiple)
+            return native.make(positions, options.num_threads)
         rows = positions if self.rows is None else self.rows[positions]
         found = self.source.fetch(rows, options)
         columns = self.source.columns(rows.copy(), options.epoch)
@@ -71,10 +105,8 @@ class BatchMaker:
         batch: dict[str, Any] = {"id": Ids.of(found.ids)}
         letters = found.letters
         if self.augment is not None:
-            keys, threads = (
-                Key(self.seed, epoch).each(columns["ordinal"]),
-                options.num_threads,
-            )
+            keys = Key(self.seed, epoch).each(columns["ordinal"])
+            threads = options.num_threads
             letters = apply_augment(self.augment, letters, keys, num_threads=threads)
         if self.encoder is None:
             return batch | list_letters(letters) | columns
@@ -170,3 +202,107 @@ def encode_columns(
     if not (lengths == positions).all():
         columns["mask"] = mask_of(lengths, positions)
     return columns
+
+
+# See the ring: whoever pickles this module gets a maker of its own.
+copyreg.pickle(_native.BatchMaker, lambda _: (_native.BatchMaker, (RING, 0)))
+
+
+def supports_native_batches(encoder: Any) -> bool:
+    """Return True if Rust can encode alone: letters, to a type that NumPy has."""
+    # NumPy has no bfloat16, and the records' columns that threads read are letters.
+    is_of_sequences = encoded_kind(encoder) == SequenceEncoder.encodes
+    return (
+        is_of_sequences and not isinstance(encoder, Quality) and encoder.dtype != "bfloat16"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The length of the sequences in a batch."""
+
+    length: int | None = None  # None takes the longest sequence of the batch
+    multiple: int = 1  # the longest is rounded up to a multiple of this
+
+
+@dataclass(slots=True)
+class NativeBatchMaker:
+    """Makes batches of records that are held as columns.
+
+    Its ``begin`` and ``make`` are called for each batch: what is the same for all of them
+    is found out once.
+    """
+
+    encoder: SequenceEncoder  # encodes letters as numbers
+    store: _native.RecordStore  # ids and letters
+    extents: Extents  # how many positions the encoder makes of each record of the store
+    # Further columns by positions and rows; they share no memory with the rows.
+    columns: Callable[[Rows, Rows], Batch]
+    explain: Callable[[Rows, LetterError], LetterError]  # adds the position in the file
+    shape: Shape = field(default_factory=Shape)  # how many positions a batch has
+    selected: Rows | None = None  # the row of each position; None where they are equal
+    stays: bool = True  # whether the store outlives its batches: then ids are read later
+    _kernel: _native.SequenceKernel = field(init=False)
+    _dtype: np.dtype[Any] = field(init=False)
+    _rows: dict[int, tuple[tuple[int, ...], int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._kernel = self.encoder.kernel
+        self._dtype = np.dtype(self.encoder.dtype)
+        self._rows = {}
+
+    def begin(self, maker: _native.BatchMaker, positions: Rows) -> Callable[[], Batch]:
+        """Starts a batch in threads; wait for batches in the order of their starts."""
+        plan = self._plan(positions)
+        maker.push(self._kernel, self.store, plan.rows, plan.size, not self.stays)
+        return partial(self._finish, plan, maker.pop)
+
+    def make(self, positions: Rows, num_threads: int = 1) -> Batch:
+        """Makes a batch now."""
+        plan, names = self._plan(positions), not self.stays
+        arguments = self._kernel, self.store, plan.rows, plan.size, names, num_threads
+        return self._finish(plan, partial(_HERE.make, *arguments))
+
+    def _plan(self, positions: Rows) -> _Plan:
+        """Finds out all but the numbers."""
+        rows = positions if self.selected is None else self.selected[positions]
+        lengths = self.extents.at(rows)
+        width = pad_length(
+            self.extents.longest(lengths),
+            lambda: self.store.ids(rows)[int(lengths.argmax())],
+            length=self.shape.length,
+            multiple=self.shape.multiple,
+        )
+        if width not in self._rows:
+            row = self.encoder.shape(1, width)[1:]
+            self._rows[width] = row, math.prod(row) * self._dtype.itemsize
+        row, size = self._rows[width]
+        return _Plan(positions, rows, lengths, width, row, size * rows.size)
+
+    def _finish(self, plan: _Plan, made: Callable[[], Made]) -> Batch:
+        """Puts the columns together."""
+        try:
+            memory, _, names = made()
+        except LetterError as error:
+            raise self.explain(plan.rows, error) from None
+        rows = plan.rows
+        texts = partial(self.store.ids, rows) if names is None else names.to_list
+        return {
+            "id": Ids(texts, rows.size),
+            "inputs": memory.view(self._dtype).reshape(rows.size, *plan.row),
+            **self.columns(plan.positions, rows),
+            "lengths": plan.lengths,
+            **self.extents.mask(plan.lengths, plan.width),
+        }
+
+
+@dataclass(slots=True)
+class _Plan:
+    """A batch to come: its records, and its size in positions and bytes."""
+
+    positions: Rows
+    rows: Rows
+    lengths: Rows
+    width: int
+    row: tuple[int, ...]
+    size: int

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from typing import TYPE_CHECKING, Any, overload
+from itertools import chain
+from typing import TYPE_CHECKING, Any, final, overload
 
 import numpy as np
 
 from seqloom._arguments import as_integer
 from seqloom.data._batch import BatchMaker, encode_part, items_of
-from seqloom.data._describe import as_html, class_counts, composition, describe
+from seqloom.data._describe import class_counts, composition, describe, html_of
 from seqloom.data._frame import mask_by_id
 from seqloom.data._position import Epoch, epoch_of, position, positions
-from seqloom.data._source import FetchOptions, are_all, each_letters
-from seqloom.data.label._cells import LabelColumn
+from seqloom.data._source import are_all, each_letters
+from seqloom.data.label._labels import LabelColumn
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -22,12 +23,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from seqloom.data._native_batches import NativeBatchMaker
+    from seqloom.data._batch import NativeBatchMaker
     from seqloom.data._source import Rows, Source
 
 _ITEMS_AT_ONCE = 256
 
 
+@final
 class Dataset:
     """Records by position, with their labels: a whole dataset or a part of one.
 
@@ -47,12 +49,11 @@ class Dataset:
         task: What labels are: ``"classify"``, ``"regress"`` or ``"multilabel"``.
         classes: The names of the classes, those too that no record has.
         unmatched: The ids of labels without a record.
+        indices: The positions of the records in the whole dataset.
 
     Examples:
-        >>> from pathlib import Path
         >>> from seqloom.data import SequenceDataset
-        >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGG\\n")
-        >>> isinstance(SequenceDataset("a.fa"), Dataset)
+        >>> isinstance(SequenceDataset({"x": "ACGT", "y": "GG"}), Dataset)
         True
     """
 
@@ -68,10 +69,13 @@ class Dataset:
     ) -> None:
         labels = LabelColumn() if labels is None else labels
         rows = labels.rows if rows is None else rows
-        self.source = source
+        self.source, self.jitter = source, source.jitter
+        self.kind, self.title, self.noun = source.kind, source.title, source.noun
+        self.paths, self.record_files = source.paths, source.record_files
         rows = np.arange(source.size) if rows is None else rows
         self.rows: Rows = np.ascontiguousarray(rows, np.int64)
         self._has_all_rows = are_all(self.rows, source.size)
+        self.indices = self.rows if self._has_all_rows else np.arange(self.rows.size)
         self.encoder, self.augment, self.seed = encoder, augment, seed
         self.labels, self.task, self.classes = labels.values, labels.task, labels.classes
         self.unmatched, self._report = labels.unmatched, labels.report
@@ -80,47 +84,11 @@ class Dataset:
         self._epoch = Epoch() if is_random else None
         self._fingerprint: str | None = None
         self._whole: Dataset | None = None  # None: this is a whole dataset
-        self._indices: Rows | None = None  # positions in the whole
 
     @property
     def whole(self) -> Dataset:
         """The dataset that this is a part of; itself if it is whole."""
         return self if self._whole is None else self._whole
-
-    @property
-    def indices(self) -> Rows:
-        """The positions of the records in the whole dataset."""
-        return np.arange(len(self)) if self._indices is None else self._indices
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The files that are read."""
-        return self.source.paths
-
-    @property
-    def record_files(self) -> tuple[str, ...]:
-        """The files that tell records apart: of intervals, not the genome."""
-        return self.source.record_files
-
-    @property
-    def noun(self) -> str:
-        """What the records are called, in the plural."""
-        return self.source.noun
-
-    @property
-    def kind(self) -> str:
-        """The name of the kind of input: ``"sequences"``, for example."""
-        return self.source.kind
-
-    @property
-    def title(self) -> str:
-        """The name of the function that makes such a dataset, or a part of one."""
-        return self.source.title if self._whole is None else "Subset"
-
-    @property
-    def jitter(self) -> int:
-        """The number of letters by which intervals move between epochs."""
-        return 0 if self._epoch is None else self.source.jitter
 
     @property
     def covariate_names(self) -> tuple[str, ...]:
@@ -143,10 +111,6 @@ class Dataset:
             parts = (encode_part(self.encoder, part) for part in letters)
             self._report["letters"] = composition(parts, self.encoder)
         return self._report
-
-    @report.setter
-    def report(self, report: dict[str, Any]) -> None:
-        self._report = report
 
     @property
     def ids(self) -> list[str]:
@@ -174,18 +138,15 @@ class Dataset:
     def __repr__(self) -> str:
         return f"{self.title}({self})"
 
-    def _repr_html_(self) -> str:
-        """Shows the dataset in a notebook."""
-        return as_html(self.title, str(self), self.paths)
+    _repr_html_ = html_of
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        return self._iterate(self._current(None))
-
-    def _iterate(self, epoch: int) -> Iterator[dict[str, Any]]:
-        """Yields all items of one epoch, even if another epoch is set meanwhile."""
-        rows = np.arange(len(self))
-        for start in range(0, len(self), _ITEMS_AT_ONCE):
-            yield from self.items_at(rows[start : start + _ITEMS_AT_ONCE], epoch)
+        # All items are of one epoch, even if another one is set meanwhile.
+        epoch, rows = self._current(None), np.arange(len(self))
+        starts = range(0, rows.size, _ITEMS_AT_ONCE)
+        return chain.from_iterable(
+            self.items_at(rows[start : start + _ITEMS_AT_ONCE], epoch) for start in starts
+        )
 
     @overload
     def __getitem__(self, index: int) -> dict[str, Any]: ...
@@ -222,18 +183,14 @@ class Dataset:
         Raises:
             ArgumentError: The indices are neither integers nor a mask.
             OutOfRangeError: A position is out of range.
-
-        Examples:
-            >>> from seqloom.data import SequenceDataset
-            >>> SequenceDataset({"x": "ACGT", "y": "GG"}).select([1]).ids
-            ['y']
         """
         indices = mask_by_id("indices", indices, lambda: self.ids)
         rows = positions(indices, len(self))
         part = copy.copy(self)
         vars(part).update(
             _whole=self.whole,
-            _indices=rows if self._indices is None else self._indices[rows],
+            title="Subset",
+            indices=self.indices[rows],
             rows=self.rows[rows],
             _has_all_rows=False,
             labels=None if self.labels is None else self.labels[rows],
@@ -264,38 +221,33 @@ class Dataset:
                 f"a dataset has no attribute {min(unknown)!r} to replace; give "
                 "augment=, encoder= or seed="
             )
-        other = copy.copy(self)
         if self._whole is not None:
-            attributes = {"_whole": self._whole.replace(**attributes), **attributes}
-        # Items that an augmentation changes depend on the epoch.
-        if attributes.get("augment") is not None and not self.source.jitter:
-            attributes = {"_epoch": self._epoch or Epoch(), **attributes}
-        vars(other).update(attributes)
+            own = {name: vars(self)[name] for name in ("augment", "encoder", "seed")}
+            return self._whole.replace(**own | attributes).select(self.indices)
+        other = copy.copy(self)
+        state = vars(other)
+        # What was computed from the old attributes goes.
+        state.update(attributes, _fingerprint=None)
+        state["_has_all_rows"] = are_all(other.rows, other.source.size)
+        if other.encoder is not self.encoder or other.source is not self.source:
+            state["_report"] = {**self._report}
+            state["_report"].pop("letters", None)
+        is_random = other.augment is not None or other.jitter > 0
+        state["_epoch"] = (self._epoch or Epoch()) if is_random else None
         return other
 
     def ids_of(self, indices: ArrayLike) -> list[str]:
-        """Lists the ids of some records.
-
-        Args:
-            indices: Positions of the records, or a mask.
-
-        Returns:
-            Their ids, in the same order.
-
-        Raises:
-            OutOfRangeError: A position is out of range.
-        """
+        """Lists the ids of some records, by positions or a mask."""
         return self.source.ids(self.rows[positions(indices, len(self))])
 
     def group(self, name: str) -> list[Any]:
         """Lists the values of a column, or the letters, to split the dataset by them.
 
         Args:
-            name: Name of the column: ``"file"`` for sequences of files; ``"chrom"``,
-                ``"start"``, ``"stop"`` (without jitter), ``"strand"`` or another column of
-                intervals; ``"fid"`` (the family) or ``"label"`` of samples,
-                ``"chromosome"`` of variants. ``"sequence"`` gives the letters in capitals,
-                so that equal sequences are one group.
+            name: A column: ``"file"`` of sequences of files; ``"chrom"``, ``"start"``,
+                ``"stop"``, ``"strand"`` and others of intervals; ``"fid"`` (the family)
+                or ``"label"`` of samples; ``"chromosome"`` of variants. ``"sequence"``
+                gives the letters in capitals, so that equal ones are one group.
 
         Returns:
             One value for each record.
@@ -324,21 +276,17 @@ class Dataset:
 
         Args:
             indices: Which ones: positions, or a mask of True and False.
-            epoch: The epoch that augmentation is for; None takes the one that was set
-                last.
+            epoch: The epoch of the augmentation; None takes the one that was set last.
             length: Positions in ``inputs``; None takes the longest sequence of the batch.
             multiple: The longest is rounded up to a multiple of this.
             out: Where ``inputs`` are written; memory of its own if None.
             num_threads: How many threads may work.
 
         Returns:
-            ``id`` (``Ids``), ``inputs`` (sequences, channels, positions) or
-            ``sequence`` (a list; with ``quality`` where files are FASTQ), ``file`` (a
-            list), ``ordinal``, ``label`` where there are labels, and ``lengths``; ``mask``
-            (sequences, positions), 1 where a letter stands and 0 elsewhere, if there is
-            padding. Of genotypes ``inputs`` (samples, variants) or ``codes``, and
-            ``covariates`` where there are such; of embeddings ``inputs`` (records,
-            features).
+            ``id`` (``Ids``); ``inputs`` (sequences, channels, positions), or without an
+            encoder ``sequence`` (of FASTQ ``quality`` too), or ``codes``; ``label``;
+            ``lengths``; ``mask``, 0 in padding, if there is any; and the columns of the
+            source, such as ``file``, ``ordinal`` or ``covariates``.
 
         Raises:
             ArgumentError: Indices are not integers.
@@ -353,75 +301,41 @@ class Dataset:
             >>> batch["inputs"].shape, batch["mask"].tolist()[1]
             ((2, 4, 4), [1.0, 1.0, 0.0, 0.0])
         """
-        return self._columns(
+        threads = 1 if num_threads is None else num_threads
+        return self._maker().make(
             positions(indices, len(self)),
             self._current(epoch),
             length=None if length is None else as_integer("length", length),
             multiple=as_integer("multiple", multiple, least=1),
             out=out,
-            num_threads=1
-            if num_threads is None
-            else as_integer("num_threads", num_threads, least=1),
+            num_threads=as_integer("num_threads", threads, least=1),
         )
-
-    def _columns(self, rows: Rows, epoch: int, **options: Any) -> dict[str, Any]:
-        """Makes a batch of checked positions, in Rust where it can be."""
-        maker = self._maker()
-        wanted = FetchOptions(
-            self.encoder,
-            None if self._epoch is None else epoch,
-            as_letters=self.augment is not None,
-            **options,
-        )
-        if wanted.out is None and maker.is_native:
-            native = maker.native(length=wanted.length, multiple=wanted.multiple)
-            return native.make(rows, wanted.num_threads)
-        return maker.make(rows, epoch, wanted)
 
     def to_numpy(self) -> dict[str, Any]:
-        """Fetches everything at once.
-
-        Returns:
-            What ``batch`` gives for all records, in order.
-        """
-        return self._columns(np.arange(len(self)), self._current(None))
+        """Fetches all records at once, in order, as ``batch`` gives them."""
+        return self._maker().make(np.arange(len(self)), self._current(None))
 
     def items_at(self, indices: Rows, epoch: int | None = None) -> list[dict[str, Any]]:
         """Fetches several items at once, by checked positions."""
-        return items_of(self._columns(indices, self._current(epoch)), self.encoder)
+        return items_of(self._maker().make(indices, self._current(epoch)), self.encoder)
 
     def plain(self) -> Dataset:
-        """Shows the same records without augmentation and jitter.
-
-        Returns:
-            A dataset of the same records; this one where nothing is random.
-        """
-        return self if self._epoch is None else self.replace(augment=None, _epoch=None)
+        """Shows the same records without augmentation and jitter; itself if it has none."""
+        return self if self._epoch is None else self.replace(augment=None, jitter=0)
 
     def with_encoder(self, encoder: Any) -> Dataset:
         """Shows the same samples of a ``GenotypeDataset`` through another encoder.
 
         Args:
-            encoder: A ``GenotypeEncoder``; a fitted one decides which variants and
-                covariates items have.
+            encoder: A ``GenotypeEncoder``; a fitted one decides on variants and covariates.
 
         Returns:
             A dataset of the same files and labels; it shares the codes where it can.
 
         Raises:
             FormatError: The file lacks a variant that the encoder reads.
-            LabelError: A covariate that it reads is not given.
+            LabelError: It lacks a covariate.
             ArgumentError: Items are not samples.
-
-        Examples:
-            >>> import numpy as np
-            >>> from seqloom.data import GenotypeDataset
-            >>> from seqloom.io import to_bed
-            >>> to_bed("a.bed", np.array([[0, 2], [1, 1], [2, 0]]))
-            >>> data = GenotypeDataset("a.bed", phenotype=False)
-            >>> seen = data.with_encoder(data.encoder.fit(data[:2]))
-            >>> seen.encoder.is_fitted, data.encoder.is_fitted
-            (True, False)
         """
         source = self.source.fitted(encoder)
         if source is self.source:
@@ -429,29 +343,15 @@ class Dataset:
                 "with_encoder needs a part of a GenotypeDataset, got one of a "
                 f"{self.source.title}"
             )
-        report = dict(self.report)
-        return self.replace(
-            source=source, encoder=encoder, _report=report, _fingerprint=None
-        )
-
-    def learning_from(self, indices: Rows) -> Dataset:
-        """Returns the same records, standardised by some of them if they are not yet."""
-        source = self.source.fitted(self.rows[indices])
-        if source is self.source:
-            return self
-        return self.replace(source=source, _report=dict(self.report))
+        return self.replace(source=source, encoder=encoder)
 
     def set_epoch(self, epoch: int) -> None:
         """Sets the epoch of the items that are fetched next, in all worker processes too.
 
-        Our loader sets its own epochs. This is for your own loops, and for samplers of
-        PyTorch, whose positions carry no epoch.
+        Our loader sets its own. This is for other loops, and for samplers of PyTorch.
 
         Args:
-            epoch: Number of the epoch, from 0.
-
-        Raises:
-            ArgumentError: The number is negative.
+            epoch: Number of the epoch, from 0; a negative one is an error.
         """
         (self._epoch or Epoch()).set(epoch)
 
@@ -462,21 +362,19 @@ class Dataset:
         return 0 if self._epoch is None else self._epoch.get()
 
     def fingerprint(self) -> str:
-        """Hashes the content (ids, inputs, labels and classes) to 32 hexadecimal digits.
-
-        Files that are not in memory are read once for it.
-
-        Returns:
-            A string that is the same for the same content, whatever the files' names.
-        """
+        """Hashes ids, inputs, labels and classes to 32 hexadecimal digits."""
+        # Files that are not in memory are read once for it.
         if self._whole is not None:
             content = self._whole.fingerprint().encode() + self.indices.tobytes()
             return hashlib.blake2b(content, digest_size=16).hexdigest()
         if self._fingerprint is None:
             labels = LabelColumn(self.task, self.classes, self.labels)
-            self._fingerprint = self.source.digest(
-                self.rows, labels, encoder=self.encoder, is_plain=self._epoch is None
-            )
+            digest = hashlib.blake2b(digest_size=16)
+            for part in self.source.content(
+                self.rows, labels, encoder=self.encoder, jitter=self.jitter
+            ):
+                digest.update(part)
+            self._fingerprint = digest.hexdigest()
         return self._fingerprint
 
     @property
@@ -490,7 +388,12 @@ class Dataset:
 
     def _maker(self) -> BatchMaker:
         """Returns what makes batches with the attributes of now."""
-        rows = None if self._has_all_rows else self.rows
         return BatchMaker(
-            self.source, self.encoder, self.augment, self.seed, self.labels, rows
+            self.source,
+            None if self._has_all_rows else self.rows,
+            self.encoder,
+            self.augment,
+            self.seed,
+            self.labels,
+            has_jitter=self.jitter > 0,
         )

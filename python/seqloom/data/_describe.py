@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -46,6 +46,18 @@ def as_html(name: str, text: str, paths: tuple[str, ...]) -> str:
     rows = (("content", html.escape(text)), ("files", "<br>".join([*files, *rest])))
     cells = "".join(f"<tr><th>{head}</th><td>{cell}</td></tr>" for head, cell in rows)
     return f"<table><caption>{html.escape(name)}</caption>{cells}</table>"
+
+
+class Shown(Protocol):
+    """A dataset that a notebook shows."""
+
+    title: str
+    paths: tuple[str, ...]
+
+
+def html_of(dataset: Shown) -> str:
+    """Writes a dataset for a notebook."""
+    return as_html(dataset.title, str(dataset), dataset.paths)
 
 
 def class_counts(labels: Any, task: str | None, classes: tuple[str, ...]) -> dict[str, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,10 +19,12 @@ from seqloom.data.label._row_labels import join_labels
 from seqloom.errors import ArgumentError, ShapeError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from seqloom.data._source import Rows
-    from seqloom.data.label._cells import LabelColumn
+    from seqloom.data.label._labels import LabelColumn
 
 
 class EmbeddingSource(Source):
@@ -68,19 +69,16 @@ class EmbeddingSource(Source):
         del epoch
         return {"ordinal": np.asarray(self._rows.ordinals)[rows]}
 
-    def digest(
-        self, rows: Rows, labels: LabelColumn, *, encoder: Any, is_plain: bool
-    ) -> str:
-        """Hashes the embeddings."""
-        del is_plain
-        choices = repr((labels.task, labels.classes))
-        digest = hashlib.blake2b(choices.encode(), digest_size=16)
-        digest.update(repr((encoder, self.ids(rows))).encode())
+    def content(
+        self, rows: Rows, labels: LabelColumn, *, encoder: Any, jitter: int
+    ) -> Iterator[bytes]:
+        """Yields the ids, the embeddings and the labels."""
+        del jitter
+        yield repr((labels.task, labels.classes)).encode()
+        yield repr((encoder, self.ids(rows))).encode()
         for row in rows:
-            digest.update(np.ascontiguousarray(self._features(np.array([row]))).data)
-        if labels.values is not None:
-            digest.update(labels.values.tobytes())
-        return digest.hexdigest()
+            yield self._features(np.array([row])).tobytes()
+        yield labels.to_bytes()
 
 
 def EmbeddingDataset(

@@ -1,19 +1,33 @@
-"""What a dataset asks of an encoder, and where a bad letter stands."""
+"""Encoders and augmentations as datasets call them, and the lengths of batches."""
 
 from __future__ import annotations
 
+import copyreg
 import inspect
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
+import numpy as np
+
+from seqloom._arguments import quote
 from seqloom._config import JsonConfig
+from seqloom._key import Key
+from seqloom._ragged import Ragged
+from seqloom._rust import _native
 from seqloom.augment import Augmentation
+from seqloom.encode._base import SequenceEncoder
 from seqloom.encode._letters import ALPHABETS
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, LetterError, SeqloomError, ShapeError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
-    from seqloom._ragged import Ragged
+
+RING = _native.Ring()
+Letters = tuple[Ragged, Ragged | None]  # of several records, and their qualities
 
 
 class Encoder(Protocol):
@@ -123,3 +137,231 @@ def _can_bind(signature: inspect.Signature, quality: dict[str, bytes]) -> bool:
     except TypeError:
         return False
     return True
+
+
+# Libraries that hash a function (Hugging Face's datasets) pickle the modules it uses.
+copyreg.pickle(_native.Ring, lambda _: (_native.Ring, ()))
+
+
+def empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    """Takes memory for one batch: it holds anything, as that of ``np.empty`` does."""
+    kind = np.dtype(dtype)
+    memory = RING.take(math.prod(shape) * kind.itemsize)
+    return memory.view(kind).reshape(shape)
+
+
+def mask_of(lengths: NDArray[np.int64], positions: int) -> NDArray[np.float32]:
+    """Marks the positions that hold a letter."""
+    return (np.arange(positions) < lengths[:, None]).astype(np.float32)
+
+
+def count_positions(encoder: Any, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Counts the positions that an encoder makes of so many letters."""
+    count = getattr(encoder, "places", None)
+    return lengths if count is None else count(lengths)
+
+
+def leaves_out(encoder: Any) -> bool:
+    """Tells whether an encoder may leave letters out, such as a stop at the end."""
+    return bool(getattr(encoder, "leaves_out", False))
+
+
+def extents_of(encoder: Any, sequences: Ragged) -> NDArray[np.int64]:
+    """Counts the positions that sequences fill, which is less where a stop is left out."""
+    count = getattr(encoder, "extents", None)
+    return (
+        count_positions(encoder, sequences.lengths) if count is None else count(sequences)
+    )
+
+
+def position_axis(encoder: Any) -> int:
+    """Tells which axis of a batch is the position."""
+    return 2 if encoder.channels == "first" else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Extents:
+    """How many positions the sequences of a dataset fill; one number if all agree."""
+
+    each: NDArray[np.int64] | int  # the positions of each sequence, or of all of them
+
+    @classmethod
+    def of(cls, positions: NDArray[np.int64]) -> Self:
+        """Looks whether all are alike."""
+        is_alike = positions.size and (positions == positions[0]).all()
+        return cls(int(positions[0]) if is_alike else positions)
+
+    def at(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Lists the positions of some sequences."""
+        if isinstance(self.each, int):
+            # For every batch of a loader: np.full takes three times as long.
+            positions = np.empty(rows.size, np.int64)
+            positions.fill(self.each)
+            return positions
+        return self.each[rows]
+
+    def longest(self, lengths: NDArray[np.int64]) -> int:
+        """Finds the most positions of some sequences."""
+        if isinstance(self.each, int):
+            return self.each if lengths.size else 0
+        return int(lengths.max(initial=0))
+
+    def mask(self, lengths: NDArray[np.int64], positions: int) -> dict[str, Any]:
+        """Marks the positions that hold a letter, if there is padding."""
+        is_full = (
+            self.each == positions
+            if isinstance(self.each, int)
+            else bool((lengths == positions).all())
+        )
+        return {} if is_full else {"mask": mask_of(lengths, positions)}
+
+
+def padded_length(
+    lengths: NDArray[np.int64], names: Any, *, length: int | None, multiple: int
+) -> int:
+    """Decides how many positions a batch has."""
+    longest = int(lengths.max(initial=0))
+    return pad_length(
+        longest,
+        lambda: names()[int(lengths.argmax())],
+        length=length,
+        multiple=multiple,
+    )
+
+
+def pad_length(longest: int, name: Any, *, length: int | None, multiple: int) -> int:
+    """Decides how many positions a batch has whose longest sequence fills so many."""
+    if length is None:
+        return -(-longest // multiple) * multiple
+    if longest > length:
+        raise ShapeError(
+            f"sequence {name()!r} takes {longest:,} positions, more than length={length}; "
+            "crop it (sl.augment.Crop) or pass a longer length"
+        )
+    return length
+
+
+def encode(
+    encoder: Any,
+    letters: Ragged,
+    *,
+    length: int,
+    out: NDArray[Any] | None,
+    num_threads: int,
+) -> NDArray[Any]:
+    """Encodes sequences into memory that is used again once the batch has died."""
+    options: dict[str, Any] = {"length": length}
+    known = _options(encoder.__class__)
+    if "num_threads" in known:
+        options["num_threads"] = num_threads
+    is_of_numpy = hasattr(encoder, "shape") and encoder.dtype != "bfloat16"
+    if out is None and "out" in known and is_of_numpy:
+        out = empty(encoder.shape(len(letters), length), encoder.dtype)
+    if out is not None:
+        options["out"] = out
+    return encoder.batch(letters, **options)
+
+
+@lru_cache(maxsize=64)
+def _options(kind: Any) -> frozenset[str]:
+    """Lists what an encoder's ``batch`` can be told."""
+    return frozenset(inspect.signature(kind.batch).parameters)
+
+
+def apply_augment(
+    augment: Any, letters: Letters, keys: NDArray[np.uint32], *, num_threads: int
+) -> Letters:
+    """Changes sequences, each by its own key."""
+    sequences, qualities = letters
+    if not getattr(augment, "has_kernel", hasattr(augment, "batch")):
+        return _one_by_one(augment, letters, keys)
+    if qualities is None:
+        return augment.batch(sequences, keys, num_threads=num_threads), None
+    return augment.batch(sequences, keys, qualities=qualities, num_threads=num_threads)
+
+
+def _one_by_one(augment: Any, letters: Letters, keys: NDArray[np.uint32]) -> Letters:
+    """Calls a user's own function for each sequence."""
+    sequences, qualities = letters
+    each = [Key.from_json(words) for words in keys.tolist()]
+    rows = sequences.to_list()
+    if qualities is None:
+        found = [_as_letters(augment, it) for it in map(augment, rows, each)]
+        return Ragged.from_list(found), None
+    pairs = [
+        _as_pair(augment, augment(row, key, quality=quality))
+        for row, key, quality in zip(rows, each, qualities.to_list(), strict=True)
+    ]
+    changed, changed_qualities = zip(*pairs, strict=True) if pairs else ((), ())
+    return Ragged.from_list(changed), Ragged.from_list(changed_qualities)
+
+
+def _as_letters(augment: Any, given: Any) -> Any:
+    """Takes the letters that a user's function gives."""
+    is_bytes = isinstance(given, (bytes, bytearray, memoryview))
+    if not is_bytes and getattr(getattr(given, "dtype", None), "itemsize", 0) != 1:
+        found = quote(given)
+        raise ArgumentError(f"augment must give letters as bytes, {augment!r} gave {found}")
+    return given  # pyright: ignore[reportUnknownVariableType]
+
+
+def _as_pair(augment: Any, given: Any) -> tuple[Any, Any]:
+    """Takes letters and as many qualities."""
+    both: list[Any] = list(given) if isinstance(given, (tuple, list)) else []  # pyright: ignore[reportUnknownArgumentType]
+    pair = [_as_letters(augment, it) for it in both] if len(both) == 2 else []  # noqa: PLR2004 - a pair
+    if len({len(it) for it in pair}) != 1:
+        raise ArgumentError(
+            "augment must give letters and as many qualities where files have them, "
+            f"{augment!r} gave {quote(given)}"  # pyright: ignore[reportUnknownArgumentType]
+        )
+    return pair[0], pair[1]
+
+
+def in_file(
+    error: LetterError, found_at: tuple[str, int], name: str, *, augmented: bool
+) -> LetterError:
+    """Adds file, record, line and byte to what the encoder knows."""
+    path, record = found_at
+    where = f"{path}: record {record} ({name})"
+    line = byte = None
+    if augmented:
+        where += f", letter {error.position} after augmentation"
+    else:
+        line, byte = _line_and_byte(path, record, error.position or 0)
+        where += (
+            f", letter {error.position}"
+            if line is None
+            else f", line {line}, byte {byte} of the text"
+        )
+    found = LetterError(
+        f"{where}: found {error.letter!r}, expected {error.expected}",
+        record=record,
+        position=error.position,
+        letter=error.letter,
+        expected=error.expected,
+    )
+    found.path, found.line, found.byte = path, line, byte
+    return found
+
+
+def _line_and_byte(path: str, record: int, position: int) -> tuple[int | None, int | None]:
+    """Looks again where a letter stands; a pipe, or a file that is gone, tells nothing."""
+    if not Path(path).is_file():
+        return None, None
+    try:
+        return _native.locate(path, record, position)
+    except SeqloomError:
+        return None, None
+
+
+def first_refused(encoder: Any, letters: Ragged) -> int | None:
+    """Finds the first sequence with a letter that the encoder would refuse."""
+    if encoded_kind(encoder) == SequenceEncoder.encodes:
+        return encoder.first_refused(letters)
+    data = letters.data
+    met = np.flatnonzero(_native.count_letters(data)).astype(np.uint8)
+    bad = encoder.refuses(met.tobytes())
+    if not bad:
+        return None
+    position = int(np.isin(data, np.frombuffer(bad, np.uint8)).argmax())
+    return int(np.searchsorted(letters.offsets, position, side="right")) - 1

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from seqloom.data._frame import (
     key_text,
     values_of,
 )
-from seqloom.data.label._cells import MISSING, is_nothing
+from seqloom.data.label._labels import MISSING, is_nothing
 from seqloom.errors import ArgumentError, FormatError
 from seqloom.io import SequenceBatch
 
@@ -188,12 +188,10 @@ def _are_paths(rows: list[Any]) -> bool:
         return False
     if not any(texts) or not all(map(_SEQUENCE.fullmatch, texts)):
         return True
-    return any(map(_exists, islice(texts, _LOOKED_AT)))
-
-
-def _exists(text: str) -> bool:
-    """Tells whether a file has this name."""
-    return 0 < len(text) <= _LONGEST_PATH and Path(text).exists()
+    return any(
+        0 < len(text) <= _LONGEST_PATH and Path(text).exists()
+        for text in islice(texts, _LOOKED_AT)
+    )
 
 
 def _from_rows(
@@ -263,8 +261,9 @@ def _pair(name: str, row: Any) -> tuple[Any, Any]:
 def _from_records(name: str, rows: list[Any], options: SourceOptions) -> MemoryRecords:
     """Takes records as `sl.io.open_sequences` gives them, qualities and all."""
     held = _make_records(name, ((row.id, row.sequence) for row in rows), options)
+    # The record's own header, or its id, which may be a number, and the rest.
     headers = [
-        _header(row, given)
+        row.header or given.split(None, 1)[0] + f" {row.description}".rstrip().encode()
         for row, given in zip(rows, held.batch.headers.to_list(), strict=True)
     ]
     qualities = [row.quality for row in rows if row.quality is not None]
@@ -272,13 +271,6 @@ def _from_records(name: str, rows: list[Any], options: SourceOptions) -> MemoryR
     batch = SequenceBatch(Ragged.from_list(headers), held.batch.sequences, column)
     _check_qualities(name, batch)
     return MemoryRecords(name, batch)
-
-
-def _header(row: Any, given: bytes) -> bytes:
-    """Writes the header of a record: its own, or its id, a number perhaps, and the rest."""
-    if row.header:
-        return row.header
-    return given.split(None, 1)[0] + f" {row.description}".rstrip().encode()
 
 
 def _check_qualities(name: str, batch: SequenceBatch) -> None:
@@ -315,7 +307,14 @@ def letters_of_rows(
     name: str, ids: list[str], rows: list[Any], *, whitespace: str
 ) -> Ragged:
     """Joins sequences, and refuses what no file could hold as letters."""
-    parts = [_bytes(row, _Position(name, ids[i], i)) for i, row in enumerate(rows)]
+    parts: list[bytes] = []
+    for i, row in enumerate(rows):
+        part = _bytes(row)
+        if part is None:
+            found = "nothing; leave the record out" if is_nothing(row) else quote(row)
+            message = f"{name}: record {i} ({ids[i]}): expected a sequence, found {found}"
+            raise FormatError(message, path=name, record=i)
+        parts.append(part)
     letters = Ragged.from_list(parts)
     if whitespace == "strip":
         letters = _without(letters, _BLANKS[letters.data])
@@ -323,37 +322,28 @@ def letters_of_rows(
     if foreign.any():
         at = int(foreign.argmax())
         record = int(np.searchsorted(letters.offsets, at, side="right")) - 1
-        position = _Position(name, ids[record], record)
-        raise position.fault(_foreign(letters, record, at))
+        byte = int(letters.data[at])
+        hint = '; whitespace="strip" (--whitespace strip) leaves blanks out'
+        raise FormatError(
+            f"{name}: record {record} ({ids[record]}), letter "
+            f"{at - int(letters.offsets[record])}: expected a letter, found "
+            f"{bytes([byte])!r}{hint if _BLANKS[byte] else ''}",
+            path=name,
+            record=record,
+        )
     return letters
 
 
-class _Position(NamedTuple):
-    """Where a sequence stands."""
-
-    name: str
-    id: str
-    record: int
-
-    def fault(self, message: str) -> FormatError:
-        """Says what is wrong with it."""
-        where = f"{self.name}: record {self.record} ({self.id})"
-        return FormatError(f"{where}{message}", path=self.name, record=self.record)
-
-
-def _bytes(row: Any, position: _Position) -> bytes:
-    """Takes one sequence: a text, bytes, an array of bytes, or what can be either."""
-    if isinstance(row, str):
-        return row.encode("utf-8", "surrogatepass")  # refused as no letter, later
+def _bytes(row: Any) -> bytes | None:
+    """Takes a text, bytes, an array of bytes, or a sequence of Biopython; else None."""
+    text = str(row) if type(row).__name__ in {"Seq", "MutableSeq"} else row
+    if isinstance(text, str):
+        return text.encode("utf-8", "surrogatepass")  # refused as no letter, later
     if isinstance(row, (bytes, bytearray)):
         return bytes(row)
     if isinstance(row, _Array) and row.dtype.kind in "SuV" and row.dtype.itemsize == 1:
         return row.tobytes()
-    if is_nothing(row):
-        raise position.fault(": expected a sequence, found nothing; leave the record out")
-    if type(row).__name__ not in {"Seq", "MutableSeq"}:
-        raise position.fault(f": expected a sequence, found {quote(row)}")
-    return str(row).encode()
+    return None
 
 
 def _without(letters: Ragged, dropped: NDArray[np.bool_]) -> Ragged:
@@ -362,13 +352,3 @@ def _without(letters: Ragged, dropped: NDArray[np.bool_]) -> Ragged:
         return letters
     before = offsets_of(dropped.astype(np.int64))
     return Ragged(letters.data[~dropped], letters.offsets - before[letters.offsets])
-
-
-def _foreign(letters: Ragged, record: int, at: int) -> str:
-    """Says which character is no letter."""
-    byte = int(letters.data[at])
-    hint = '; whitespace="strip" (--whitespace strip) leaves blanks out'
-    return (
-        f", letter {at - int(letters.offsets[record])}: expected a letter, found "
-        f"{bytes([byte])!r}{hint if _BLANKS[byte] else ''}"
-    )

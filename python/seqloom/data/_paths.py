@@ -13,7 +13,7 @@ from seqloom._arguments import as_path
 from seqloom._system import lock
 from seqloom.errors import ArgumentError, FileError, FormatError, MissingFileError
 from seqloom.io import SequenceIndex
-from seqloom.io._origin import check_regular
+from seqloom.io._settings import check_regular
 
 if TYPE_CHECKING:
     from seqloom._ragged import Ragged

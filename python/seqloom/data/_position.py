@@ -1,20 +1,68 @@
-"""Positions in a dataset, and the epoch they are asked for in."""
+"""Positions in a dataset, their order in an epoch, and saved states."""
 
 from __future__ import annotations
 
 import operator
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from seqloom._arguments import as_choice, as_integer, quote
+from seqloom._rust import _native
 from seqloom.data._frame import index_of
-from seqloom.data._state import check_integer
 from seqloom.errors import ArgumentError, OutOfRangeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import ArrayLike, NDArray
+
+    from seqloom._key import Key
+
+
+VERSION = 1
+_EVEN_RANKS = ("pad", "drop", "error")
+
+
+def check_state(state: Any, identity: dict[str, Any], *, owner: str = "loader") -> None:
+    """Refuses a state that is incomplete, or that another object has saved."""
+    names = ["version", "epoch", "position", *identity]
+    if not isinstance(state, Mapping) or any(name not in state for name in names):
+        raise ArgumentError(
+            f"a {owner}'s state is a dict with {', '.join(names)}, as state_dict() returns "
+            f"it; got {quote(state)}"  # pyright: ignore[reportUnknownArgumentType]
+        )
+    if state["version"] != VERSION:
+        raise ArgumentError(
+            f"the state has version {state['version']!r}, but this version of seqloom "
+            f"reads version {VERSION}"
+        )
+    for name, value in identity.items():
+        if state[name] != value:
+            raise ArgumentError(
+                f"the state is of a {owner} with {name} {state[name]!r}, but this one has "
+                f"{name} {value!r}"
+            )
+    check_integer("the state's epoch", state["epoch"])
+    check_integer("the state's position", state["position"], most=identity.get("size"))
+
+
+def check_integer(name: str, value: Any, *, least: int = 0, most: int | None = None) -> int:
+    """Converts an integer of Python or NumPy, from `least` to `most`, to ``int``."""
+    try:
+        number = as_integer(name, value, least=least)
+    except ArgumentError:
+        if most is None:
+            raise
+        number = None
+    if most is not None and (number is None or number > most):
+        raise ArgumentError(
+            f"{name} must be an integer from {least} to {most}, got {quote(value)}"
+        ) from None
+    return 0 if number is None else number
 
 
 class Position(int):
@@ -159,3 +207,72 @@ def _cells() -> Any:
     from multiprocessing import sharedctypes  # takes 20 ms, which most programs never need
 
     return sharedctypes.RawArray("q", 2)
+
+
+def permutation(n: int, key: Key) -> NDArray[np.int64]:
+    """Shuffles the integers from 0 to n - 1; the key decides the order."""
+    out = np.empty(n, np.int64)
+    _native.permutation(n, *key.words, out)
+    return out
+
+
+def permute(positions: NDArray[np.int64], size: int, key: Key | None) -> NDArray[np.int64]:
+    """Finds the items at increasing positions of an epoch; without a key unshuffled."""
+    # Only these positions are computed. Positions from `size` on start again at 0.
+    is_within = not positions.size or positions[-1] < size
+    wrapped = positions if is_within else positions % size
+    if key is None:
+        return wrapped
+    out = np.empty_like(wrapped)
+    _native.permuted_at(size, key.words, wrapped, out)
+    return out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rank:
+    """One of several processes that share an epoch."""
+
+    number: int = 0
+    world: int = 1  # the number of processes
+    even: str = "pad"  # what happens to a remainder; "uneven": some ranks get one item more
+
+    def share(self, start: int, stop: int) -> tuple[int, int]:
+        """Makes a range divisible by the ranks: its new stop, and the items of a rank."""
+        if self.even == "uneven":
+            return stop, len(range(start + self.number, stop, self.world))
+        rest = (stop - start) % self.world
+        if rest and self.even == "error":
+            raise ArgumentError(
+                f"{stop - start:,} items cannot be divided evenly among {self.world} "
+                'ranks; pass even_ranks="pad" or even_ranks="drop"'
+            )
+        if rest:
+            stop += self.world - rest if self.even == "pad" else -rest
+        return stop, (stop - start) // self.world
+
+    def positions(self, start: int, stop: int) -> NDArray[np.int64]:
+        """Lists the positions from start to stop that belong to this rank."""
+        return np.arange(start + self.number, stop, self.world)
+
+
+def find_rank(rank: int | None, world: int | None, even: str) -> Rank:
+    """Takes rank and world size from the arguments, or from torch.distributed."""
+    as_choice("even_ranks", even, _EVEN_RANKS)
+    if (rank is None) != (world is None):
+        raise ArgumentError(
+            "rank and world_size must be passed together or not at all, got "
+            f"rank={rank!r} and world_size={world!r}"
+        )
+    if rank is None or world is None:
+        rank, world = _torch_rank()
+    check_integer("world_size", world, least=1)
+    check_integer("rank", rank, most=world - 1)
+    return Rank(number=rank, world=world, even=even)
+
+
+def _torch_rank() -> tuple[int, int]:
+    """Reads rank and world size from torch.distributed, if it is initialized."""
+    group: Any = sys.modules.get("torch.distributed")
+    if group is None or not group.is_available() or not group.is_initialized():
+        return 0, 1
+    return group.get_rank(), group.get_world_size()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from seqloom._ragged import Ragged
+from seqloom.data._encoder import Extents, extents_of
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.data._encoded import Letters
-    from seqloom.data._native_batches import NativeRecords
-    from seqloom.data.label._cells import LabelColumn
+    from seqloom._rust import _native
+    from seqloom.data._encoder import Letters
+    from seqloom.data.label._labels import LabelColumn
+    from seqloom.encode._base import SequenceEncoder
     from seqloom.errors import LetterError
 
     Rows = NDArray[np.int64]
@@ -68,6 +69,20 @@ class Fetched(NamedTuple):
             [b'ACGT']
         """
         return cls(ids, (Ragged.from_list(sequences), None))
+
+
+class NativeRecords:
+    """Records as Rust reads them."""
+
+    def __init__(self, store: _native.RecordStore, letters: Letters) -> None:
+        self.store, self.letters = store, letters
+        self._extents: tuple[SequenceEncoder, Extents] | None = None
+
+    def extents(self, encoder: SequenceEncoder) -> Extents:
+        """Counts the positions that an encoder makes of each record."""
+        if self._extents is None or self._extents[0] is not encoder:
+            self._extents = encoder, Extents.of(extents_of(encoder, self.letters[0]))
+        return self._extents[1]
 
 
 class Source(ABC):
@@ -146,20 +161,17 @@ class Source(ABC):
     def fetch(self, rows: Rows, options: FetchOptions) -> Fetched | dict[str, Any]:
         """Reads records: letters, or the columns of a batch, ``inputs`` first."""
 
-    def digest(
-        self, rows: Rows, labels: LabelColumn, *, encoder: Any, is_plain: bool
-    ) -> str:
-        """Hashes the content of a dataset of these rows."""
-        del is_plain
-        content = repr((labels.task, labels.classes, self.ids(rows))).encode()
-        digest = hashlib.blake2b(content, digest_size=16)
+    def content(
+        self, rows: Rows, labels: LabelColumn, *, encoder: Any, jitter: int
+    ) -> Iterator[bytes]:
+        """Yields what a hash of these rows and their labels is computed from."""
+        del jitter
+        yield repr((labels.task, labels.classes, self.ids(rows))).encode()
         for parts in each_letters(self, rows, encoder):
             for letters in filter(None, parts):
-                digest.update(letters.offsets.tobytes())
-                digest.update(letters.data.tobytes())
-        if labels.values is not None:
-            digest.update(labels.values.tobytes())
-        return digest.hexdigest()
+                yield letters.offsets.tobytes()
+                yield letters.data.tobytes()
+        yield labels.to_bytes()
 
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
         """Returns further columns of a batch."""

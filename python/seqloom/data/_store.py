@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.data._encoded import Letters
+    from seqloom.data._encoder import Letters
     from seqloom.data._inputs import Inputs
     from seqloom.data._paths import Columns
 

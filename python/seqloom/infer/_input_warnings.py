@@ -14,7 +14,7 @@ from seqloom.errors import SeqloomError
 from seqloom.infer._loop import check_lengths
 from seqloom.infer._scores import measure_scores
 from seqloom.io import open_sequences
-from seqloom.io._tally import count_letters, find_alphabet
+from seqloom.io._summary import count_letters, find_alphabet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

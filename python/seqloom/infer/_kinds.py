@@ -14,7 +14,7 @@ from seqloom.data import Dataset
 from seqloom.data._encoder import encoded_kind
 from seqloom.data._source import each_letters
 from seqloom.errors import ArgumentError
-from seqloom.io._tally import find_alphabet
+from seqloom.io._summary import find_alphabet
 from seqloom.models import SequenceCNNConfig
 from seqloom.nn import Config
 

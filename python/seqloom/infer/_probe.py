@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.data import Dataset, SequenceDataset
-from seqloom.data._extent import leaves_out
+from seqloom.data._encoder import leaves_out
 from seqloom.data._parts import letters_of
 from seqloom.infer._loop import (
     OnBatch,

@@ -3,8 +3,7 @@
 from seqloom.io._index import SequenceIndex
 from seqloom.io._index_file import build_index
 from seqloom.io._inspect import inspect
-from seqloom.io._open import open_sequences
-from seqloom.io._pairs import PairedReader
+from seqloom.io._open import PairedReader, open_sequences
 from seqloom.io._profile import LengthBin, PositionBin, QualityBin, QualitySummary
 from seqloom.io._reader import ReadReport, SequenceReader
 from seqloom.io._records import SequenceBatch, SequenceRecord

@@ -15,9 +15,8 @@ from seqloom._ragged import Ragged
 from seqloom._threads import count_threads
 from seqloom.errors import ArgumentError, IdError
 from seqloom.io._index_file import open_index, reopen_index
-from seqloom.io._origin import check_rereadable
 from seqloom.io._records import SequenceBatch, decode_header, parse_id
-from seqloom.io._settings import as_integers
+from seqloom.io._settings import as_integers, check_rereadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

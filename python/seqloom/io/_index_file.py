@@ -14,8 +14,7 @@ from seqloom._text import printable
 from seqloom._threads import count_threads, run_interruptible
 from seqloom._warning import warn_user
 from seqloom.errors import FileError, FormatError, MissingFileError
-from seqloom.io._origin import check_rereadable
-from seqloom.io._settings import replace_remedies
+from seqloom.io._settings import check_rereadable, replace_remedies
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,12 +10,17 @@ import numpy as np
 
 from seqloom.errors import FormatError
 from seqloom.io._open import open_sequences
-from seqloom.io._origin import StandardInput, count_bytes, find_origin
 from seqloom.io._profile import LengthBin, bin_positions, summarise_quality
 from seqloom.io._records import decode_header, parse_id
-from seqloom.io._settings import fault_of
-from seqloom.io._summary import Summary
-from seqloom.io._tally import LETTERS, Tally, count_letters, find_alphabet, hash_ids
+from seqloom.io._settings import StandardInput, count_bytes, fault_of, find_origin
+from seqloom.io._summary import (
+    LETTERS,
+    Summary,
+    Tally,
+    count_letters,
+    find_alphabet,
+    hash_ids,
+)
 
 if TYPE_CHECKING:
     import os
@@ -24,8 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.io._open import Options
-    from seqloom.io._origin import Origin
-    from seqloom.io._settings import Comments, IdRule, Quality, Whitespace
+    from seqloom.io._settings import Comments, IdRule, Origin, Quality, Whitespace
 
 _BINS = 10
 _LONG_TAIL = 20

@@ -1,22 +1,242 @@
-"""Opening sequence files: one, two that go together, or one that holds pairs."""
+"""Reading the two reads of each fragment: from two files, or from one that alternates."""
 
 from __future__ import annotations
 
+import re
+from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias, TypedDict, Unpack, overload
+
+import numpy as np
 
 from seqloom._arguments import as_flag
-from seqloom.errors import ArgumentError
-from seqloom.io._origin import is_same_file
-from seqloom.io._pairs import InterleavedFile, PairedReader, TwoFiles
-from seqloom.io._reader import SequenceReader
-from seqloom.io._settings import ReadSettings
+from seqloom._rust import _native
+from seqloom._warning import warn_user
+from seqloom.errors import ArgumentError, FormatError
+from seqloom.io._reader import ReaderLock, SequenceReader
+from seqloom.io._records import decode_header, join, parse_id
+from seqloom.io._settings import MOST, ReadSettings, check_number, is_same_file
 
 if TYPE_CHECKING:
-    from seqloom.io._origin import Origin
-    from seqloom.io._settings import Comments, Format, IdRule, OnError, Quality, Whitespace
+    from collections.abc import Iterator
 
+    from seqloom.io._records import SequenceBatch, SequenceRecord
+    from seqloom.io._settings import (
+        Comments,
+        Format,
+        IdRule,
+        OnError,
+        Origin,
+        Quality,
+        Whitespace,
+    )
+
+
+# An id, and a comment such as 1:N:0:ATCACG; 1 is the end that was read.
+_END = re.compile(rb"\s*\S+\s+([1-3]):[YN]:\d+:")
+BatchPair: TypeAlias = "tuple[SequenceBatch, SequenceBatch]"
+Mates: TypeAlias = "TwoFiles | InterleavedFile"
 _TWO = 2
+
+
+def check_mates(pair: BatchPair, *, paths: tuple[str, ...], start: int) -> None:
+    """Refuses pairs of different fragments; the first pair is number ``start``."""
+    one, other = (batch.headers for batch in pair)
+    row = _native.first_mismatch(one.data, one.offsets, other.data, other.offsets)
+    if row is None:
+        return
+    ids = [decode_header(parse_id(headers[row].tobytes())) for headers in (one, other)]
+    number = start + row
+    raise FormatError(
+        f"{' and '.join(paths)}: pair {number}: expected two reads of one fragment, "
+        f"found {ids[0]!r} and {ids[1]!r}; both files need the same order",
+        kind="names",
+        path=paths[-1],
+        record=number,
+    )
+
+
+def _check_ends(pair: BatchPair, paths: tuple[str, ...]) -> None:
+    """Warn if the comments of Illumina name other ends than the first and a later one."""
+    first = [batch.headers[0].tobytes() for batch in pair if len(batch)]
+    ends = [match[1] for header in first if (match := _END.match(header))]
+    if len(ends) == len(pair) and ends[0] >= ends[1]:
+        headers = list(map(decode_header, first))
+        numbers = [end.decode() for end in ends]
+        warn_user(
+            f"{' and '.join(paths)}: the headers of the first pair are {headers[0]!r} and "
+            f"{headers[1]!r}: they are the reads {numbers[0]} and {numbers[1]} of a "
+            "fragment, expected 1 and 2; give the file of the first reads first, and each "
+            "file once",
+        )
+
+
+class PairedReader:
+    """Reads the two reads of each pair together; `open_sequences` makes it.
+
+    Args:
+        mates: The source of first and second reads: two files, or one that alternates.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from seqloom.io import open_sequences
+        >>> _ = Path("r1.fq").write_text("@a/1\\nAC\\n+\\nII\\n@b/1\\nGG\\n+\\nII\\n")
+        >>> _ = Path("r2.fq").write_text("@a/2\\nTT\\n+\\nII\\n@b/2\\nCA\\n+\\nII\\n")
+        >>> with open_sequences(("r1.fq", "r2.fq")) as reader:
+        ...     [(one.id, other.sequence) for one, other in reader]
+        [('a/1', b'TT'), ('b/1', b'CA')]
+    """
+
+    def __init__(self, mates: Mates) -> None:
+        self._mates = mates
+        self._count = 0
+        self._reading = ReaderLock(" and ".join(self.paths))
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths: of two files, or of the one that holds pairs."""
+        return tuple(reader.path for reader in self._mates.readers)
+
+    @property
+    def format(self) -> Format:
+        """The format of the first file: ``"fastq"`` or ``"fasta"``."""
+        return self._mates.readers[0].format
+
+    def batches(self, n: int, *, max_bytes: int = 4 << 20) -> Iterator[BatchPair]:
+        """Reads the remaining pairs as batches of columns.
+
+        Args:
+            n: The largest number of pairs in a batch.
+            max_bytes: The largest number of letters in a batch, roughly; a longer pair is a
+                batch of its own.
+
+        Returns:
+            Pairs of batches with the same number of records, up to the end.
+
+        Raises:
+            ArgumentError: ``n`` or ``max_bytes`` is below 1 or not below 2**63; or another
+                thread is reading.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> from seqloom.io import open_sequences
+            >>> _ = Path("both.fq").write_text("@a\\nAC\\n+\\nII\\n@a\\nGG\\n+\\nII\\n")
+            >>> with open_sequences("both.fq", interleaved=True) as reader:
+            ...     [(len(one), len(other)) for one, other in reader.batches(9)]
+            [(1, 1)]
+        """
+        check_number("n", n)
+        check_number("max_bytes", max_bytes)
+        return iter(lambda: self._read_pair(n, max_bytes), None)
+
+    def _read_pair(self, n: int, max_bytes: int) -> BatchPair | None:
+        """Reads the next pairs and checks their ids."""
+        with self._reading:
+            pair = self._mates.read(n, max_bytes)
+            if pair is not None:
+                check_mates(pair, paths=self.paths, start=self._count)
+                if self._count == 0:
+                    _check_ends(pair, self.paths)
+                self._count += len(pair[0])
+            return pair
+
+    def __iter__(self) -> Iterator[tuple[SequenceRecord, SequenceRecord]]:
+        pairs = self.batches(4096)
+        return (mates for pair in pairs for mates in zip(*pair, strict=True))
+
+    def close(self) -> None:
+        """Closes the files; a second call does nothing.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> from seqloom.io import open_sequences
+            >>> _ = Path("both.fq").write_text("@a\\nAC\\n+\\nII\\n@a\\nGG\\n+\\nII\\n")
+            >>> open_sequences("both.fq", interleaved=True).close()
+        """
+        with ExitStack() as stack:
+            for reader in self._mates.readers:
+                stack.callback(reader.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class TwoFiles:
+    """Reads first reads from one file and second reads from another."""
+
+    def __init__(self, first: SequenceReader, second: SequenceReader) -> None:
+        self.readers = (first, second)
+        self._count = 0
+
+    def read(self, n: int, max_bytes: int) -> BatchPair | None:
+        """Reads first reads, and as many second reads."""
+        first, second = self.readers
+        one = first.read_batch(n, max(max_bytes // 2, 1))
+        other = _read_all(second, 1 if one is None else len(one))
+        if one is not None and other is not None and len(one) == len(other):
+            self._count += len(one)
+            return one, other
+        if one is None and other is None:
+            return None
+        ended, longer = self.readers if one is None else reversed(self.readers)
+        at = 0 if one is None or other is None else len(other)
+        rest = other if one is None else one
+        record = self._count + at
+        raise FormatError(
+            f"{ended.path}: ends after {record:,} records, but {longer.path} goes on with "
+            f"record {record} ({_find_id(rest, at)}); each pair needs a read in both files",
+            kind="count",
+            path=ended.path,
+            record=record,
+        )
+
+
+class InterleavedFile:
+    """Reads first and second reads that alternate in one file."""
+
+    def __init__(self, reader: SequenceReader) -> None:
+        self.readers = (reader,)
+        self._count = 0
+
+    def read(self, n: int, max_bytes: int) -> BatchPair | None:
+        """Reads pairs; completes a batch that ends between two mates."""
+        (reader,) = self.readers
+        batch = reader.read_batch(min(2 * n, MOST), max_bytes)
+        if batch is None:
+            return None
+        if len(batch) % 2:
+            mate = reader.read_batch(1, MOST)
+            if mate is None:
+                record = self._count + len(batch) - 1
+                raise FormatError(
+                    f"{reader.path}: record {record} ({_find_id(batch, -1)}): expected its "
+                    f"mate, found the end of the file: {record + 1:,} records cannot be "
+                    "pairs",
+                    kind="count",
+                    path=reader.path,
+                    record=record,
+                )
+            batch = join([batch, mate])
+        self._count += len(batch)
+        rows = np.arange(len(batch))
+        return batch.take(rows[0::2]), batch.take(rows[1::2])
+
+
+def _read_all(reader: SequenceReader, n: int) -> SequenceBatch | None:
+    """Reads n records, however long they are, or all that are left."""
+    batches: list[SequenceBatch] = []
+    while n and (batch := reader.read_batch(n, MOST)) is not None:
+        batches.append(batch)
+        n -= len(batch)
+    return join(batches) if batches else None
+
+
+def _find_id(batch: SequenceBatch | None, row: int) -> str:
+    """Returns the id of one record of a batch."""
+    return "" if batch is None else decode_header(parse_id(batch.headers[row].tobytes()))
 
 
 class Options(TypedDict, total=False):
@@ -38,14 +258,20 @@ class Options(TypedDict, total=False):
 def open_sequences(
     path: Origin, *, interleaved: Literal[False] = False, **options: Unpack[Options]
 ) -> SequenceReader: ...
+
+
 @overload
 def open_sequences(
     path: Origin, *, interleaved: Literal[True], **options: Unpack[Options]
 ) -> PairedReader: ...
+
+
 @overload
 def open_sequences(
     path: tuple[Origin, Origin], **options: Unpack[Options]
 ) -> PairedReader: ...
+
+
 def open_sequences(  # noqa: PLR0913 - each is one way in which files differ
     path: Origin | tuple[Origin, Origin],
     *,

@@ -11,16 +11,14 @@ from seqloom._ragged import Ragged
 from seqloom._rust import _native
 from seqloom._threads import count_threads
 from seqloom.errors import ArgumentError, FormatError
-from seqloom.io._origin import resolve
 from seqloom.io._records import SequenceBatch
-from seqloom.io._settings import ReadSettings, add_remedy, check_number
+from seqloom.io._settings import ReadSettings, add_remedy, check_number, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from seqloom.io._origin import Origin
     from seqloom.io._records import SequenceRecord
-    from seqloom.io._settings import Format
+    from seqloom.io._settings import Format, Origin
 
 
 class ReaderLock:

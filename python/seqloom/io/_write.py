@@ -21,7 +21,7 @@ from seqloom._ragged import Ragged
 from seqloom._rust import _native
 from seqloom._threads import count_threads
 from seqloom.errors import ArgumentError
-from seqloom.io._pairs import PairedReader, check_mates
+from seqloom.io._open import PairedReader, check_mates
 from seqloom.io._reader import SequenceReader
 from seqloom.io._records import SequenceBatch, SequenceRecord, join, split_header
 from seqloom.io._settings import check_number
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import BinaryIO
 
-    from seqloom.io._pairs import BatchPair
+    from seqloom.io._open import BatchPair
     from seqloom.io._settings import Format
 
 RecordPair: TypeAlias = tuple[SequenceRecord, SequenceRecord]

@@ -2,6 +2,9 @@
 
 import multiprocessing
 import pickle
+import threading
+import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +12,7 @@ import pytest
 
 import seqloom as sl
 from seqloom.data import DataLoader
+from seqloom.io.plink import _file_set
 
 WAYS = [pytest.param({}, id="held"), pytest.param({"memory": 0}, id="copy")]
 
@@ -176,3 +180,21 @@ def test_a_fingerprint_is_of_what_is_read(write_bed, cache):
 def test_a_cache_of_sequences_refuses_genotypes(data, tmp_path):
     with pytest.raises(ValueError, match="sequences only"):
         sl.data.cached(data(), tmp_path)
+
+
+def test_a_dataset_waits_for_a_writer_that_has_just_removed_the_old_bed(write_bed, cache):
+    """Takes 0.1 s."""
+    bed, found = Path(write_bed(5, 7).path), []
+    away = bed.with_name("away")
+
+    def count():
+        found.append(len(sl.data.GenotypeDataset(bed, cache=cache)))
+
+    reader = threading.Thread(target=count)
+    with _file_set.without_writer(bed):
+        bed.rename(away)
+        reader.start()
+        time.sleep(0.1)
+        away.rename(bed)
+    reader.join()
+    assert found == [5]

@@ -40,7 +40,9 @@ def table(tmp_path):
 
 
 def labelled(path, phenotype, **options):
-    data = sl.data.GenotypeDataset(path, phenotype, **options)
+    covariates = options.pop("covariates", None)
+    labels = sl.data.Labels(phenotype, **options)
+    data = sl.data.GenotypeDataset(path, labels, covariates)
     return dict(zip(data.ids, data.labels.tolist(), strict=True)), data
 
 
@@ -106,7 +108,9 @@ def test_a_column_is_chosen_where_there_are_several(four, table):
     with pytest.raises(sl.errors.LabelError, match="Y1, Y2: choose with label_column"):
         sl.data.GenotypeDataset(four(), path)
     assert labelled(four(), path, label_column="Y2", task="regress")[0]["i3"] == 3
-    both = sl.data.GenotypeDataset(four(), path, label_column=("Y2", "Y1"), task="regress")
+    both = sl.data.GenotypeDataset(
+        four(), sl.data.Labels(path, label_column=("Y2", "Y1"), task="regress")
+    )
     assert both.classes == ("Y2", "Y1")
     np.testing.assert_array_equal(both.labels[1], [2, 2.5])
 
@@ -167,7 +171,7 @@ def test_what_is_missing_can_be_said(four):
 )
 def test_controls_and_cases_are_told_by_their_coding(four, values, coding, expected):
     numbers = dict(zip(NAMES, values.split(), strict=True))
-    data = sl.data.GenotypeDataset(four(), numbers, coding=coding)
+    data = sl.data.GenotypeDataset(four(), sl.data.Labels(numbers, coding=coding))
     assert data.classes == ("control", "case")
     assert data.labels.tolist() == expected
     assert data.class_counts == {
@@ -200,7 +204,9 @@ def test_numbers_can_be_values_where_they_look_like_codes(four):
 def test_texts_are_classes(four):
     colours = dict(zip(NAMES, ["red", "blue", "red", "green"], strict=True))
     assert sl.data.GenotypeDataset(four(), colours).classes == ("blue", "green", "red")
-    given = sl.data.GenotypeDataset(four(), colours, classes=("red", "green", "blue"))
+    given = sl.data.GenotypeDataset(
+        four(), sl.data.Labels(colours, classes=("red", "green", "blue"))
+    )
     assert given.labels.tolist() == [0, 2, 0, 1]
 
 
@@ -238,7 +244,7 @@ def test_a_class_that_looks_like_a_missing_value_is_a_warning(four, mark):
     with pytest.warns(sl.errors.DataWarning, match=text) as caught:
         data = sl.data.GenotypeDataset(path, states)
     assert (mark in data.classes, caught[0].filename) == (True, __file__)
-    data = sl.data.GenotypeDataset(path, states, missing=("NA", mark))
+    data = sl.data.GenotypeDataset(path, sl.data.Labels(states, missing=("NA", mark)))
     assert (data.ids, data.classes) == (["i1", "i2", "i4"], ("ill", "well"))
 
 
@@ -248,7 +254,7 @@ def test_a_negative_number_beside_two_states_is_a_warning(four, values):
     mark = values.split()[2]
     with pytest.warns(sl.errors.DataWarning, match=f"'{mark}' looks like a missing value"):
         assert sl.data.GenotypeDataset(four(), numbers).task == "regress"
-    data = sl.data.GenotypeDataset(four(), numbers, missing=mark)
+    data = sl.data.GenotypeDataset(four(), sl.data.Labels(numbers, missing=mark))
     assert data.classes == ("control", "case")
 
 
@@ -317,9 +323,8 @@ def test_something_else_than_a_phenotype_is_refused(four):
 def test_the_files_of_regenie_are_joined():
     data = sl.data.GenotypeDataset(
         DATA / "example.bed",
-        DATA / "phenotype_bin_wNA.txt",
+        sl.data.Labels(DATA / "phenotype_bin_wNA.txt", label_column="Y1"),
         DATA / "covariates.txt",
-        label_column="Y1",
     )
     lines = (DATA / "phenotype_bin_wNA.txt").read_text().splitlines()[1:]
     rows = [line.split() for line in lines]
@@ -334,10 +339,14 @@ BARE = "f1 i1 0.5 7\nf2 i2 1.5 8\nf3 i3 2.5 9\nf4 i4 3.5 7.5\n"
 
 
 def test_a_column_of_a_table_without_a_header_is_chosen_by_its_number(four, table):
-    data = sl.data.GenotypeDataset(four(), table(BARE), label_column="phenotype2")
+    data = sl.data.GenotypeDataset(
+        four(), sl.data.Labels(table(BARE), label_column="phenotype2")
+    )
     assert (data.labels.tolist(), data.classes) == ([7, 8, 9, 7.5], ("phenotype2",))
     with pytest.raises(sl.errors.LabelError, match="no column 'phenotype3'"):
-        sl.data.GenotypeDataset(four(), table(BARE), label_column="phenotype3")
+        sl.data.GenotypeDataset(
+            four(), sl.data.Labels(table(BARE), label_column="phenotype3")
+        )
 
 
 def test_columns_of_one_name_in_a_data_frame_are_refused(four):
@@ -346,7 +355,7 @@ def test_columns_of_one_name_in_a_data_frame_are_refused(four):
     with pytest.raises(sl.errors.LabelError, match="columns are named 'age'"):
         sl.data.GenotypeDataset(four(), covariates=frame)
     with pytest.raises(sl.errors.LabelError, match="columns are named 'age'"):
-        sl.data.GenotypeDataset(four(), frame, label_column="age")
+        sl.data.GenotypeDataset(four(), sl.data.Labels(frame, label_column="age"))
 
 
 def test_covariates_of_one_name_are_refused(four, table):
@@ -391,7 +400,7 @@ def test_a_word_among_numbers_is_named_and_what_to_do(write_bed):
     labels = {"iid1": "1.5", "iid2": "N/A", "iid3": "2"}
     with pytest.raises(sl.errors.LabelError, match=r"'N/A'; if these mark missing values"):
         sl.data.GenotypeDataset(path, labels)
-    data = sl.data.GenotypeDataset(path, labels, missing=("NA", "N/A"))
+    data = sl.data.GenotypeDataset(path, sl.data.Labels(labels, missing=("NA", "N/A")))
     assert data.labels.tolist() == [1.5, 2.0]
 
 
@@ -445,7 +454,7 @@ def test_data_frames_are_phenotypes_and_covariates(four, frame):
     }
     table = FRAMES[frame](columns)
     data = sl.data.GenotypeDataset(
-        four(), table, table, label_column="Y", covariate_columns=["age"]
+        four(), sl.data.Labels(table, label_column="Y"), table, covariate_columns=["age"]
     )
     assert dict(zip(data.ids, data.labels.tolist(), strict=True)) == HALVES
     ages = np.array([50, 60, 30, 40])
@@ -477,18 +486,19 @@ def test_an_iid_with_two_values_in_a_series_is_an_error(four, name):
 def test_values_of_samples_stand_in_the_order_of_their_names(four):
     frame = pd.DataFrame({"IID": NAMES, "p": [1.5, 2, 3, 4], "q": [5.5, 6, 7, 8]})
     data = sl.data.GenotypeDataset(
-        four(), frame, label_column=["q", "p"], classes=["p", "q"], task="regress"
+        four(),
+        sl.data.Labels(frame, label_column=["q", "p"], classes=["p", "q"], task="regress"),
     )
     np.testing.assert_array_equal(data.labels, frame[["p", "q"]].to_numpy())
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"classes": 3}, "classes must be"), ({"missing": None}, "missing must be")],
+    [({"classes": 3}, "classes must be"), ({"missing": b"NA"}, "missing must be")],
 )
 def test_names_of_no_kind_are_answered_by_a_sentence(four, options, message):
     with pytest.raises(sl.errors.ArgumentError, match=message):
-        sl.data.GenotypeDataset(four(), **options)
+        sl.data.GenotypeDataset(four(), sl.data.Labels(**options))
 
 
 def test_a_list_of_texts_that_are_no_phenotypes_tables_is_told_so(four):
@@ -554,7 +564,9 @@ def test_a_phenotype_without_an_id_is_an_error(four, tmp_path, kind):
 def test_a_table_of_no_phenotypes_is_an_error(four, tmp_path, unlabelled):
     (tmp_path / "y.csv").write_text("IID,Y\n")
     with pytest.raises(sl.errors.LabelError, match="4 of 4 samples have no row"):
-        sl.data.GenotypeDataset(four(), tmp_path / "y.csv", unlabelled=unlabelled)
+        sl.data.GenotypeDataset(
+            four(), sl.data.Labels(tmp_path / "y.csv", unlabelled=unlabelled)
+        )
 
 
 @pytest.mark.parametrize("kind", ["series", "frame", "floats", "both ids"])

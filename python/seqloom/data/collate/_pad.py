@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from seqloom._arguments import as_choice, quote
-from seqloom.data._extent import mask_of
-from seqloom.data._state import check_integer
+from seqloom.data._encoder import mask_of
+from seqloom.data._position import check_integer
 from seqloom.data.collate._collate import check_items, default_collate, is_tensor
 from seqloom.data.collate._output import converter
 from seqloom.errors import ArgumentError, ShapeError

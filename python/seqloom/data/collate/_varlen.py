@@ -10,7 +10,7 @@ import numpy as np
 
 from seqloom._ragged import Ragged, offsets_of
 from seqloom._rust import _native
-from seqloom.data._state import check_integer
+from seqloom.data._position import check_integer
 from seqloom.data.collate._collate import check_items, default_collate
 from seqloom.data.collate._output import converter
 from seqloom.errors import ArgumentError, LetterError, ShapeError

@@ -15,7 +15,7 @@ import numpy as np
 from seqloom._files import atomic_path, reading
 from seqloom._rust import _native
 from seqloom._threads import run_interruptible
-from seqloom.data.cache._cache_folder import (
+from seqloom.data._cache_folder import (
     CacheFolder,
     entry_facts,
     finish_entry,
@@ -123,24 +123,17 @@ class CodeStore:
 
     def _read_into_memory(self, bed: _native.BedFile) -> _native.GenotypeCodes:
         """Holds all lines in memory."""
-        stamp, kept = stamp_of(self._files.bed), self._content
-        self._content = None
-        content = self.content
-        self._check_same(kept, content)
-        held = self._run_with_progress(
-            lambda watch, rest: self._layer(bed).hold(watch, **rest)
-        )
+        stamp = self._check_content()
+        layer = self._layer(bed)
+        held = self._run_with_progress(lambda watch, rest: layer.hold(watch, **rest))
         check_stamp(self._files.bed, stamp)
         return held
 
     def _open_cached_copy(self, bed: _native.BedFile) -> _native.GenotypeCodes:
         """Opens the copy in the cache, which is made if need be."""
-        stamp, kept = stamp_of(self._files.bed), self._content
-        self._content = None
-        self._check_same(kept, self.content)
+        stamp, layer = self._check_content(), self._layer(bed)
 
         def write(path: str) -> NDArray[np.uint64]:
-            layer = self._layer(bed)
             sums = self._run_with_progress(
                 lambda watch, rest: layer.write(path, watch, **rest)
             )
@@ -156,11 +149,13 @@ class CodeStore:
         )
         return codes
 
-    def _check_same(self, kept: str | None, content: str) -> None:
+    def _check_content(self) -> dict[str, int]:
         """Refuses a file that another process has found with other content."""
-        if kept not in {None, content}:
-            path = self._files.bed
+        path, kept, self._content = self._files.bed, self._content, None
+        stamp = stamp_of(path)
+        if kept not in {None, self.content}:
             raise FormatError(f"{path}: has changed since it was opened", path=path)
+        return stamp
 
     def _run_with_progress(
         self, work: Callable[[_native.GenotypeWatch, dict[str, Any]], Any]
@@ -210,7 +205,8 @@ class CodeStore:
             return read()
         except FormatError as error:
             if self._copy is not None and error.path == self._copy:
-                forget_copy(self._copy)
+                # Whoever opens the copy next makes it again.
+                forget_entry(Path(self._copy).parent)
             raise
 
 
@@ -220,7 +216,9 @@ def content_of(files: GenotypeFiles, reading: Reading) -> str:
     # the time of the last change of anything (ctime) cannot be set back, so that a file
     # that is not the same is hashed anew.
     stamp = stamp_of(files.bed)
-    kept = reading.cache / "contents" / f"{_key(files.bed)}.json"
+    place = os.fsencode(os.path.realpath(files.bed))
+    name = hashlib.blake2b(place, digest_size=16).hexdigest()
+    kept = reading.cache / "contents" / f"{name}.json"
     if found := _find_known_content(kept, stamp):
         return found
     watch = _native.GenotypeWatch()
@@ -251,12 +249,6 @@ def check_stamp(path: str, stamp: dict[str, int]) -> None:
     """Refuses a file that was written meanwhile."""
     if stamp_of(path) != stamp:
         raise FormatError(f"{path}: was written while it was being read", path=path)
-
-
-def _key(path: str) -> str:
-    """Names a position on the disk."""
-    real = os.path.realpath(path)
-    return hashlib.blake2b(os.fsencode(real), digest_size=16).hexdigest()
 
 
 def _find_known_content(path: Path, stamp: dict[str, int]) -> str | None:
@@ -291,31 +283,20 @@ def open_copy(
     # It is named by the content of the .bed and by what was chosen of it, and is whole or
     # absent: it is written beside its place and renamed, under a lock that ends with the
     # process. Each line has a sum, which is compared when the line is read.
-    folder, key = CacheFolder(cache / "genotypes"), _copy_key(what)
-    opened = partial(_open_existing, shape=shape, by_sample=what[2])
-    codes = folder.entry(key, opened, partial(_write, write=write))
-    return os.fspath(folder.path / key / _CODES), codes
-
-
-def forget_copy(path: str) -> None:
-    """Has a damaged copy made anew by whoever opens it next."""
-    forget_entry(Path(path).parent)
-
-
-def _copy_key(what: tuple[Any, ...]) -> str:
-    """Names a copy."""
     *facts, variants = what
-    key = hashlib.blake2b(repr((_LAYOUT, *facts)).encode(), digest_size=16)
+    digest = hashlib.blake2b(repr((_LAYOUT, *facts)).encode(), digest_size=16)
     if variants is not None:
-        key.update(variants.tobytes())
-    return key.hexdigest()
+        digest.update(variants.tobytes())
+    folder, key = CacheFolder(cache / "genotypes"), digest.hexdigest()
 
+    def write_files(part: Path) -> None:
+        sums = write(os.fspath(part / _CODES))
+        (part / _SUMS).write_bytes(sums.tobytes())
+        finish_entry(part, {"lines": sums.size, "sums": _digest(sums)})
 
-def _write(part: Path, *, write: Callable[[str], NDArray[np.uint64]]) -> None:
-    """Writes the files of a copy."""
-    sums = write(os.fspath(part / _CODES))
-    (part / _SUMS).write_bytes(sums.tobytes())
-    finish_entry(part, {"lines": sums.size, "sums": _digest(sums)})
+    opened = partial(_open_existing, shape=shape, by_sample=what[2])
+    codes = folder.entry(key, opened, write_files)
+    return os.fspath(folder.path / key / _CODES), codes
 
 
 def _open_existing(

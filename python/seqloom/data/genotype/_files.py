@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from seqloom._files import check_path
-from seqloom._rust import _native
 from seqloom._system import available_memory
 from seqloom._threads import count_threads
 from seqloom.data.genotype._people import People
-from seqloom.errors import ArgumentError, MissingFileError
-from seqloom.io.plink._file_set import find_table, finish_set
+from seqloom.errors import ArgumentError
+from seqloom.io.plink._file_set import find_table, finish_set, open_file
 from seqloom.io.plink._open_bed import open_bed
 from seqloom.io.plink._tables import check_places, read_columns
 
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
+
+    from seqloom._rust import _native
 
     Location = str | os.PathLike[str]
 
@@ -75,13 +76,13 @@ class GenotypeFiles:
         return cls(os.fspath(path), *map(os.fspath, named))
 
     def open_bed(self) -> _native.BedFile:
-        """Opens the genotypes."""
-        return _native.BedFile(self.bed, check=True)
+        """Opens the genotypes; waits for a writer that is just renaming new ones."""
+        return open_file(Path(self.bed))[0]
 
     def people(self) -> People:
         """Reads the .fam; of a set that is not there, it is the .bed that is missed."""
         if not Path(self.bed).exists():
-            raise MissingFileError(f"{self.bed}: no such file")
+            self.open_bed()
         check_places(Path(self.fam), Path(self.bim))
         columns = read_columns(Path(self.fam), "fam", ("fid", "iid", "pheno"))
         return People(self.fam, columns["fid"], columns["iid"], columns["pheno"])

@@ -12,15 +12,19 @@ from seqloom._arguments import as_choice, as_flag, check_function
 from seqloom._files import cache_home, check_path
 from seqloom.data._dataset import Dataset
 from seqloom.data._encoder import encoded_kind
-from seqloom.data.genotype._covariates import Covariates, read_covariates
 from seqloom.data.genotype._encoder import GenotypeEncoder
 from seqloom.data.genotype._files import GenotypeFiles, Reading, memory_of
 from seqloom.data.genotype._genotype_source import GenotypeSource
 from seqloom.data.genotype._people import Columns
-from seqloom.data.genotype._phenotype import MISSING, Missing, label_people
+from seqloom.data.genotype._phenotype import (
+    MISSING,
+    Covariates,
+    Missing,
+    label_people,
+    read_covariates,
+)
 from seqloom.data.genotype._variants import choose_variants
-from seqloom.data.label._cells import LabelColumn
-from seqloom.data.label._labels import Labels
+from seqloom.data.label._labels import LabelColumn, Labels
 from seqloom.data.label._table import column_names
 from seqloom.errors import ArgumentError
 from seqloom.io.plink._open_bed import open_bed

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.data._ring import empty
+from seqloom.data._encoder import empty
 from seqloom.data._source import FetchOptions, Source, find_group
 from seqloom.data.genotype._codes import CodeStore
 from seqloom.data.genotype._encoder import GenotypeEncoder, constants_of, flip_codes
@@ -16,14 +15,16 @@ from seqloom.data.genotype._statistics import Fitted, covariate_statistics, mean
 from seqloom.errors import ArgumentError, ShapeError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from seqloom.data._source import Rows
-    from seqloom.data.genotype._covariates import Covariates
     from seqloom.data.genotype._files import GenotypeFiles, Reading
     from seqloom.data.genotype._people import People
+    from seqloom.data.genotype._phenotype import Covariates
     from seqloom.data.genotype._variants import ChosenVariants
-    from seqloom.data.label._cells import LabelColumn
+    from seqloom.data.label._labels import LabelColumn
 
 
 class GenotypeSource(Source):
@@ -214,22 +215,21 @@ class GenotypeSource(Source):
         vars(other).update({"_facts": dict(self._facts)} | fresh | state)
         return other
 
-    def digest(
-        self, rows: Rows, labels: LabelColumn, *, encoder: Any, is_plain: bool
-    ) -> str:
-        """Hashes the genotypes, and which of them are used."""
-        del encoder, is_plain
+    def content(
+        self, rows: Rows, labels: LabelColumn, *, encoder: Any, jitter: int
+    ) -> Iterator[bytes]:
+        """Yields the genotypes' hash, which of them are used, and their columns."""
+        del encoder, jitter
         facts = (self._codes.content, self._by_sample, self._encoder.count_A1)
         choices = (labels.task, labels.classes, self.covariate_names)
-        digest = hashlib.blake2b(repr((facts, choices)).encode(), digest_size=16)
+        yield repr((facts, choices)).encode()
         variants = self._variants.to_variants(count_a1=self._encoder.count_A1)
         for texts in (self.ids(rows), variants.ids, variants.counted, variants.other):
-            digest.update("\0".join(texts).encode() + b"\1")
-        for array in (rows, labels.values):
-            digest.update(b"" if array is None else array.tobytes())
+            yield "\0".join(texts).encode() + b"\1"
+        yield rows.tobytes()
+        yield labels.to_bytes()
         if self.covariate_names:
-            digest.update(self._covariates.of(rows, self.covariate_names).tobytes())
-        return digest.hexdigest()
+            yield self._covariates.of(rows, self.covariate_names).tobytes()
 
     def __getstate__(self) -> dict[str, Any]:
         # Each process would find the same statistics again.

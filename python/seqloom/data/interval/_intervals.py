@@ -12,7 +12,7 @@ import numpy as np
 from seqloom._arguments import as_path, quote
 from seqloom.data._frame import Frame, index_of
 from seqloom.data.interval._bed import NAMES, read_rows, to_zero_based, whole
-from seqloom.data.label._cells import MISSING, is_nothing
+from seqloom.data.label._labels import MISSING, is_nothing
 from seqloom.data.label._table import list_names, name_nearest
 from seqloom.errors import ArgumentError, FormatError
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seqloom._text import parse_decimal
-from seqloom.data.label._cells import BETWEEN_NAMES, TRUTH, Cells, LabelColumn
+from seqloom.data.label._labels import BETWEEN_NAMES, TRUTH, Cells, LabelColumn
+from seqloom.data.label._source import join
 from seqloom.data.label._table import name_nearest
 from seqloom.errors import ArgumentError, LabelError
 
@@ -57,7 +58,9 @@ def number_labels(
     given = None if classes is None else tuple(classes)
     if task == "auto":
         task = guess_task(source, ids, has_classes=given is not None)
-    _check_distinct(given or ())
+    names = given or ()
+    if double := [name for i, name in enumerate(names) if name in names[:i]]:
+        raise ArgumentError(f"classes names {double[0]!r} twice; give each class once")
     labels = _MAKERS[task](source, ids, given)
     _check_names(source, ids, labels.classes)
     if joined is None:
@@ -66,21 +69,23 @@ def number_labels(
     return replace(joined, **numbers)
 
 
-def number_joined(
-    source: LabelSource, keys: list[str], joined: LabelColumn, *, labels: Labels
+def label_rows(
+    source: LabelSource,
+    labels: Labels,
+    keys: list[str],
+    *,
+    ids: list[str],
+    noun: str | None,  # what labels may be left without; None: they are one for each
+    refuse: Callable[[list[int]], LabelError],
+    left: Cells | None = None,
 ) -> LabelColumn:
-    """Turns the labels of joined rows into numbers."""
+    """Finds which records or intervals have a label, each by its key, as numbers."""
+    joined = join(source, keys, ids, noun=noun, skip=labels.skips, refuse=refuse, left=left)
     rows: list[int] = [] if joined.rows is None else joined.rows.tolist()
     named = [keys[row] for row in rows]
     return number_labels(
         source, named, task=labels.task, classes=labels.classes, joined=joined
     )
-
-
-def _check_distinct(classes: Cells) -> None:
-    """Refuses a class that is given twice."""
-    if double := [name for i, name in enumerate(classes) if name in classes[:i]]:
-        raise ArgumentError(f"classes names {double[0]!r} twice; give each class once")
 
 
 def _check_names(source: LabelSource, ids: list[str], classes: Cells) -> None:
@@ -106,14 +111,19 @@ def _classify(source: LabelSource, ids: list[str], classes: Cells | None) -> Lab
     if source.is_of_lists:
         raise LabelError(
             f"{source.what}: a record has a list of several names, or of none: say "
-            'task="multilabel", or give each record one name'
+            'Labels(..., task="multilabel"), or give each record one name'
         )
     names = [source.cells[name][0] for name in ids]
     if classes is None and TRUTH.keys() >= {name.casefold() for name in set(names)}:
         names = [TRUTH[name.casefold()] for name in names]
     if classes is None:
         classes = _sort_names(set(names))
-        _check_several(source, classes, len(ids))
+        if len(classes) == 1:
+            raise LabelError(
+                f"{source.what}: all {len(ids):,} sequences have the label {classes[0]!r}; "
+                "a classifier needs two classes or more"
+                f"{_FOR_FILES if source.is_of_files else source.note(0)}"
+            )
     number = {name: i for i, name in enumerate(classes)}
     names = [name if name in number else as_class(name, number) for name in names]
     stranger = next((i for i, name in enumerate(names) if name not in number), None)
@@ -141,21 +151,11 @@ def _sort_names(names: set[str]) -> Cells:
     return tuple(sorted(names))
 
 
-def _check_several(source: LabelSource, classes: Cells, n: int) -> None:
-    """Refuses to learn one class."""
-    if len(classes) == 1:
-        raise LabelError(
-            f"{source.what}: all {n:,} sequences have the label {classes[0]!r}; "
-            "a classifier needs two classes or more"
-            f"{_FOR_FILES if source.is_of_files else source.note(0)}"
-        )
-
-
 def _unknown(source: LabelSource, name: str, classes: Cells, *, label: str) -> LabelError:
     """Says that a label is none of the classes."""
     way_out = (
-        f"; correct it, or leave such records out with missing=[{label!r}], "
-        f'unlabelled="skip" (--missing {shlex.quote(label)} --unlabelled skip)'
+        f"; correct it, or leave such records out with Labels(..., missing=[{label!r}], "
+        f'unlabelled="skip") (--missing {shlex.quote(label)} --unlabelled skip)'
     )
     return LabelError(
         f"{source.locate(name)}: label {label!r} is none of the classes "
@@ -293,7 +293,7 @@ def guess_task(source: LabelSource, ids: list[str], *, has_classes: bool) -> str
         return "multilabel"
     raise LabelError(
         f"{source.what}: {len(source.names)} label columns, and they are not all 0 and 1; "
-        'pass task="regress" (--task regress) for numbers'
+        'pass Labels(..., task="regress") (--task regress) for numbers'
     )
 
 
@@ -311,14 +311,6 @@ def comma_hint(cell: str) -> str:
     return f"; write a point: {cell.replace(',', '.')}" if has_comma(cell) else ""
 
 
-def _is_fractional(cell: str) -> bool:
-    """Tells whether a text is a number with something behind the point."""
-    if not _NUMBER.fullmatch(cell):
-        return False
-    number = float(cell)
-    return math.isfinite(number) and not number.is_integer()
-
-
 def _refuse_mixed(source: LabelSource, holders: dict[str, str]) -> None:
     """Refuses words among numbers: they may mean that nothing is known."""
     words = [cell for cell in holders if not _NUMBER.fullmatch(cell)]
@@ -329,24 +321,27 @@ def _refuse_mixed(source: LabelSource, holders: dict[str, str]) -> None:
     raise LabelError(
         f"{source.locate(holders[words[0]])}: some labels are numbers and some are "
         f"not: {shown}{comma}; if these mark missing values, pass them as missing= "
-        '(--missing); if all labels are classes, pass task="classify" (--task classify)'
+        'of Labels (--missing); if all are classes, pass Labels(..., task="classify") '
+        "(--task classify)"
     )
 
 
 def _refuse_numbers(source: LabelSource, holders: dict[str, str]) -> None:
     """Refuses to take numbers for classes."""
     for cell, name in holders.items():
-        if _is_fractional(cell):
+        number = float(cell) if _NUMBER.fullmatch(cell) else 0.0
+        if math.isfinite(number) and not number.is_integer():
             raise LabelError(
                 f"{source.locate(name)}: label {' '.join(source.cells[name])!r} has a "
-                'fraction: pass task="regress" (--task regress) to learn numbers'
+                'fraction: pass Labels(..., task="regress") (--task regress) to learn '
+                "numbers"
             )
         if hint := comma_hint(cell):
             kind = "comma" if _THOUSANDS.fullmatch(cell) else "decimal comma"
             raise LabelError(
                 f"{source.locate(name)}: label {cell!r} may be a number with a {kind}, or "
-                f'several labels{hint}, and pass task="regress" (--task regress); or pass '
-                'task="multilabel" (--task multilabel)'
+                f'several labels{hint}, and pass Labels(..., task="regress") (--task '
+                'regress); or pass task="multilabel" (--task multilabel)'
             )
 
 
@@ -355,9 +350,9 @@ def _refuse_names(source: LabelSource, holders: dict[str, str], n: int) -> None:
     if len(holders) > _FEW and 2 * len(holders) > n:
         raise LabelError(
             f"{source.what}: {len(holders):,} different labels for {n:,} records, "
-            'too many for classes: pass task="regress" (--task regress) for numbers, '
-            'choose another label_column (--label-column), or pass task="classify" (--task '
-            "classify) if these are classes"
+            'too many for classes: pass Labels(..., task="regress") (--task regress) for '
+            "numbers, choose another label_column (--label-column), or pass "
+            'task="classify" (--task classify) if these are classes'
         )
     if not all(map(_NUMBER.fullmatch, holders)):
         return
@@ -366,6 +361,6 @@ def _refuse_names(source: LabelSource, holders: dict[str, str], n: int) -> None:
         if (first := seen.setdefault(float(cell), cell)) != cell:
             raise LabelError(
                 f"{source.locate(name)}: labels {first!r} and {cell!r} are one "
-                'number, but would be two classes: write it in one way, or pass task="'
-                'classify" (--task classify)'
+                "number, but would be two classes: write it in one way, or pass "
+                'Labels(..., task="classify") (--task classify)'
             )

@@ -13,9 +13,8 @@ import numpy as np
 from seqloom._arguments import as_pattern
 from seqloom._text import match_text
 from seqloom.data._frame import Frame, index_of, is_array, values_of
-from seqloom.data.label._cells import Cells, LabelColumn
-from seqloom.data.label._labels import Labels, labels_of_files
-from seqloom.data.label._numbers import number_joined
+from seqloom.data.label._labels import Cells, LabelColumn, Labels, labels_of_files
+from seqloom.data.label._numbers import label_rows
 from seqloom.data.label._source import (
     LabelSource,
     column_names_of,
@@ -23,7 +22,6 @@ from seqloom.data.label._source import (
     drop_missing,
     each_source,
     frame_of,
-    join,
     labels_by_id,
     missing_note,
     rows_of,
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Sequence
 
-    from seqloom.data._sequence_source import SequenceSource
+    from seqloom.data._sequence_dataset import SequenceSource
     from seqloom.io import SequenceRecord
 
 _EXAMPLES = 3
@@ -62,8 +60,7 @@ def label_records(
         return _unlabelled_error(records, ids, source, bare=bare, key=keys[bare[0]])
 
     noun = None if source.is_each else "sequence"
-    joined = join(source, keys, ids, noun=noun, skip=labels.skips, refuse=refuse)
-    return number_joined(source, keys, joined, labels=labels)
+    return label_rows(source, labels, keys, ids=ids, noun=noun, refuse=refuse)
 
 
 def choose_source(
@@ -82,25 +79,20 @@ def choose_source(
         return own_source(tables, records, names)
     if source is None or source is False:
         return None
-    if not records.has_ids:
-        _refuse_index(labels)
+    frame = None if records.has_ids else frame_of(labels.source, set())
+    has_column = frame is not None and (labels.id_column or "id") in frame.names
+    has_index = not has_column and index_of(labels.source) is not None
+    if has_index and not records.has_ids:
+        raise LabelError(
+            "labels have an index, but the sequences have no ids to join it to: for "
+            "labels in the order of the sequences give labels.to_numpy()"
+        )
     labels = replace(labels, source=source)
     index = index_of(source) if is_array(source) else None
     if index is not None and index in [frame.index() for frame in tables]:
         # A column of the table of sequences.
         labels = replace(labels, source=np.array(values_of(source), object))
     return _source_of(labels, records)
-
-
-def _refuse_index(labels: Labels) -> None:
-    """Refuses to join an index to the numbers of sequences that have no ids."""
-    frame = frame_of(labels.source, set())
-    has_column = frame is not None and (labels.id_column or "id") in frame.names
-    if not has_column and index_of(labels.source) is not None:
-        raise LabelError(
-            "labels have an index, but the sequences have no ids to join it to: for "
-            "labels in the order of the sequences give labels.to_numpy()"
-        )
 
 
 def own_source(
@@ -236,7 +228,7 @@ def _unlabelled_error(
     alike = (
         "" if source.is_each else _blank_note(source, key) or _spelling_note(source, key)
     )
-    way_out = '; leave them out with unlabelled="skip" (--unlabelled skip)'
+    way_out = '; leave them out with Labels(..., unlabelled="skip") (--unlabelled skip)'
     if len(bare) == len(ids):
         note = _part_note(source, ids) or _other_ids(source)
         way_out = "" if alike else source.note(bare[0]) or note
@@ -258,7 +250,10 @@ def _other_ids(source: LabelSource) -> str:
             f"; its index has {found}, ...: for labels in the order of the sequences give "
             "labels.to_numpy()"
         )
-    return f"; their ids are {found}, ...: id_column= (--id-column) names another column"
+    return (
+        f"; their ids are {found}, ...: id_column of Labels (--id-column) names another "
+        "column"
+    )
 
 
 def _part_note(source: LabelSource, ids: list[str]) -> str:

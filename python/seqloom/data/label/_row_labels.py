@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from seqloom.data._frame import Frame, index_of
-from seqloom.data.label._cells import LabelColumn
-from seqloom.data.label._labels import USUAL, Labels
-from seqloom.data.label._numbers import number_joined
+from seqloom.data.label._labels import USUAL, LabelColumn, Labels
+from seqloom.data.label._numbers import label_rows
 from seqloom.data.label._source import (
     drop_missing,
     each_source,
-    join,
     labels_by_id,
     missing_note,
 )
@@ -58,7 +56,7 @@ def join_labels(labels: Any, ids: list[str], *, noun: str = "records") -> LabelC
     def refuse(bare: list[int]) -> LabelError:
         listed = ", ".join(ids[row] for row in bare[:_EXAMPLES])
         more = ", ..." if len(bare) > _EXAMPLES else ""
-        way_out = '; leave them out with unlabelled="skip" (--unlabelled skip)'
+        way_out = '; leave them out with Labels(..., unlabelled="skip") (--unlabelled skip)'
         return LabelError(
             f"{len(bare):,} of {len(ids):,} {noun} have no label in {source.what}: "
             f"{listed}{more}{missing_note(source, ids[bare[0]])}"
@@ -66,8 +64,7 @@ def join_labels(labels: Any, ids: list[str], *, noun: str = "records") -> LabelC
         )
 
     one = None if source.is_each else "sequence"
-    joined = join(source, keys, ids, noun=one, skip=labels.skips, refuse=refuse)
-    return number_joined(source, keys, joined, labels=labels)
+    return label_rows(source, labels, keys, ids=ids, noun=one, refuse=refuse)
 
 
 def _source_of(labels: Labels, count: int) -> LabelSource:

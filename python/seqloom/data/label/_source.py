@@ -15,7 +15,7 @@ from seqloom._text import parse_decimal
 from seqloom._warning import warn_user
 from seqloom.data._frame import Frame, index_of, is_array, key_text, values_of
 from seqloom.data._paths import tables_of
-from seqloom.data.label._cells import (
+from seqloom.data.label._labels import (
     MISSING,
     Cells,
     LabelColumn,
@@ -369,8 +369,8 @@ def _warn_of_codes(what: str, cells: set[str], labels: Labels) -> None:
     if is_single and codes and not set(codes) & set(labels.classes or ()):
         warn_user(
             f"{what}: the label {codes[0]!r} looks like a code of a missing value and is "
-            f"read as a label; to leave its records out, pass missing=['', {codes[0]!r}], "
-            f'unlabelled="skip" (--missing {codes[0]} --unlabelled skip)',
+            f"read as a label; to leave its records out, pass Labels(..., missing=['', "
+            f'{codes[0]!r}], unlabelled="skip") (--missing {codes[0]} --unlabelled skip)',
         )
 
 
@@ -384,5 +384,5 @@ def missing_note(source: LabelSource, name: str) -> str:
     mark = next((cell for cell in cells if cell in MISSING), cells[0])
     return (
         f" ({source.locate(name)}: {mark!r} is read as missing; where it is a class, name "
-        "other marks with missing= (--missing))"
+        "other marks with missing= of Labels (--missing))"
     )

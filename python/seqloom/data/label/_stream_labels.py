@@ -10,7 +10,7 @@ import numpy as np
 
 from seqloom._arguments import quote
 from seqloom.data._ids import ids_of
-from seqloom.data.label._cells import as_cell, is_nothing
+from seqloom.data.label._labels import as_cell, is_nothing
 from seqloom.data.label._numbers import as_class, number_labels
 from seqloom.data.label._source import drop_missing, labels_by_id
 from seqloom.errors import LabelError
@@ -122,7 +122,7 @@ class StreamLabels:
         cell = as_class(as_cell(name), self.classes)
         if cell in self.classes:
             return self.classes.index(cell)
-        known = ", ".join(self.classes) or "none is given; pass classes="
+        known = ", ".join(self.classes) or "none is given; pass Labels(..., classes=)"
         raise LabelError(
             f"the function of labels gave {name!r}, which is none of the classes ({known})"
         )
@@ -133,7 +133,7 @@ class StreamLabels:
             path, record = chunk.source.locate(chunk.start + row)
             raise LabelError(
                 f"{path}: record {record} ({chunk.batch[row].id}) has no label; leave such "
-                'records out with unlabelled="skip"'
+                'records out with Labels(..., unlabelled="skip")'
             )
 
 

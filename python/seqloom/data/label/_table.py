@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
 _MARK = b"PAR1"
-_CHOOSE = "id_column and label_column (--id-column, --label-column)"
+_CHOOSE = "id_column and label_column of Labels (--id-column, --label-column)"
 _TWO = "one of ids, and one of labels or sequences"
 _LONGEST = 80
 _ALIKE = 0.7

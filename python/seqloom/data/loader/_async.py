@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from seqloom._system import total_memory
 from seqloom._warning import warn_user
 from seqloom.data._paths import expand
-from seqloom.data._state import check_integer
+from seqloom.data._position import check_integer
 from seqloom.data.loader._loader import DataLoader
 from seqloom.data.loader._packed_batches import PackedFileBatches, can_pack
 from seqloom.data.loader._raw_batches import MEMORY, RawBatches, RawFiles

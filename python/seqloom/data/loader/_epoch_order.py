@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._key import Key
-from seqloom.data._order import permute
-from seqloom.data._position import Position, positions_in
+from seqloom.data._position import Position, permute, positions_in
 from seqloom.data.loader._request import Request
 from seqloom.errors import ArgumentError
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.data._order import Rank
+    from seqloom.data._position import Rank
     from seqloom.data.loader._arguments import Batching
 
 _Array: Any = np.ndarray

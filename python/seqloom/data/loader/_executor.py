@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from seqloom._rust import _native
 from seqloom._system import count_cores
-from seqloom.data._ring import RING
+from seqloom.data._encoder import RING
 from seqloom.data.loader._request import FailedBatch, Request
 from seqloom.errors import WorkerError
 

@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self
 
 from seqloom._warning import warn_user
-from seqloom.data._order import Rank, find_rank
-from seqloom.data._state import VERSION, check_integer, check_state
+from seqloom.data._position import VERSION, Rank, check_integer, check_state, find_rank
 from seqloom.data.collate._collate import default_collate
 from seqloom.data.collate._output import TensorCollate, converter
 from seqloom.data.loader._arguments import (

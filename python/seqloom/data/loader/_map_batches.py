@@ -1,7 +1,7 @@
 """Batches of a map-style dataset: from the positions in a request to a batch.
 
 There are three ways, the fastest first: Rust makes the batch without the interpreter
-(`data/_native_batches.py`); the dataset's ``batch`` makes it as columns, one array for each
+(`data/_batch.py`); the dataset's ``batch`` makes it as columns, one array for each
 name; or items are fetched one by one and collated.
 """
 

@@ -16,7 +16,7 @@ from seqloom.data.loader._iterable_batches import ReplayedBatches, cut
 from seqloom.data.loader._raw import RawReader, RawStep, divide, read_file
 from seqloom.data.loader._request import FailedBatch, Request, unwrap
 from seqloom.errors import FormatError, WorkerError
-from seqloom.io._origin import check_regular
+from seqloom.io._settings import check_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
     from seqloom._rust import _native
-    from seqloom.data._order import Rank
+    from seqloom.data._position import Rank
     from seqloom.data.loader._arguments import Batching, LoaderSettings
     from seqloom.data.loader._epoch_order import EpochOrder
     from seqloom.data.loader._request import EpochProgress

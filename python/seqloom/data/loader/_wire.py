@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.data._ring import empty
+from seqloom.data._encoder import empty
 
 if TYPE_CHECKING:
     import socket

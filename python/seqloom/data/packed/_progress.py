@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from seqloom.data._state import VERSION, check_state
+from seqloom.data._position import VERSION, check_state
 
 if TYPE_CHECKING:
     from seqloom._rust import _native

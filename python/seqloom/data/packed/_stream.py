@@ -11,10 +11,10 @@ from seqloom._ragged import Ragged
 from seqloom._rust import _native
 from seqloom._threads import count_threads
 from seqloom.data._describe import as_html
-from seqloom.data._encoded import in_file
+from seqloom.data._encoder import in_file
 from seqloom.data._ids import Ids, ids_of
 from seqloom.data._paths import expand, file_digest, index_of, ready_index
-from seqloom.data._state import check_integer
+from seqloom.data._position import check_integer
 from seqloom.data.packed._progress import Progress, hex_of
 from seqloom.data.packed._tokeniser import Tokeniser
 from seqloom.errors import (
@@ -24,8 +24,7 @@ from seqloom.errors import (
     OutOfRangeError,
     ShapeError,
 )
-from seqloom.io._origin import check_rereadable
-from seqloom.io._settings import ReadSettings, add_remedy
+from seqloom.io._settings import ReadSettings, add_remedy, check_rereadable
 
 if TYPE_CHECKING:
     import os

@@ -8,9 +8,8 @@ import numpy as np
 
 from seqloom._arguments import as_flag
 from seqloom._key import Key
-from seqloom.data._extent import count_positions
-from seqloom.data._order import permutation
-from seqloom.data._state import check_integer
+from seqloom.data._encoder import count_positions
+from seqloom.data._position import check_integer, permutation
 from seqloom.data.sample._samplers import Sampler
 from seqloom.errors import ArgumentError, ShapeError
 

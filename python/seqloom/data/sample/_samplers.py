@@ -11,9 +11,14 @@ import numpy as np
 from seqloom._arguments import as_flag, as_seed, check_sized, quote
 from seqloom._key import Key
 from seqloom.data._frame import values_by_id
-from seqloom.data._order import find_rank
-from seqloom.data._position import Position, positions_in
-from seqloom.data._state import VERSION, check_integer, check_state
+from seqloom.data._position import (
+    VERSION,
+    Position,
+    check_integer,
+    check_state,
+    find_rank,
+    positions_in,
+)
 from seqloom.data.loader._arguments import Batching
 from seqloom.data.loader._epoch_order import EpochOrder
 from seqloom.errors import ArgumentError
@@ -23,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from seqloom.data._order import Rank
+    from seqloom.data._position import Rank
 
 
 class Sampler(ABC):

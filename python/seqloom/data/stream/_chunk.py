@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom.data._extent import Extents, extents_of
+from seqloom.data._encoder import Extents, extents_of
 from seqloom.data._ids import ids_of
-from seqloom.data._order import permutation
+from seqloom.data._position import permutation
 from seqloom.data._store import share_column
 from seqloom.io import SequenceBatch
 from seqloom.io._records import join

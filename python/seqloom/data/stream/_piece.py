@@ -7,15 +7,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from seqloom._key import Key
-from seqloom.data._batch import encode_columns, items_of, list_letters
-from seqloom.data._encoded import apply_augment, in_file
+from seqloom.data._batch import (
+    NativeBatchMaker,
+    Shape,
+    encode_columns,
+    items_of,
+    list_letters,
+)
+from seqloom.data._encoder import apply_augment, in_file
 from seqloom.data._ids import Ids, ids_of
-from seqloom.data._native_batches import NativeBatchMaker, Shape
 from seqloom.errors import FormatError, LetterError
 
 if TYPE_CHECKING:
-    from seqloom.data._encoded import Letters
-    from seqloom.data._native_batches import Rows
+    from seqloom.data._encoder import Letters
+    from seqloom.data._source import Rows
     from seqloom.data.stream._chunk import Chunk, ChunkSource
     from seqloom.encode._base import SequenceEncoder
 

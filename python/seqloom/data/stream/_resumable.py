@@ -6,8 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from seqloom.data._position import Epoch
-from seqloom.data._state import VERSION, check_state
+from seqloom.data._position import VERSION, Epoch, check_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

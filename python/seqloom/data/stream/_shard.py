@@ -11,7 +11,7 @@ import numpy as np
 
 from seqloom._ragged import offsets_of
 from seqloom.data._paths import index_of, ready_index
-from seqloom.data._state import check_integer
+from seqloom.data._position import check_integer
 from seqloom.data._store import check_one_kind
 from seqloom.data.stream._chunk import ChunkSource, slice_batch
 from seqloom.errors import FormatError

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom._arguments import as_seed
 from seqloom._key import Key
+from seqloom.data._batch import supports_native_batches
 from seqloom.data._describe import as_html
 from seqloom.data._encoder import check_augment, check_encoder
 from seqloom.data._inputs import SourceOptions
-from seqloom.data._native_batches import supports_native_batches
-from seqloom.data._order import find_rank
 from seqloom.data._paths import file_digest
+from seqloom.data._position import check_integer, find_rank
 from seqloom.data._sources import sources_of
-from seqloom.data._state import check_integer
 from seqloom.data.label._labels import USUAL, Labels
 from seqloom.data.label._stream_labels import StreamLabels
 from seqloom.data.stream._chunk import ShuffleWindows, cut_chunks
@@ -23,7 +22,7 @@ from seqloom.data.stream._piece import StreamPiece
 from seqloom.data.stream._resumable import Cursor, Resumable
 from seqloom.data.stream._shard import Shard, part_of, read_ahead, read_shard
 from seqloom.errors import ArgumentError, FileError, MissingExtraError
-from seqloom.io._origin import check_regular
+from seqloom.io._settings import check_regular
 
 if TYPE_CHECKING:
     import os

@@ -20,7 +20,7 @@ from seqloom.errors import (
     MissingObjectError,
     RemoteError,
 )
-from seqloom.io.plink._cloud_store import first_line, open_store
+from seqloom.io.plink._cloud_object import first_line, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping

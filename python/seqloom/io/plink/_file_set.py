@@ -29,8 +29,9 @@ import msgspec
 
 from seqloom._arguments import as_path, quote
 from seqloom._files import atomic_paths, write_atomic
+from seqloom._rust import _native
 from seqloom._system import lock, open_handle, sync
-from seqloom.errors import ArgumentError, FileError, FormatError
+from seqloom.errors import ArgumentError, FileError, FormatError, MissingFileError
 from seqloom.io.plink._tables import write_table
 
 if TYPE_CHECKING:
@@ -123,6 +124,19 @@ def without_writer(bed: Path) -> Generator[None]:
                 "permission to write to its folder"
             ) from error
         yield
+
+
+def open_file(
+    path: Path, known: Identity | None = None
+) -> tuple[_native.BedFile, Identity | None]:
+    """Opens and identifies a .bed; waits for a writer that is just renaming a new one."""
+    finish_set(path)
+    seen = known or identify(path)
+    if seen:
+        with suppress(MissingFileError):
+            return _native.BedFile(path, check=True), seen
+    with without_writer(path):
+        return _native.BedFile(path, check=True), known or identify(path)
 
 
 def identify(bed: Path) -> Identity | None:

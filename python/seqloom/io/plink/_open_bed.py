@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -12,19 +11,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from seqloom._arguments import as_flag
-from seqloom._rust import _native
-from seqloom.errors import ArgumentError, MissingExtraError, MissingFileError
+from seqloom.errors import ArgumentError, MissingExtraError
 from seqloom.io.plink._bed_properties import BedProperties
 from seqloom.io.plink._cloud_bed import RemoteBed
 from seqloom.io.plink._cloud_reader import RemoteReader, RequestLimits
 from seqloom.io.plink._file_set import (
     absolute,
     check_same,
-    finish_set,
-    identify,
     locate_table,
+    open_file,
     parse_location,
-    without_writer,
 )
 from seqloom.io.plink._selection import (
     choose_threads,
@@ -44,6 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike, NDArray
     from scipy.sparse import csc_matrix, csr_matrix
 
+    from seqloom._rust import _native
     from seqloom.io.plink._file_set import Identity
     from seqloom.io.plink._selection import Positions
 
@@ -320,7 +317,7 @@ class open_bed(BedProperties):
             return self._handle
         if isinstance(self._path, Path):
             # In a forked process the file must still be that of the parent.
-            handle, self._identity = _open_file(self._path, self._identity)
+            handle, self._identity = open_file(self._path, self._identity)
             self._check_set()
         else:
             handle = RemoteBed(self._path, self.cloud_options, check=True)
@@ -331,19 +328,6 @@ class open_bed(BedProperties):
         """Refuses a .bed, or tables, of another set than the one that is open."""
         if isinstance(self._path, Path) and self._identity:
             check_same(self._path, self._identity)
-
-
-def _open_file(
-    path: Path, known: Identity | None
-) -> tuple[_native.BedFile, Identity | None]:
-    """Opens and identifies a .bed; waits for a writer that is just renaming a new one."""
-    finish_set(path)
-    seen = known or identify(path)
-    if seen:
-        with suppress(MissingFileError):
-            return _native.BedFile(path, check=True), seen
-    with without_writer(path):
-        return _native.BedFile(path, check=True), known or identify(path)
 
 
 def _check_sparse(form: str, batch_size: int | None) -> None:

@@ -14,12 +14,11 @@ from seqloom._arguments import as_integer
 from seqloom._config import JsonConfig
 from seqloom._files import check_path, check_uncut
 from seqloom._ragged import Ragged, offsets_of
+from seqloom.data._cache_folder import CacheFolder
 from seqloom.data._dataset import Dataset
-from seqloom.data._extent import mask_of, padded_length, position_axis
+from seqloom.data._encoder import empty, mask_of, padded_length, position_axis
 from seqloom.data._parts import has_letters
-from seqloom.data._ring import empty
 from seqloom.data._source import Fetched, FetchOptions, Source, fetch_letters
-from seqloom.data.cache._cache_folder import CacheFolder
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -28,10 +27,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from seqloom.data._cache_folder import Arrays
     from seqloom.data._source import Rows
-    from seqloom.data.cache._cache_folder import Arrays
-    from seqloom.data.label._cells import LabelColumn
+    from seqloom.data.label._labels import LabelColumn
     from seqloom.errors import LetterError
+
 
 # Goes up when what is kept, or what an encoder makes of its settings, changes.
 _LAYOUT = 1
@@ -87,7 +87,7 @@ def cached(
         )
     path = Path(check_path("directory", directory, one="a folder")).absolute()
     source = CachedSource(whole, CacheFolder(path, size_limit))
-    data = whole.replace(source=source, rows=np.arange(len(whole)), _has_all_rows=True)
+    data = whole.replace(source=source, rows=np.arange(len(whole)))
     return data if dataset is whole else data.select(dataset.indices)
 
 
@@ -176,12 +176,13 @@ class CachedSource(Source):
         row = int(self._rows[row])
         return self._source.locate(error, row, epoch, is_augmented=is_augmented)
 
-    def digest(
-        self, rows: Rows, labels: LabelColumn, *, encoder: Any, is_plain: bool
-    ) -> str:
-        """Returns the hash of the dataset that is kept."""
-        del rows, labels, encoder, is_plain
-        return self._fingerprint
+    def content(
+        self, rows: Rows, labels: LabelColumn, *, encoder: Any, jitter: int
+    ) -> Iterator[bytes]:
+        """Yields the content of the records that are kept."""
+        return self._source.content(
+            self._rows[rows], labels, encoder=encoder, jitter=jitter
+        )
 
     def fetch(self, rows: Rows, options: FetchOptions) -> Fetched | dict[str, Any]:
         """Copies encoded items, or letters if they are kept or wanted."""

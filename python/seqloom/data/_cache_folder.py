@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     Chunks = Iterable[dict[str, NDArray[Any]]]
 
 Opened = TypeVar("Opened")
-
 _FACTS = "facts.json"
 _AT_ONCE = 1 << 24
 # Genotypes and unpublished sequences are nobody else's to read.
@@ -74,23 +73,18 @@ class CacheFolder:
         write: Callable[[Path], None],
     ) -> Opened:
         """Opens an entry of any files, and makes it if it is absent or damaged."""
-        found = self._open(key, opened)
+        found = _open_entry(self.path / key, opened)
         if found is not None:
             return found
         try:
             private_folder(self.path)
             with _lock(self.path / f"{key}.lock"):
-                found = self._open(key, opened)
+                found = _open_entry(self.path / key, opened)
                 return self._make(key, opened, write) if found is None else found
         except FileError:
             raise
         except OSError as error:
             raise FileError(f"{self.path}: cannot cache: {error}") from error
-
-    def _open(self, key: str, opened: Callable[[Path], Opened | None]) -> Opened | None:
-        """Opens an entry if it is there; a link to somewhere else is none."""
-        entry = self.path / key
-        return None if entry.is_symlink() else opened(entry)
 
     def _make(
         self,
@@ -112,7 +106,7 @@ class CacheFolder:
             with signals_waiting():
                 shutil.rmtree(part, ignore_errors=True)
         self._limit(key)
-        made = self._open(key, opened)
+        made = _open_entry(self.path / key, opened)
         if made is None:
             raise FileError(
                 f"{self.path / key}: differs from what was just written; check the disk"
@@ -188,7 +182,11 @@ def _write(folder: Path, chunks: Chunks, limit: int | None) -> None:
             about["size"] += array.size
             about["crc32"] = zlib.crc32(data, about["crc32"])
             total += len(data)
-            _check_limit(total, limit)
+            if limit is not None and total > limit:
+                raise ArgumentError(
+                    f"size_limit must be at least the size of the dataset, more than "
+                    f"{total:,} bytes, got {limit:,}"
+                )
     finish_entry(folder, facts)
 
 
@@ -231,19 +229,15 @@ def forget_entry(entry: Path) -> None:
     (entry / _FACTS).unlink(missing_ok=True)
 
 
-def _check_limit(total: int, limit: int | None) -> None:
-    """Refuses an entry that could not stay."""
-    if limit is not None and total > limit:
-        raise ArgumentError(
-            f"size_limit must be at least the size of the dataset, more than {total:,} "
-            f"bytes, got {limit:,}"
-        )
-
-
 def _finish(path: Path) -> None:
     """Puts a file on the disk, for nobody else to read."""
     sync(path)
     path.chmod(_PRIVATE)
+
+
+def _open_entry(entry: Path, opened: Callable[[Path], Opened | None]) -> Opened | None:
+    """Opens an entry if it is there; a link to somewhere else is none."""
+    return None if entry.is_symlink() else opened(entry)
 
 
 def _last_use(facts: Path) -> float:

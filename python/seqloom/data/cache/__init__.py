@@ -1,1 +1,0 @@
-"""Items kept in files between runs."""
