@@ -10,7 +10,7 @@ import jax
 from seqloom.errors import BackendError
 from seqloom.tensor._backend import Backend, backend, check_overrides, functions_of
 from seqloom.tensor._graph import lower_graph
-from seqloom.tensor.backends._jax import _lookup, _loop, _neural, _random, _standard
+from seqloom.tensor.backends._jax import _lookup, _neural, _random, _standard
 from seqloom.tensor.backends._jax._lookup import GivenPositions
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def program(b: Backend, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Ar
     return run
 
 
-_FUNCTIONS = functions_of(_lookup, _loop, _neural, _random, _standard)
+_FUNCTIONS = functions_of(_lookup, _neural, _random, _standard)
 _FUNCTIONS["program"] = program
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
+from jax import Array, lax
 from jax.core import Tracer
 from numpy.lib.array_utils import normalize_axis_index
 
@@ -27,11 +27,10 @@ from seqloom.tensor._index import parts_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from seqloom.tensor._backend import Backend
     from seqloom.tensor._compile import Graph
-
-
-Array = Any
 
 
 def index(x: Array, key: Any) -> Array:
@@ -69,19 +68,19 @@ def scatter_index(values: Array, key: Any, shape: Sequence[int]) -> Array:
     return jnp.zeros(tuple(shape), values.dtype).at[key].add(values)
 
 
-def slice_update(x: Array, key: Any, values: Any) -> Array:
+def slice_update(x: Array, key: Any, values: Array | float) -> Array:
     """`x` with ``x[key]`` replaced by `values`."""
     require_positions("slice_update", x, key)
     return x.at[key].set(values)
 
 
-def slice_add(x: Array, key: Any, values: Any) -> Array:
+def slice_add(x: Array, key: Any, values: Array | float) -> Array:
     """`x` with `values` added at ``x[key]``."""
     require_positions("slice_add", x, key)
     return x.at[key].add(values)
 
 
-def put_along_axis(x: Array, indices: Array, values: Any, *, axis: int) -> Array:
+def put_along_axis(x: Array, indices: Array, values: Array | float, *, axis: int) -> Array:
     """`x` with the values along an axis put at the indices."""
     require_positions("put_along_axis", x, indices, axis=axis)
     return jnp.put_along_axis(x, indices, values, axis, inplace=False)
@@ -133,11 +132,11 @@ class JaxPositions(NamedTuple):
     """Integers that name positions of an axis."""
 
     name: str
-    array: Array
+    array: Any  # of jax, or a value of a graph
     size: int
     from_end: bool  # whether -1 is the last
 
-    def require(self, values: Any) -> None:
+    def require(self, values: NDArray[np.generic]) -> None:
         """Refuses numbers that name no place."""
         if not values.size:
             return
@@ -158,7 +157,9 @@ def require_positions(name: str, *args: Any, **options: Any) -> None:
             position.require(np.asarray(position.array))
 
 
-def require_bounds(cu_seqlens: Array, total: int, longest: int) -> None:
+def require_bounds(
+    cu_seqlens: Array | NDArray[np.generic], total: int, longest: int
+) -> None:
     """Refuses bounds of sequences that do not rise to the total by `longest` at most."""
     if isinstance(cu_seqlens, Tracer):
         return
@@ -320,7 +321,9 @@ class GivenPositions:
             self._told[number] = steps and all(map(self._tells, operation.inputs()))
         return self._told[number]
 
-    def _values(self, value: Value, known: dict[int, Any], arrays: Sequence[Array]) -> Any:
+    def _values(
+        self, value: Value, known: dict[int, NDArray[np.generic]], arrays: Sequence[Array]
+    ) -> NDArray[np.generic]:
         """The numbers of a value that can be told."""
         number = value.number
         if number not in known and number in self._inputs:

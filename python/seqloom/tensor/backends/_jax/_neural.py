@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import math
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
-from jax import lax
+from jax import Array, lax
 from jax.core import Tracer
 
 from seqloom.errors import DTypeError
-from seqloom.tensor._families import _activations, _losses
+from seqloom.tensor._backend import Backend
+from seqloom.tensor._families import _activations, _losses, _recurrent
 from seqloom.tensor._families._attention import scores_of
 from seqloom.tensor._families._windows import Windows, crop_input
-from seqloom.tensor.backends._jax._lookup import require_positions
+from seqloom.tensor.backends._jax._lookup import require_bounds, require_positions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from seqloom.tensor._backend import Backend
     from seqloom.tensor._families._windows import Size
 
 
-Array = Any
+Arrays = list[Any]
 _DENSITY = 1 / math.sqrt(2 * math.pi)
 
 
@@ -37,11 +38,6 @@ def relu_grad(grad: Array, out: Array) -> Array:
     return jnp.where(out <= 0, 0, grad)
 
 
-def sigmoid(x: Array) -> Array:
-    """``1 / (1 + exp(-x))``."""
-    return lax.logistic(x)
-
-
 def gelu(x: Array) -> Array:
     """``x * Phi(x)``."""
     return x * _normal_share(x)
@@ -51,21 +47,6 @@ def gelu_grad(grad: Array, x: Array) -> Array:
     """The derivative of ``gelu`` from its input."""
     density = jnp.exp(x * x * -0.5) * _DENSITY
     return grad * (_normal_share(x) + x * density)
-
-
-def erf(x: Array) -> Array:
-    """The error function."""
-    return lax.erf(x)
-
-
-def erfc(x: Array) -> Array:
-    """``1 - erf(x)``."""
-    return lax.erfc(x)
-
-
-def rsqrt(x: Array) -> Array:
-    """``1 / sqrt(x)``."""
-    return lax.rsqrt(x)
 
 
 def softmax(b: Backend, x: Array, *, axis: int = -1) -> Array:
@@ -80,16 +61,6 @@ def log_softmax(b: Backend, x: Array, *, axis: int = -1) -> Array:
     if not x.ndim or not jnp.issubdtype(x.dtype, jnp.inexact):
         return _activations.log_softmax(b, _scores(x), axis=axis)
     return jax.nn.log_softmax(x, axis)
-
-
-def logsumexp(x: Array, *, axis: Any = None, keepdims: bool = False) -> Array:
-    """The logarithm of the sum of exponentials over axes."""
-    return jax.nn.logsumexp(x, axis, keepdims=keepdims)
-
-
-def stop_gradient(x: Array) -> Array:
-    """The same values, of which no gradient is taken."""
-    return lax.stop_gradient(x)
 
 
 def layer_norm_grad(
@@ -230,3 +201,106 @@ def _transpose(
 conv1d = conv2d = conv
 conv1d_input_grad = conv2d_input_grad = conv_input_grad
 conv1d_weight_grad = conv2d_weight_grad = conv_weight_grad
+
+
+def scan(
+    b: Backend,
+    body: Callable[[Arrays, Arrays], tuple[Arrays, Arrays]],
+    init: Sequence[Array],
+    xs: Sequence[Array],
+    *,
+    length: int,
+    reverse: bool = False,
+) -> tuple[Arrays, Arrays]:
+    """A loop of XLA's while jax traces, else one of Python's."""
+    # A body is a new function at each call: jax would compile it each time.
+    if not any(isinstance(array, Tracer) for array in (*init, *xs)):
+        return _recurrent.scan(b, body, init, xs, length=length, reverse=reverse)
+    carry, ys = lax.scan(body, list(init), list(xs), length, reverse)
+    return carry, ys
+
+
+def _as_program(name: str) -> Callable[..., Arrays]:
+    """Makes a function whose default body is compiled as a whole."""
+
+    def call(b: Backend, *args: Any, **options: Any) -> Arrays:
+        return _program(b, name, **options)(*args)
+
+    return call
+
+
+gru, gru_grad = _as_program("gru"), _as_program("gru_grad")
+lstm, lstm_grad = _as_program("lstm"), _as_program("lstm_grad")
+attention_varlen_grad = _as_program("attention_varlen_grad")
+clip_by_global_norm = _as_program("clip_by_global_norm")
+
+
+def attention_varlen(
+    b: Backend, q: Array, k: Array, v: Array, cu_seqlens: Array, **options: Any
+) -> tuple[Array, Array]:
+    """Attention within each of several sequences that lie end to end."""
+    require_bounds(cu_seqlens, q.shape[0], options["max_seqlen"])
+    program = _program(b, "attention_varlen", **options)
+    return program(q, k, v, cu_seqlens)
+
+
+def adamw(
+    b: Backend,
+    params: Arrays,
+    grads: Arrays,
+    first: Arrays,
+    second: Arrays,
+    lr: Any,
+    step: Any,
+    *,
+    decays: Sequence[float],
+    **options: Any,
+) -> tuple[Arrays, Arrays, Arrays]:
+    """AdamW; the arrays are new ones."""
+    update = _program(b, "adamw", decays=tuple(decays), **options)
+    return update(params, grads, first, second, _after(grads, lr), step)
+
+
+def sgd(
+    b: Backend,
+    params: Arrays,
+    grads: Arrays,
+    momenta: Arrays,
+    lr: Any,
+    *,
+    decays: Sequence[float],
+    **options: Any,
+) -> tuple[Arrays, Arrays]:
+    """Gradient descent with momentum; the arrays are new ones."""
+    update = _program(b, "sgd", decays=tuple(decays), **options)
+    return update(params, grads, momenta, _after(grads, lr))
+
+
+@cache
+def _program(backend: Backend, name: str, **options: Any) -> Callable[..., Any]:
+    """The default body of a function, compiled as a whole."""
+    return jax.jit(partial(getattr(Backend, name), backend, **options))
+
+
+def _after(grads: Arrays, lr: Any) -> Any:
+    """The rate, which in a program is there only once all gradients are."""
+    # XLA may then write into the memory of the old parameters. Without that order it copies
+    # each of them, as a gradient might still read it. A barrier is gone before it decides.
+    if not isinstance(lr, Tracer):
+        return lr
+    for grad in filter(jnp.size, grads):
+        bits = lax.bitcast_convert_type(grad.ravel()[0].astype("float32"), "uint32")
+        nothing = lax.shift_right_logical(bits, jnp.uint32(32))
+        lr = lr + nothing.astype(lr.dtype)
+    return lr
+
+
+# Functions of jax that take the standard's arguments.
+LIBRARY = {
+    "erf": lax.erf,
+    "erfc": lax.erfc,
+    "logsumexp": jax.nn.logsumexp,
+    "rsqrt": lax.rsqrt,
+    "sigmoid": lax.logistic,
+    "stop_gradient": lax.stop_gradient,
+}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import random
+from jax import Array, random
 from jax.extend.random import threefry_2x32
 
 from seqloom.tensor._families import _keys as keys
@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from seqloom._key import Key
     from seqloom.tensor._backend import Backend
 
-Array = Any
 _SPLITS = 1 << 31  # the high word of the counters that keys are split by
 
 
-def key_words(key: Key | Array) -> Array:
+def key_words(key: Key | Array) -> Any:
     """The two words of a key as a uint32 array: NumPy's, as jax moves those quicker."""
     words = getattr(key, "words", None)
     return key if words is None else np.array(words, np.uint32)

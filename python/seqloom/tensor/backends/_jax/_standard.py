@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
+from jax import Array, lax
 from numpy.lib.array_utils import normalize_axis_index
 
 from seqloom.errors import BackendError, DTypeError
@@ -24,9 +24,13 @@ from seqloom.tensor._families._einsum import require_diagonals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import TypeAlias
+
+    from numpy.typing import DTypeLike as DType
+
+    Axis: TypeAlias = int | tuple[int, ...] | None
 
 
-Array = Any
 _WIDE = frozenset({"int64", "uint64", "float64", "complex128"})
 _NARROW = {"int64": "int32", "uint64": "uint32"}
 
@@ -66,7 +70,7 @@ class _OnDevice(Protocol):
 
 
 def asarray(
-    b: _OnDevice, data: Any, dtype: Any = None, *, copy: bool | None = None
+    b: _OnDevice, data: Any, dtype: DType | None = None, *, copy: bool | None = None
 ) -> Array:
     """An array of the data; Python's floats become `float_dtype`."""
     if not isinstance(data, jax.Array):
@@ -77,23 +81,23 @@ def asarray(
     return jnp.array(data, kind, copy=bool(copy), device=b.jax_device)
 
 
-def empty(b: _OnDevice, shape: Sequence[int] | int, *, dtype: Any = None) -> Array:
+def empty(b: _OnDevice, shape: Sequence[int] | int, *, dtype: DType | None = None) -> Array:
     """Zeros: jax has no memory that is not written."""
     return b.zeros(shape, dtype)
 
 
-def zeros(b: _OnDevice, shape: Sequence[int] | int, dtype: Any = None) -> Array:
+def zeros(b: _OnDevice, shape: Sequence[int] | int, dtype: DType | None = None) -> Array:
     """Zeros."""
     return jnp.zeros(shape, _kind(b, dtype), device=b.jax_device)
 
 
-def ones(b: _OnDevice, shape: Sequence[int] | int, dtype: Any = None) -> Array:
+def ones(b: _OnDevice, shape: Sequence[int] | int, dtype: DType | None = None) -> Array:
     """Ones."""
     return jnp.ones(shape, _kind(b, dtype), device=b.jax_device)
 
 
 def full(
-    b: _OnDevice, shape: Sequence[int] | int, value: Any, *, dtype: Any = None
+    b: _OnDevice, shape: Sequence[int] | int, value: complex, *, dtype: DType | None = None
 ) -> Array:
     """One value everywhere."""
     floats = isinstance(value, float)
@@ -104,7 +108,12 @@ def full(
 
 
 def arange(
-    b: _OnDevice, start: Any, stop: Any = None, step: Any = 1, *, dtype: Any = None
+    b: _OnDevice,
+    start: float,
+    stop: float | None = None,
+    step: float = 1,
+    *,
+    dtype: DType | None = None,
 ) -> Array:
     """Numbers at equal distances."""
     floats = any(isinstance(bound, float) for bound in (start, stop, step))
@@ -115,7 +124,12 @@ def arange(
 
 
 def eye(
-    b: _OnDevice, rows: int, columns: int | None = None, *, k: int = 0, dtype: Any = None
+    b: _OnDevice,
+    rows: int,
+    columns: int | None = None,
+    *,
+    k: int = 0,
+    dtype: DType | None = None,
 ) -> Array:
     """Ones on a diagonal."""
     return jnp.eye(rows, columns, k, _kind(b, dtype), device=b.jax_device)
@@ -137,7 +151,7 @@ def to_numpy(x: Array) -> Any:
     return np.asarray(x)
 
 
-def astype(x: Array, dtype: Any, *, copy: bool = True) -> Array:
+def astype(x: Array, dtype: DType, *, copy: bool = True) -> Array:
     """The values in another type."""
     del copy  # arrays are values
     return jnp.asarray(x).astype(to_dtype(dtype))
@@ -200,7 +214,7 @@ def searchsorted(x1: Array, x2: Array, **options: Any) -> Array:
 def var(
     x: Array,
     *,
-    axis: Any = None,
+    axis: Axis = None,
     correction: float = 0.0,
     keepdims: bool = False,
 ) -> Array:
@@ -217,7 +231,7 @@ def std(
     b: _OnDevice,
     x: Array,
     *,
-    axis: Any = None,
+    axis: Axis = None,
     correction: float = 0.0,
     keepdims: bool = False,
 ) -> Array:
@@ -238,12 +252,12 @@ def logcumsumexp(x: Array, *, axis: int) -> Array:
     return lax.cumlogsumexp(jnp.asarray(x, jnp.result_type(x, jnp.float32)), position)
 
 
-def _kind(b: _OnDevice, dtype: Any) -> np.dtype[Any]:
+def _kind(b: _OnDevice, dtype: DType | None) -> np.dtype[np.generic]:
     """A type, or that of floats."""
     return to_dtype(b.float_dtype if dtype is None else dtype)
 
 
-def to_dtype(dtype: Any) -> np.dtype[Any]:
+def to_dtype(dtype: DType) -> np.dtype[np.generic]:
     """A type that jax has: 64 bits only where they are switched on."""
     if dtype is float:
         return np.dtype(Backend.float_dtype)

@@ -27,9 +27,12 @@ from seqloom.tensor.backends._torch._packed_attention import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from seqloom._key import Key
     from seqloom.tensor._backend import Backend
 
 aten = torch.ops.aten
+# A mask that is added, whether it is causal, and the factor of the scores.
+Scoring = tuple[Tensor | None, bool, float | None]
 _HALF = (torch.float16, torch.bfloat16)
 _AXES = 4  # n, h, l, d
 
@@ -40,7 +43,7 @@ def attention(
     k: Tensor,
     v: Tensor,
     mask: Tensor | None = None,
-    key: Any = None,
+    key: Key | Tensor | None = None,
     *,
     dropout: float = 0.0,
     **options: Any,  # scale and causal
@@ -49,8 +52,8 @@ def attention(
     kernels = _find_kernels(q, k, v, mask, dropped=bool(dropout) and key is not None)
     if kernels is None:
         return _attention.attention(b, q, k, v, mask, key, dropout=dropout, **options)
-    added, causal, scale = _to_additive_mask(mask, q, k.shape[-2], **options)
-    return kernels[0](*map(_with_unit_stride, (q, k, v)), added, causal, scale)
+    scoring = _to_additive_mask(mask, q, k.shape[-2], **options)
+    return kernels[0](*map(_with_unit_stride, (q, k, v)), scoring)
 
 
 def attention_grad(
@@ -60,7 +63,7 @@ def attention_grad(
     k: Tensor,
     v: Tensor,
     mask: Tensor | None,
-    key: Any,
+    key: Key | Tensor | None,
     out: Tensor,
     lse: Tensor,
     *,
@@ -74,9 +77,9 @@ def attention_grad(
     if kernels is None:
         saved = q, k, v, mask, key, out, lse
         return _attention.attention_grad(b, grad, *saved, dropout=dropout, **options)
-    added, causal, scale = _to_additive_mask(mask, q, k.shape[-2], **options)
+    scoring = _to_additive_mask(mask, q, k.shape[-2], **options)
     arrays = list(map(_with_unit_stride, (grad, q, k, v, out)))
-    return kernels[1](arrays, added, lse, causal, scale)
+    return kernels[1](arrays, lse, scoring)
 
 
 def attention_varlen(
@@ -156,7 +159,7 @@ def _to_additive_mask(
     *,
     scale: float | None = None,
     causal: bool = False,
-) -> tuple[Tensor | None, bool, float | None]:
+) -> Scoring:
     """A mask as what is added to the scores, the causal one in it; and what is left."""
     if mask is None:
         return None, causal, scale
@@ -176,29 +179,28 @@ def _to_additive_mask(
 # Each kernel, and its derivatives from [grad, q, k, v, out] -----------------------------
 
 
-def _cpu(
-    q: Tensor, k: Tensor, v: Tensor, added: Any, causal: bool, scale: Any
-) -> tuple[Tensor, Tensor]:
+def _cpu(q: Tensor, k: Tensor, v: Tensor, scoring: Scoring) -> tuple[Tensor, Tensor]:
     """The flash kernel of the CPU."""
+    added, causal, scale = scoring
     return aten._scaled_dot_product_flash_attention_for_cpu(  # noqa: SLF001
         q, k, v, 0.0, causal, attn_mask=added, scale=scale
     )
 
 
 def _cpu_grad(
-    arrays: list[Tensor], added: Any, lse: Tensor, causal: bool, scale: Any
+    arrays: list[Tensor], lse: Tensor, scoring: Scoring
 ) -> tuple[Tensor, Tensor, Tensor]:
     """It reads the log-sum-exp in the order that the kernel wrote it."""
+    added, causal, scale = scoring
     lse = lse.transpose(1, 2).contiguous().transpose(1, 2)
     return aten._scaled_dot_product_flash_attention_for_cpu_backward(  # noqa: SLF001
         *arrays, lse, 0.0, causal, attn_mask=added, scale=scale
     )
 
 
-def _flash(
-    q: Tensor, k: Tensor, v: Tensor, _added: Any, causal: bool, scale: Any
-) -> tuple[Tensor, Tensor]:
+def _flash(q: Tensor, k: Tensor, v: Tensor, scoring: Scoring) -> tuple[Tensor, Tensor]:
     """The flash kernel of CUDA; its random state is that of no dropout."""
+    _, causal, scale = scoring
     out, lse, *_ = aten._scaled_dot_product_flash_attention(  # noqa: SLF001
         q, k, v, 0.0, causal, scale=scale
     )
@@ -206,9 +208,10 @@ def _flash(
 
 
 def _flash_grad(
-    arrays: list[Tensor], _added: Any, lse: Tensor, causal: bool, scale: Any
+    arrays: list[Tensor], lse: Tensor, scoring: Scoring
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The derivatives."""
+    _, causal, scale = scoring
     _, q, k, *_ = arrays
     state = torch.zeros(2, dtype=torch.uint64, device=q.device)
     unused = torch.empty(0, dtype=torch.uint64, device=q.device)
@@ -218,10 +221,9 @@ def _flash_grad(
     )
 
 
-def _efficient(
-    q: Tensor, k: Tensor, v: Tensor, added: Any, causal: bool, scale: Any
-) -> tuple[Tensor, Tensor]:
+def _efficient(q: Tensor, k: Tensor, v: Tensor, scoring: Scoring) -> tuple[Tensor, Tensor]:
     """The memory-efficient kernel; it pads the rows of the log-sum-exp."""
+    added, causal, scale = scoring
     out, lse, *_ = aten._scaled_dot_product_efficient_attention(  # noqa: SLF001
         q, k, v, _align_rows(added), True, 0.0, causal, scale=scale
     )
@@ -229,9 +231,10 @@ def _efficient(
 
 
 def _efficient_grad(
-    arrays: list[Tensor], added: Any, lse: Tensor, causal: bool, scale: Any
+    arrays: list[Tensor], lse: Tensor, scoring: Scoring
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The derivatives."""
+    added, causal, scale = scoring
     *inputs, out = arrays
     state = torch.zeros((), dtype=torch.int64)
     lse = torch.nn.functional.pad(lse, (0, -lse.shape[-1] % 32), value=math.inf)

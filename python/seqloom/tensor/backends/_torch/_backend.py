@@ -16,7 +16,7 @@ from seqloom.tensor.backends._torch import (
     _attention,
     _creation,
     _elementwise,
-    _int8,
+    _host,
     _lookup,
     _neural,
     _optimiser,
@@ -46,7 +46,7 @@ def program(b: Backend, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Ar
     kind = torch.float32 if b.device.startswith("mps") else torch.float64
 
     def run(arrays: Sequence[Array]) -> Sequence[Array]:
-        given: list[Any] = list(arrays)
+        given = list(arrays)
         for position in numbers:
             # Filled, not copied there: a copy would wait for the device.
             given[position] = torch.full((), given[position], dtype=kind, device=b.device)
@@ -123,7 +123,7 @@ def _call(
 
 
 _FUNCTIONS = functions_of(
-    *(_attention, _creation, _elementwise, _int8, _lookup, _neural, _optimiser),
+    *(_attention, _creation, _elementwise, _host, _lookup, _neural, _optimiser),
     *(_random, _recurrent, _standard),
 )
 _FUNCTIONS["program"] = program

@@ -19,8 +19,16 @@ from seqloom.tensor._element_types import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeAlias
+
+    from numpy.typing import DTypeLike, NDArray
 
     from seqloom.tensor._backend import Backend
+
+    # A name, a NumPy type, one of torch's, or a type of Python.
+    DType: TypeAlias = DTypeLike | torch.dtype
+    Size: TypeAlias = Sequence[int] | int
+    Number: TypeAlias = int | float | complex
 
 
 # fmt: off
@@ -48,7 +56,7 @@ for _theirs, _ours in _TO_NUMPY.items():
     _TO_TORCH.update({_ours: _theirs, _ours.type: _theirs})
 
 
-def to_torch(dtype: Any) -> torch.dtype:
+def to_torch(dtype: DType) -> torch.dtype:
     """The torch type of a name, a NumPy type, or itself."""
     if isinstance(dtype, torch.dtype):
         return dtype
@@ -71,7 +79,7 @@ _UNSIGNED = frozenset((torch.uint16, torch.uint32, torch.uint64))
 
 
 def asarray(
-    b: Backend, data: Any, dtype: Any = None, *, copy: bool | None = None
+    b: Backend, data: Any, dtype: DType | None = None, *, copy: bool | None = None
 ) -> Tensor:
     """An array of the data on the device; Python's floats become `float_dtype`."""
     if not isinstance(data, Tensor):
@@ -81,23 +89,23 @@ def asarray(
     return found.clone() if copy and found.data_ptr() == data.data_ptr() else found
 
 
-def empty(b: Backend, shape: Sequence[int] | int, *, dtype: Any = None) -> Tensor:
+def empty(b: Backend, shape: Size, *, dtype: DType | None = None) -> Tensor:
     """Memory that holds anything."""
     return torch.empty(_sizes(shape), dtype=_kind(b, dtype), device=b.device)
 
 
-def zeros(b: Backend, shape: Sequence[int] | int, dtype: Any = None) -> Tensor:
+def zeros(b: Backend, shape: Size, dtype: DType | None = None) -> Tensor:
     """Zeros."""
     return torch.zeros(_sizes(shape), dtype=_kind(b, dtype), device=b.device)
 
 
-def ones(b: Backend, shape: Sequence[int] | int, dtype: Any = None) -> Tensor:
+def ones(b: Backend, shape: Size, dtype: DType | None = None) -> Tensor:
     """Ones."""
     return torch.ones(_sizes(shape), dtype=_kind(b, dtype), device=b.device)
 
 
 def full(
-    b: Backend, shape: Sequence[int] | int, value: Any, *, dtype: Any = None
+    b: Backend, shape: Size, value: Number | Tensor, *, dtype: DType | None = None
 ) -> Tensor:
     """One value everywhere."""
     if isinstance(value, Tensor):
@@ -111,7 +119,12 @@ def full(
 
 
 def arange(
-    b: Backend, start: Any, stop: Any = None, step: Any = 1, *, dtype: Any = None
+    b: Backend,
+    start: float,
+    stop: float | None = None,
+    step: float = 1,
+    *,
+    dtype: DType | None = None,
 ) -> Tensor:
     """Numbers at equal distances."""
     if stop is None:
@@ -130,7 +143,12 @@ def arange(
 
 
 def eye(
-    b: Backend, rows: int, columns: int | None = None, *, k: int = 0, dtype: Any = None
+    b: Backend,
+    rows: int,
+    columns: int | None = None,
+    *,
+    k: int = 0,
+    dtype: DType | None = None,
 ) -> Tensor:
     """Ones on a diagonal."""
     columns = rows if columns is None else columns
@@ -144,7 +162,7 @@ def from_dlpack(b: Backend, x: Any) -> Tensor:
     return torch.from_dlpack(x).detach().to(b.device)
 
 
-def to_numpy(x: Tensor) -> Any:
+def to_numpy(x: Tensor) -> NDArray[np.generic]:
     """The array as NumPy's; from another device, a copy."""
     x = x.detach().cpu()
     ours = to_numpy_type(x.dtype)
@@ -164,23 +182,23 @@ def nbytes(x: Tensor) -> int:
     return x.numel() * x.element_size()
 
 
-def astype(x: Tensor, dtype: Any, *, copy: bool = True) -> Tensor:
+def astype(x: Tensor, dtype: DType, *, copy: bool = True) -> Tensor:
     """The values in another type; where it is the same, the array itself."""
     del copy  # arrays are values
     return x.to(to_torch(dtype))
 
 
-def finfo(dtype: Any) -> Any:
+def finfo(dtype: DType | Tensor) -> torch.finfo:
     """The limits of a float type."""
-    return torch.finfo(to_torch(getattr(dtype, "dtype", dtype)))
+    return torch.finfo(to_torch(dtype.dtype if isinstance(dtype, Tensor) else dtype))
 
 
-def iinfo(dtype: Any) -> Any:
+def iinfo(dtype: DType | Tensor) -> torch.iinfo:
     """The limits of an integer type."""
-    return torch.iinfo(to_torch(getattr(dtype, "dtype", dtype)))
+    return torch.iinfo(to_torch(dtype.dtype if isinstance(dtype, Tensor) else dtype))
 
 
-def isdtype(dtype: Any, kind: Any) -> bool:
+def isdtype(dtype: DType, kind: str | tuple[str, ...]) -> bool:
     """Whether a type is of a kind, as in the standard."""
     found = to_torch(dtype)
     if kind == "bool":
@@ -189,7 +207,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     return np.isdtype(ours if ours in NATIVE else np.dtype(np.float16), kind)
 
 
-def result_type(*args: Any) -> np.dtype[Any]:
+def result_type(*args: Tensor | Number | DType) -> np.dtype[Any]:
     """What a result of these has; numbers are weak."""
     numbers = [arg for arg in args if isinstance(arg, (int, float, complex))]
     kinds = [
@@ -205,7 +223,7 @@ def result_type(*args: Any) -> np.dtype[Any]:
     return to_numpy_type(found)
 
 
-def _kind(b: Backend, dtype: Any) -> torch.dtype:
+def _kind(b: Backend, dtype: DType | None) -> torch.dtype:
     """A type, or that of floats."""
     return to_torch(b.float_dtype if dtype is None else dtype)
 
@@ -227,6 +245,6 @@ def _numbers(data: Any, float_dtype: str) -> Any:
     return array if given else array.astype(np.dtype(float_dtype))
 
 
-def _sizes(shape: Any) -> tuple[int, ...]:
+def _sizes(shape: Size) -> tuple[int, ...]:
     """A shape as a tuple."""
     return (shape,) if isinstance(shape, int) else tuple(shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -18,9 +18,13 @@ from seqloom.tensor.backends._torch._creation import to_numpy_type, to_torch
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    Function = Callable[..., Any]
+    from seqloom.tensor.backends._torch._creation import Number
+
+    Function = Callable[..., Tensor]
+    Operand = Tensor | Number
 
 
+_T = TypeVar("_T")
 aten = torch.ops.aten
 # Above it, softplus is x itself to the last digit of float64.
 _STRAIGHT = 50.0
@@ -57,7 +61,7 @@ _COMPARISONS = {
 }
 
 
-def where(condition: Tensor, x: Any, y: Any) -> Tensor:
+def where(condition: Tensor, x: Operand, y: Operand) -> Tensor:
     """`x` where the condition holds, `y` elsewhere."""
     if isinstance(x, Tensor) or isinstance(y, Tensor):
         x, y = operands(x, y)
@@ -77,7 +81,7 @@ def sign(x: Tensor) -> Tensor:
     return torch.where(x.isnan(), x, found) if x.is_floating_point() else found
 
 
-def divide(x: Any, y: Any) -> Tensor:
+def divide(x: Operand, y: Operand) -> Tensor:
     """The quotient; of integers, a fraction."""
     if type(x) is int or type(y) is int:
         x, y = (
@@ -86,12 +90,12 @@ def divide(x: Any, y: Any) -> Tensor:
     return _divide(x, y)
 
 
-def floor_divide(x: Any, y: Any) -> Tensor:
+def floor_divide(x: Operand, y: Operand) -> Tensor:
     """The quotient rounded down; of integers by 0 it is 0, as NumPy's."""
     return _whole_by_0(torch.floor_divide, x, y)
 
 
-def remainder(x: Any, y: Any) -> Tensor:
+def remainder(x: Operand, y: Operand) -> Tensor:
     """What `floor_divide` leaves, with y's sign; of integers by 0 it is 0."""
     found = _whole_by_0(torch.remainder, x, y)
     # torch's 0 is +0 beside a negative y too; copysign has no slope there.
@@ -113,11 +117,11 @@ def imag(x: Tensor) -> Tensor:
 
 def clip(
     x: Tensor,
-    min: Any = None,  # noqa: A002  # the standard's name
-    max: Any = None,  # noqa: A002  # the standard's name
+    min: Operand | None = None,  # noqa: A002  # the standard's name
+    max: Operand | None = None,  # noqa: A002  # the standard's name
 ) -> Tensor:
     """Values held between two bounds."""
-    bounds = [min, max]
+    bounds: list[Any] = [min, max]
     if isinstance(min, Tensor) != isinstance(max, Tensor):
         bounds = [None if bound is None else like(x, bound) for bound in bounds]
     return x if min is None and max is None else torch.clamp(x, *bounds)
@@ -126,18 +130,16 @@ def clip(
 def _whole_by_0(function: Function, x: Any, y: Any) -> Tensor:
     """A division that torch refuses where integers are divided by 0."""
     x, y = binary(lambda *both: both)(x, y)
-    if any(isinstance(array, float) or _is_float(array) for array in (x, y)):
+    if any(
+        isinstance(it, float) or (isinstance(it, Tensor) and it.is_floating_point())
+        for it in (x, y)
+    ):
         return function(x, y)
     if not isinstance(y, Tensor):
         return function(x, y) if y else torch.zeros_like(x)
     none = y == 0
     found = function(x, torch.where(none, 1, y))
     return torch.where(none, 0, found)
-
-
-def _is_float(x: Any) -> bool:
-    """Whether it is an array of floats."""
-    return isinstance(x, Tensor) and x.is_floating_point()
 
 
 def relu_grad(grad: Tensor, out: Tensor) -> Tensor:
@@ -199,7 +201,7 @@ def accumulate(total: Tensor, more: Tensor) -> Tensor:
 # The standard's promotion for torch's functions of two arrays ----------------------------
 
 
-def operands(x: Any, y: Any) -> tuple[Any, Any]:
+def operands(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     """Two operands of one type: numbers are weak, arrays without axes are not."""
     if not isinstance(y, Tensor):
         return x, like(x, y)
@@ -211,7 +213,7 @@ def operands(x: Any, y: Any) -> tuple[Any, Any]:
     return x, y
 
 
-def like(x: Tensor, value: Any) -> Tensor:
+def like(x: Tensor, value: Operand) -> Tensor:
     """A number, or an array of another library, to meet an array."""
     if isinstance(value, complex):
         kind = x.dtype if x.is_complex() else to_floats(x.new_empty(0)).dtype.to_complex()
@@ -239,10 +241,10 @@ def to_floats(x: Tensor) -> Tensor:
     return x if is_float else x.to(to_torch(Backend.float_dtype))
 
 
-def binary(function: Callable[..., Any]) -> Callable[..., Any]:
+def binary(function: Callable[..., _T]) -> Callable[..., _T]:
     """A function of two arrays whose second one may be a number already."""
 
-    def call(x: Any, y: Any) -> Any:
+    def call(x: Operand, y: Operand) -> _T:
         if isinstance(x, Tensor) and isinstance(y, (int, float)):
             if _is_far(y):
                 require_in_range(y, to_numpy_type(x.dtype))
@@ -252,11 +254,11 @@ def binary(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def comparison(function: Callable[..., Any], of_numbers: Callable[..., bool]) -> Any:
+def comparison(function: Function, of_numbers: Callable[..., bool]) -> Function:
     """A comparison, which a number that the array's type lacks decides by its side."""
     plain = binary(function)
 
-    def call(x: Any, y: Any) -> Any:
+    def call(x: Any, y: Any) -> Tensor:
         if _is_far(y) and is_out_of_range(y, to_numpy_type(x.dtype)):
             return x.new_full(x.shape, of_numbers(0, y), dtype=torch.bool)
         if _is_far(x) and is_out_of_range(x, to_numpy_type(y.dtype)):
@@ -266,15 +268,15 @@ def comparison(function: Callable[..., Any], of_numbers: Callable[..., bool]) ->
     return call
 
 
-def _is_far(number: Any) -> bool:
+def _is_far(number: Operand) -> bool:
     """Whether an integer may be beyond a type: only then torch is left for NumPy."""
     return type(number) is int and not 0 <= number <= _SMALL
 
 
-def fraction(function: Callable[..., Any]) -> Callable[..., Any]:
+def fraction(function: Function) -> Function:
     """A function of two arrays that takes no numbers, and of integers gives floats."""
 
-    def call(x: Any, y: Any) -> Any:
+    def call(x: Operand, y: Operand) -> Tensor:
         x, y = (
             to_floats(array) if isinstance(array, Tensor) else array for array in (x, y)
         )
@@ -283,10 +285,10 @@ def fraction(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def strict_binary(function: Callable[..., Any]) -> Callable[..., Any]:
+def strict_binary(function: Function) -> Function:
     """A function of two arrays that takes no numbers."""
 
-    def call(x: Any, y: Any) -> Any:
+    def call(x: Operand, y: Operand) -> Tensor:
         return function(*operands(x, y))
 
     return call

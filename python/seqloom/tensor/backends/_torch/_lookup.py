@@ -43,10 +43,21 @@ def take_along_axis(x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
     if x.device.type != "cpu":
         return torch.take_along_dim(x, indices, axis)
     # torch's takes positions modulo the length; that of a CPU can refuse them.
-    return _gather(x, indices, axis)
+    indices = _from_start(indices, x.shape[axis])
+    if indices.ndim != x.ndim:
+        return torch.take_along_dim(x, indices, axis)  # which refuses it
+    wide, positions = [*x.shape], [*indices.shape]
+    wide[axis] = positions[axis] = 1
+    if wide != positions:
+        shape = torch.broadcast_shapes(wide, positions)
+        x = x.expand(_with(shape, axis, x.shape[axis]))
+        indices = indices.expand(_with(shape, axis, indices.shape[axis]))
+    return x.gather(axis, indices)
 
 
-def put_along_axis(x: Tensor, indices: Tensor, values: Any, *, axis: int) -> Tensor:
+def put_along_axis(
+    x: Tensor, indices: Tensor, values: Tensor | float, *, axis: int
+) -> Tensor:
     """`x` with the values along an axis put at the indices."""
     values = values if isinstance(values, Tensor) else like(x, values)
     indices = _from_start(indices.long(), x.shape[axis])
@@ -69,12 +80,12 @@ def scatter_index(values: Tensor, key: Any, shape: Sequence[int]) -> Tensor:
     return _change(values.new_zeros(tuple(shape)), key, values, add=True)
 
 
-def slice_update(x: Tensor, key: Any, values: Any) -> Tensor:
+def slice_update(x: Tensor, key: Any, values: Tensor | float) -> Tensor:
     """`x` with ``x[key]`` replaced by `values`."""
     return _change(x.clone(), key, values, add=False)
 
 
-def slice_add(x: Tensor, key: Any, values: Any) -> Tensor:
+def slice_add(x: Tensor, key: Any, values: Tensor | float) -> Tensor:
     """`x` with `values` added at ``x[key]``."""
     return _change(x.clone(), key, values, add=True)
 
@@ -88,11 +99,16 @@ def embedding_grad(grad: Tensor, ids: Tensor, *, rows: int) -> Tensor:
     """The derivative of ``embedding`` by its weight, which has `rows` rows."""
     ids = _counting(ids)
     if ids.device.type == "cpu" and not torch.compiler.is_compiling():
-        _require_below(ids, rows)  # torch would leave them out
+        least, most = torch.aminmax(ids) if ids.numel() else (0, 0)
+        if least < 0 or most >= max(rows, 1):
+            found = least if least < 0 else most
+            raise IndexError(
+                f"expected numbers from 0 to {rows} (excluded), got {found}"
+            )  # torch would leave them out
     return aten.embedding_dense_backward(grad, ids, rows, -1, False)
 
 
-def _change(x: Tensor, key: Any, values: Any, *, add: bool) -> Tensor:
+def _change(x: Tensor, key: Any, values: Tensor | float, *, add: bool) -> Tensor:
     """`x`, which is ours, with the values put or added at the key."""
     values = values.to(x.dtype) if isinstance(values, Tensor) else like(x, values)
     key, flipped = _plain(key, x.shape)
@@ -112,28 +128,6 @@ def _change(x: Tensor, key: Any, values: Any, *, add: bool) -> Tensor:
 def _from_start(indices: Tensor, length: int) -> Tensor:
     """Positions of an axis, those below 0 counted from its end."""
     return torch.where(indices < 0, indices + length, indices)
-
-
-def _require_below(ids: Tensor, rows: int) -> None:
-    """Refuses ids that name no row."""
-    least, most = torch.aminmax(ids) if ids.numel() else (0, 0)
-    if least < 0 or most >= max(rows, 1):
-        found = least if least < 0 else most
-        raise IndexError(f"expected numbers from 0 to {rows} (excluded), got {found}")
-
-
-def _gather(x: Tensor, indices: Tensor, axis: int) -> Tensor:
-    """The values at positions of an axis, from the end below 0; other axes are repeated."""
-    indices = _from_start(indices, x.shape[axis])
-    if indices.ndim != x.ndim:
-        return torch.take_along_dim(x, indices, axis)  # which refuses it
-    wide, positions = [*x.shape], [*indices.shape]
-    wide[axis] = positions[axis] = 1
-    if wide != positions:
-        shape = torch.broadcast_shapes(wide, positions)
-        x = x.expand(_with(shape, axis, x.shape[axis]))
-        indices = indices.expand(_with(shape, axis, indices.shape[axis]))
-    return x.gather(axis, indices)
 
 
 def _with(shape: Sequence[int], axis: int, length: int) -> list[int]:
@@ -156,24 +150,24 @@ def _positions(key: tuple[Any, ...]) -> list[Tensor | None] | None:
 
 def _plain(key: Any, shape: Sequence[int]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
     """A key that torch takes, and the axes to flip: it has no negative steps."""
-    parts = _numbers_to_arrays([_array(part) for part in parts_of(key)])
+    parts = _numbers_to_arrays([_to_index(part) for part in parts_of(key)])
     back = [_goes_back(part) for part in parts]
     if not any(back):
         return tuple(parts), ()
     return _forwards(parts, back, shape)
 
 
-def _goes_back(part: Any) -> bool:
-    """Whether a part of a key is a slice from the end."""
-    step = part.step if type(part) is slice else None
-    return step is not None and step < 0
-
-
-def _array(part: Any) -> Any:
+def _to_index(part: Any) -> Any:
     """A list or another library's array as torch's, of a type that torch indexes by."""
     if part is None or part is ... or isinstance(part, (bool, int, slice)):
         return part
     return _counting(part if isinstance(part, Tensor) else torch.as_tensor(part))
+
+
+def _goes_back(part: object) -> bool:
+    """Whether a part of a key is a slice from the end."""
+    step = part.step if type(part) is slice else None
+    return step is not None and step < 0
 
 
 def _counting(indices: Tensor) -> Tensor:

@@ -83,7 +83,7 @@ def _backward(
     *,
     groups: int = 1,
     **geometry: Size,
-) -> tuple[Any, Any, Any]:
+) -> tuple[Tensor, Tensor, Tensor]:
     """Computes the wanted gradients by input, weight and bias."""
     kernel, *sizes, _ = Windows.of(weight.shape[2:], **geometry)
     none = [0] * len(kernel)
@@ -116,7 +116,9 @@ def max_pool_grad(grad: Tensor, indices: Tensor, shape: Sequence[int]) -> Tensor
         size - count + 1 for size, count in zip(shape[2:], grad.shape[2:], strict=True)
     ]
     if grad.is_cuda or min(kernel) < 1:
-        return _scatter(grad, indices, shape)
+        zeros = grad.new_zeros((*shape[:2], torch.Size(shape[2:]).numel()))
+        flat = zeros.scatter_add(-1, indices.flatten(2), grad.flatten(2))
+        return flat.reshape(tuple(shape))
     # On a CPU the kernel uses the indices. Of the window's size it needs only that so many
     # windows fit.
     x = grad.new_empty(1).expand(tuple(shape))
@@ -152,13 +154,6 @@ def avg_pool_grad(
     return aten.avg_pool2d_backward(grad, x, *sizes, *(known | options).values())
 
 
-def _scatter(grad: Tensor, indices: Tensor, shape: Sequence[int]) -> Tensor:
-    """Adds each gradient at its index in the flattened plane."""
-    zeros = grad.new_zeros((*shape[:2], torch.Size(shape[2:]).numel()))
-    flat = zeros.scatter_add(-1, indices.flatten(2), grad.flatten(2))
-    return flat.reshape(tuple(shape))
-
-
 def _store(x: Tensor) -> Tensor:
     """Returns the same array; makes torch.compile store it in memory."""
     # Otherwise torch.compile computes the input of a pool anew for each window, and once
@@ -185,7 +180,7 @@ def layer_norm(
 
 def layer_norm_grad(
     grad: Tensor, x: Tensor, weight: Tensor | None, mean: Tensor, rstd: Tensor
-) -> tuple[Tensor, Any, Any]:
+) -> tuple[Tensor, Tensor, Tensor]:
     """The derivatives of ``layer_norm`` by its input, weight and bias."""
     if weight is None:
         weight = torch.ones(x.shape[-1], dtype=x.dtype, device=x.device)
@@ -208,11 +203,15 @@ def rms_norm(
 
 def rms_norm_grad(
     grad: Tensor, x: Tensor, weight: Tensor | None, rstd: Tensor
-) -> tuple[Tensor, Any]:
+) -> tuple[Tensor, Tensor]:
     """The derivatives of ``rms_norm`` by its input and weight."""
     rstd = rstd.unsqueeze(-1)
     if not x.is_cuda:
-        return _rms_norm_grad(grad, x, weight, rstd)
+        scaled = x * rstd
+        inward = grad if weight is None else grad * weight
+        slope = torch.mean(inward * scaled, -1, keepdim=True)
+        by_weight = torch.sum((grad * scaled).reshape(-1, x.shape[-1]), 0)
+        return (inward - scaled * slope) * rstd, by_weight
     if weight is None:
         weight = torch.ones(x.shape[-1], dtype=x.dtype, device=x.device)
     return aten._fused_rms_norm_backward(  # noqa: SLF001
@@ -256,17 +255,6 @@ def batch_norm_grad(
     return aten.native_batch_norm_backward(
         grad, x, weight, None, None, mean, rstd, True, eps, [True, True, True]
     )
-
-
-def _rms_norm_grad(
-    grad: Tensor, x: Tensor, weight: Tensor | None, rstd: Tensor
-) -> tuple[Tensor, Tensor]:
-    """The derivatives, where torch has a kernel for CUDA only."""
-    scaled = x * rstd
-    inward = grad if weight is None else grad * weight
-    slope = torch.mean(inward * scaled, -1, keepdim=True)
-    by_weight = torch.sum((grad * scaled).reshape(-1, x.shape[-1]), 0)
-    return (inward - scaled * slope) * rstd, by_weight
 
 
 def cross_entropy(

@@ -6,12 +6,12 @@ tell the compiler nothing of what they do; `operation` says what they write.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from seqloom.tensor.backends._torch._operation import operation
+from seqloom.tensor.backends._torch._host import operation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,8 +25,8 @@ def adamw(
     grads: Tensors,
     first: Tensors,
     second: Tensors,
-    lr: Any,
-    step: Any,
+    lr: float | Tensor,
+    step: float | Tensor,
     *,
     betas: tuple[float, float],
     eps: float,
@@ -47,7 +47,7 @@ def sgd(
     params: Tensors,
     grads: Tensors,
     momenta: Tensors,
-    lr: Any,
+    lr: float | Tensor,
     *,
     momentum: float,
     nesterov: bool,
@@ -62,7 +62,7 @@ def sgd(
     return params, momenta
 
 
-def clip_by_global_norm(grads: Tensors, max_norm: Any) -> tuple[Tensors, Tensor]:
+def clip_by_global_norm(grads: Tensors, max_norm: float | Tensor) -> tuple[Tensors, Tensor]:
     """Scales all gradients down so that their common norm is at most `max_norm`."""
     norms = torch._foreach_norm(grads)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
     norm = torch.linalg.vector_norm(torch.stack(norms))
@@ -75,14 +75,14 @@ def _to_rows(tensors: Tensors) -> Tensors:
     return [tensor.contiguous() for tensor in tensors]
 
 
-def _to_step(step: Any, like: Tensor) -> Tensor:
+def _to_step(step: float | Tensor, like: Tensor) -> Tensor:
     """The step's number as the kernels read it."""
     if isinstance(step, Tensor):
         return step.to(device=like.device, dtype=torch.float32)
     return torch.full((), float(step), dtype=torch.float32, device=like.device)
 
 
-def _rate(lr: Any) -> Tensor:
+def _rate(lr: float | Tensor) -> Tensor:
     """The learning rate as a tensor of float32 on the CPU, or where it is."""
     return lr.float() if isinstance(lr, Tensor) else torch.tensor(lr, dtype=torch.float32)
 

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from seqloom.tensor.backends._torch._operation import array_of, host, operation, tensor_of
+from seqloom.tensor.backends._torch._host import array_of, host, operation, tensor_of
 
 aten = torch.ops.aten
 _HALF = frozenset({torch.float16, torch.bfloat16})
@@ -141,7 +141,7 @@ def attend_on_cuda_grad(
     causal: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The derivatives of ``attend_on_cuda`` by q, k and v."""
-    backward: Any = _flash_grad if takes_flash(q, v) else _efficient_grad
+    backward = _flash_grad if takes_flash(q, v) else _efficient_grad
     arrays = list(map(_align, (grad, q, k, v, out, lse)))
     return backward(arrays, _describe(cu_seqlens, max_seqlen, q), scale, causal)
 

@@ -10,17 +10,18 @@ import torch
 from torch import Tensor
 
 from seqloom.tensor._families import _keys as keys
-from seqloom.tensor.backends._torch import (
-    _device_random as device_random,
-    _host_random as host_random,
-)
+from seqloom.tensor.backends._torch import _device_random as device_random
 from seqloom.tensor.backends._torch._creation import to_numpy_type, to_torch
+from seqloom.tensor.backends._torch._host import array_of, host, operation, tensor_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from seqloom._key import Key
     from seqloom.tensor._backend import Backend
+    from seqloom.tensor.backends._torch._creation import DType
+
+    Word = int | str | Tensor | tuple[int | Tensor, int | Tensor]
 
 
 def key_words(b: Backend, key: Key | Tensor) -> Tensor:
@@ -36,12 +37,21 @@ def key_words(b: Backend, key: Key | Tensor) -> Tensor:
     return words.to(torch.uint32)
 
 
-def fold_in(b: Backend, key: Key | Tensor, word: Any) -> Tensor:
+def fold_in(
+    b: Backend,
+    key: Key | Tensor,
+    word: Word,
+) -> Tensor:
     """The words of the key of one thing below a key."""
     words = b.key_words(key)
     if b.device == "cpu" and isinstance(word, Tensor):
-        return host_random.fold_in(words, word)
-    halves = (_word(b, part) for part in keys.counter(word))
+        return _ON_HOST["fold_in"](words, word)
+    halves = (
+        part.to(torch.int64)
+        if isinstance(part, Tensor)
+        else torch.full((), part, dtype=torch.int64, device=b.device)
+        for part in keys.counter(word)
+    )
     return device_random.kernel(device_random.fold_in, words, *halves)
 
 
@@ -56,19 +66,19 @@ def random_bits(b: Backend, key: Key | Tensor, shape: Sequence[int]) -> Tensor:
 
 
 def uniform(
-    b: Backend, key: Key | Tensor, shape: Sequence[int], *, dtype: Any = "float32"
+    b: Backend, key: Key | Tensor, shape: Sequence[int], *, dtype: DType = "float32"
 ) -> Tensor:
     """Numbers from 0 (included) to 1 (excluded)."""
     return _compute(b, "uniform", key, keys.to_shape(shape), to_torch(dtype))
 
 
 def normal(
-    b: Backend, key: Key | Tensor, shape: Sequence[int], *, dtype: Any = "float32"
+    b: Backend, key: Key | Tensor, shape: Sequence[int], *, dtype: DType = "float32"
 ) -> Tensor:
     """Numbers of mean 0 and deviation 1."""
     words, kind, shape = b.key_words(key), to_torch(dtype), keys.to_shape(shape)
     if b.device == "cpu":
-        return host_random.normal(words, shape, kind)
+        return _ON_HOST["normal"](words, shape, kind)
     one = to_numpy_type(kind).type
     bounds = float(np.nextafter(one(-1), one(0))), 1.0
     return device_random.kernel(device_random.between, words, *bounds, shape, kind)
@@ -81,13 +91,13 @@ def truncated_normal(
     upper: float,
     shape: Sequence[int],
     *,
-    dtype: Any = "float32",
+    dtype: DType = "float32",
 ) -> Tensor:
     """Normal numbers, given that they lie between two bounds."""
     words, kind, shape = b.key_words(key), to_torch(dtype), keys.to_shape(shape)
     lower, upper = keys.check_bounds(lower, upper)
     if b.device == "cpu":
-        return host_random.truncated_normal(words, lower, upper, shape, kind)
+        return _ON_HOST["truncated_normal"](words, lower, upper, shape, kind)
     one = to_numpy_type(kind).type
     root = one(math.sqrt(2))
     bounds = [float(one(math.erf(float(one(bound) / root)))) for bound in (lower, upper)]
@@ -99,7 +109,9 @@ def truncated_normal(
     return found if edge is None else found.where(~found.isnan(), edge)
 
 
-def bernoulli(b: Backend, key: Key | Tensor, p: Any, shape: Sequence[int]) -> Tensor:
+def bernoulli(
+    b: Backend, key: Key | Tensor, p: float | Tensor, shape: Sequence[int]
+) -> Tensor:
     """True with probability `p`, in float32."""
     if isinstance(p, Tensor):
         return b.uniform(key, shape) < p
@@ -126,7 +138,7 @@ def dropout(b: Backend, x: Tensor, key: Key | Tensor, rate: float) -> Tensor:
         return x
     words = b.key_words(key)
     if b.device == "cpu":
-        return host_random.dropout(x, words, rate)
+        return _ON_HOST["dropout"](x, words, rate)
     kept = float(np.float32(1.0 - rate))
     return device_random.kernel(device_random.dropout, x, words, rate, kept)
 
@@ -135,12 +147,60 @@ def _compute(b: Backend, name: str, key: Key | Tensor, *args: Any) -> Tensor:
     """A function of that name, where the backend computes."""
     words = b.key_words(key)
     if b.device == "cpu":
-        return getattr(host_random, name)(words, *args)
+        return _ON_HOST[name](words, *args)
     return device_random.kernel(getattr(device_random, name), words, *args)
 
 
-def _word(b: Backend, value: Any) -> Tensor:
-    """One word of a counter in int64."""
-    if isinstance(value, Tensor):
-        return value.to(torch.int64)
-    return torch.full((), value, dtype=torch.int64, device=b.device)
+def _draw_on_host(
+    name: str, arguments: str, fake: Callable[..., Tensor]
+) -> Callable[..., Tensor]:
+    """Makes an operation of torch's that the NumPy backend computes."""
+
+    def draw(*args: Any) -> Tensor:
+        plain: list[Any] = [
+            array_of(it.contiguous()) if isinstance(it, Tensor) else it for it in args
+        ]
+        dtype = plain.pop() if isinstance(plain[-1], torch.dtype) else None
+        options = {} if dtype is None else {"dtype": to_numpy_type(dtype)}
+        return tensor_of(getattr(host(), name)(*plain, **options))
+
+    made: Any = operation(name, schema=f"({arguments}) -> Tensor")(draw)
+    made.register_fake(fake)
+    return made
+
+
+def _make_fake(dtype: torch.dtype | None) -> Callable[..., Tensor]:
+    """Makes the fake form of a draw, which ends with a shape and perhaps a dtype."""
+    if dtype is None:
+        return lambda key, *args: key.new_empty(args[-2], dtype=args[-1])
+    return lambda key, *args: key.new_empty(args[-1], dtype=dtype)
+
+
+# The arguments of each function, and the array that comes out while torch traces.
+_ON_HOST = {
+    name: _draw_on_host(name, arguments, fake)
+    for name, arguments, fake in (
+        ("random_bits", "Tensor key, SymInt[] shape", _make_fake(torch.uint32)),
+        ("uniform", "Tensor key, SymInt[] shape, ScalarType dtype", _make_fake(None)),
+        ("normal", "Tensor key, SymInt[] shape, ScalarType dtype", _make_fake(None)),
+        (
+            "truncated_normal",
+            "Tensor key, float lower, float upper, SymInt[] shape, ScalarType dtype",
+            _make_fake(None),
+        ),
+        ("bernoulli", "Tensor key, float p, SymInt[] shape", _make_fake(torch.bool)),
+        (
+            "randint",
+            "Tensor key, SymInt low, SymInt high, SymInt[] shape",
+            _make_fake(torch.int32),
+        ),
+        ("permutation", "Tensor key, SymInt n", _make_fake(torch.int32)),
+        ("split", "Tensor key, SymInt n", lambda key, n: key.new_empty((n, 2))),
+        ("fold_in", "Tensor key, Tensor word", lambda key, _: torch.empty_like(key)),
+        (
+            "dropout",
+            "Tensor x, Tensor key, float rate",
+            lambda x, *_: torch.empty_like(x).contiguous(),
+        ),
+    )
+}

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from seqloom.tensor._backend import backend
+from seqloom.tensor._backend import Backend, backend
 from seqloom.tensor._families import _recurrent_grad
-from seqloom.tensor.backends._torch._operation import operation
+from seqloom.tensor.backends._torch._host import operation
 
 # Input, first states, weights, and biases and a mask, which may be missing.
 _GRU_ARRAYS, _LSTM_ARRAYS = 7, 8
@@ -32,12 +32,12 @@ def lstm(
     return _lstm(*arrays, *(None,) * (_LSTM_ARRAYS - len(arrays)), reverse)
 
 
-def gru_grad(*args: Any, reverse: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+def gru_grad(*args: Tensor | None, reverse: bool = False) -> tuple[Tensor, Tensor, Tensor]:
     """The derivatives of ``gru``."""
     return _gru_grad(*args, reverse)
 
 
-def lstm_grad(*args: Any, reverse: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+def lstm_grad(*args: Tensor | None, reverse: bool = False) -> tuple[Tensor, Tensor, Tensor]:
     """The derivatives of ``lstm``."""
     return _lstm_grad(*args, reverse)
 
@@ -157,7 +157,7 @@ def _lay_out(first: Tensor, *others: Tensor) -> Any:
     return (first.contiguous(), *(other.contiguous() for other in others))
 
 
-def _owner(x: Tensor) -> Any:
+def _owner(x: Tensor) -> Backend:
     """The backend of an array."""
     return backend(f"torch:{x.device}")
 
@@ -224,6 +224,6 @@ def _spread(states: Tensor, first: Tensor, mask: Tensor) -> Tensor:
     return states.gather(1, place)
 
 
-def _one_or_all(begin: list[Tensor]) -> Any:
+def _one_or_all(begin: list[Tensor]) -> Tensor | list[Tensor]:
     """The first state alone, or state and cell as torch's function takes them."""
     return begin[0] if len(begin) == 1 else begin

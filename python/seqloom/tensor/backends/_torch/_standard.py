@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from seqloom.tensor._backend import Backend
+    from seqloom.tensor.backends._torch._creation import DType
 
     Axes = int | tuple[int, ...]
-    Size = Any  # a number, or a tuple of one for each axis
+    Size = int | tuple[int, ...]
 
 
 _EXACT = 1 << 53  # beyond it, torch rounds the integers that it pads with
@@ -107,7 +108,7 @@ def roll(x: Tensor, shift: Axes, *, axis: Axes | None = None) -> Tensor:
     return torch.roll(x, shift, cast("Any", axis))
 
 
-def repeat(x: Tensor, repeats: Any, *, axis: int | None = None) -> Tensor:
+def repeat(x: Tensor, repeats: int | Tensor, *, axis: int | None = None) -> Tensor:
     """Each value several times."""
     return torch.repeat_interleave(x, repeats, axis)
 
@@ -139,7 +140,7 @@ def pad(
     return functional.pad(x, flat, value=value)
 
 
-def one_hot(x: Tensor, num_classes: int, *, dtype: Any = "int64") -> Tensor:
+def one_hot(x: Tensor, num_classes: int, *, dtype: DType = "int64") -> Tensor:
     """1 at each integer's place of a new last axis, 0 elsewhere."""
     classes = torch.arange(num_classes, dtype=x.dtype, device=x.device)
     return (x[..., None] == classes).to(to_torch(dtype))
@@ -187,7 +188,7 @@ Axis = int | tuple[int, ...] | None
 
 
 def sum_(
-    x: Tensor, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False
+    x: Tensor, *, axis: Axis = None, dtype: DType | None = None, keepdims: bool = False
 ) -> Tensor:
     """The sum over axes."""
     kind = None if dtype is None else to_torch(dtype)
@@ -227,7 +228,7 @@ def min_(x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 
 def prod(
-    x: Tensor, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False
+    x: Tensor, *, axis: Axis = None, dtype: DType | None = None, keepdims: bool = False
 ) -> Tensor:
     """The product over axes."""
     kind = None if dtype is None else to_torch(dtype)
@@ -266,7 +267,7 @@ def cumulative_sum(
     x: Tensor,
     *,
     axis: int | None = None,
-    dtype: Any = None,
+    dtype: DType | None = None,
     include_initial: bool = False,
 ) -> Tensor:
     """Sums up to each position."""
@@ -284,7 +285,7 @@ def cumulative_prod(
     x: Tensor,
     *,
     axis: int | None = None,
-    dtype: Any = None,
+    dtype: DType | None = None,
     include_initial: bool = False,
 ) -> Tensor:
     """Products up to each position."""

@@ -1,21 +1,96 @@
-"""Linear layers of 8-bit weights: Rust's kernels on a CPU, elsewhere the default bodies.
+"""NumPy's kernels on torch's memory, each as one node for torch.compile.
 
-Each kernel computes on torch's memory, and is an operation of the library ``seqloom`` with
-a fake form, so that ``torch.compile`` takes it as one node.
+Each kernel is an operation of the library ``seqloom`` with a fake form, which gives the
+shapes of its results while torch traces.
 """
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+from torch.library import custom_op
 
+from seqloom.tensor._backend import backend
 from seqloom.tensor._families import _linear_layers
-from seqloom.tensor.backends._torch._operation import array_of, host, operation, tensor_of
+from seqloom.tensor.backends._torch._creation import to_numpy_type
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
     from seqloom.tensor._backend import Backend
+
+
+def operation(
+    name: str, *, mutates: tuple[str, ...] = (), schema: str | None = None
+) -> Callable[[Any], Any]:
+    """Makes a function an operation of the library ``seqloom``.
+
+    Outside of ``torch.compile`` the function runs as it is: torch imports its compiler at
+    the first call of any operation that is not its own, which takes a second.
+
+    Args:
+        name: Its name.
+        mutates: The arguments that it writes.
+        schema: Its arguments and results as torch writes them; by default they follow from
+            the annotations of the function.
+
+    Returns:
+        A decorator; ``register_fake`` of its result says what comes out.
+    """
+
+    def made(function: Callable[..., Any]) -> Any:
+        make = custom_op(f"seqloom::{name}", mutates_args=mutates, schema=schema)
+        defined = make(function)
+        whole = getattr(torch.ops.seqloom, name).default
+
+        @wraps(function)
+        def call(*args: Any) -> Any:
+            plainly = not torch.compiler.is_compiling() and all(map(_is_plain, args))
+            return function(*args) if plainly else whole(*args)
+
+        vars(call)["register_fake"] = defined.register_fake
+        return call
+
+    return made
+
+
+def _is_plain(arg: Any) -> bool:
+    """Whether torch follows nothing of an argument: no gradient, no tracing."""
+    if type(arg) is Tensor:
+        return not (arg.requires_grad and torch.is_grad_enabled())
+    return not isinstance(arg, Tensor)
+
+
+# The NumPy backend's kernels on torch's memory --------------------------------------------
+
+
+def host() -> Backend:
+    """The backend that computes."""
+    return backend("numpy", num_threads=torch.get_num_threads())
+
+
+def array_of(x: Tensor) -> NDArray[np.generic]:
+    """An array of torch's as NumPy's, on the same memory."""
+    if x.dtype is torch.bfloat16:
+        return x.contiguous().view(torch.int16).numpy().view(to_numpy_type(x.dtype))
+    return x.detach().numpy()
+
+
+def tensor_of(array: NDArray[np.generic]) -> Tensor:
+    """An array of NumPy's as torch's, on the same memory."""
+    if array.dtype == to_numpy_type(torch.bfloat16):
+        return torch.from_numpy(array.view("int16")).view(torch.bfloat16)
+    return torch.from_numpy(array)
+
+
+# Linear layers of 8-bit weights: Rust's kernels on a CPU, elsewhere the default bodies ---
+
 
 # Input, weight, scale, factor, and bias and residual, which may be missing.
 _LINEAR_ARRAYS = 6
@@ -106,7 +181,7 @@ def _serves(*arrays: Tensor | None) -> bool:
     return on_cpu and given[0].dtype is torch.float32
 
 
-def _arrays(*given: Tensor | None) -> list[Any]:
+def _arrays(*given: Tensor | None) -> list[NDArray[np.generic] | None]:
     """Arrays of torch's as NumPy's, on the same memory."""
     return [None if array is None else array_of(array) for array in given]
 
