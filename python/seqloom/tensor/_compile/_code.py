@@ -14,10 +14,11 @@ import random
 import sys
 import sysconfig
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.util import resolve_name
 from types import CodeType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -38,7 +39,8 @@ class Missing:
     """Marks a name that has no value yet."""
 
 
-class Node(NamedTuple):
+@dataclass(slots=True)
+class Node:
     """One value: its form, how to read its contents again, and its contents."""
 
     form: object

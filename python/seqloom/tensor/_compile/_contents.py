@@ -27,7 +27,7 @@ from types import (
     MethodWrapperType,
     ModuleType,
 )
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import ReferenceType
 
 import numpy as np
@@ -45,7 +45,7 @@ from seqloom.tensor._leaves import HasLeaves, Leaf, freeze, identity_of
 from seqloom.tensor._tensor import Gradients, Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 
 PLAIN = frozenset({int, str, bytes, bool, type(None)})
 # An array is compared at each call, which takes time. Larger arrays are refused.
@@ -57,6 +57,20 @@ _CONSTANTS = frozenset({
 })  # fmt: skip
 
 
+_Describe = TypeVar("_Describe", bound="Callable[[Any], Node]")
+_DESCRIBE: list[tuple[tuple[type, ...], Callable[[Any], Node]]] = []
+
+
+def _describes(*kinds: type) -> Callable[[_Describe], _Describe]:
+    """Notes the function that describes values of some classes; the first noted decides."""
+
+    def note(function: _Describe) -> _Describe:
+        _DESCRIBE.append((kinds, function))
+        return function
+
+    return note
+
+
 def describe(value: Any) -> Node:
     """Describes a value that may change between two calls."""
     for kinds, describe_kind in _DESCRIBE:
@@ -66,25 +80,14 @@ def describe(value: Any) -> Node:
     return _describe_holder(value) if is_holder else _describe_object(value)
 
 
-def _describe_constant(value: Any) -> Node:
-    """Describes a value by its identity alone; its contents are not compared."""
-    return Node(identity_of(value))
-
-
-def _describe_hashable(value: Any) -> Node:
-    """Describes a value that does not change, and may be equal to others."""
-    return Node((type(value), value))
-
-
-def _describe_scalar(value: Any) -> Node:
-    """Describes a number of NumPy."""
-    return Node((type(value), value.dtype.str, value.tobytes()))
-
-
 def _describe_holder(value: HasLeaves) -> Node:
     """Describes a module or an optimiser by all but its arrays."""
     parts = list(list_objects(_read_static(value)))
     return Node(type(value), parts=parts, digest=_read_static)
+
+
+def _read_static(value: HasLeaves) -> object:
+    return value.leaves()[0]
 
 
 def list_objects(static: object, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -102,140 +105,156 @@ def list_objects(static: object, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, getattr(static, "target", static)
 
 
-def _read_static(value: HasLeaves) -> object:
-    return value.leaves()[0]
+@_describes(Tensor, Gradients, Leaf, Backend, ModuleType, Logger, IOBase)
+def _constant(value: object) -> Node:
+    """Describes a value by its identity alone; its contents are not compared."""
+    return Node(identity_of(value))
 
 
-def _describe_array(value: np.ndarray[Any, Any]) -> Node:
-    """Describes an array by its contents."""
-    if value.dtype.hasobject:
-        items: list[Any] = value.ravel().tolist()
-        parts = [(f"[{index}]", item) for index, item in enumerate(items)]
-        return Node((type(value), value.shape), _read_objects, parts)
-    form = (type(value), value.shape, value.dtype.str)
-    if value.nbytes > _MAX_BYTES:
-        problem = f"the array {{}} of {value.nbytes / 1e6:.0f} MB"
-        return Node((form, identity_of(value)), problem=problem)
-    return Node(form, _read_attributes, list_attributes(value), _read_array)
+@_describes(np.generic)
+def _scalar(value: np.generic) -> Node:
+    return Node((type(value), value.dtype.str, value.tobytes()))
 
 
-def _read_array(value: np.ndarray[Any, Any]) -> object:
-    return (value.shape, value.dtype.str, zlib.crc32(value.tobytes()))
+@_describes(int, float, complex, str, bytes)
+def _number(value: complex | str | bytes) -> Node:
+    """Describes a number or a text; one of a subclass may have attributes."""
+    kind = type(value)
+    if kind in (float, complex):
+        return Node((kind, repr(value)))
+    own = list_attributes(value)
+    parts = own if is_of_library(kind) else [*own, ("", kind)]
+    return Node((kind, repr(value)), _read_attributes, parts)  # NaN has an equal text
 
 
-def _read_objects(value: np.ndarray[Any, Any]) -> list[Any]:
-    return [*value.ravel().tolist()]
+@_describes(np.dtype, PurePath, range, dt.date, dt.time, dt.timedelta)
+def _hashable(value: Hashable) -> Node:
+    """Describes a value that does not change, and may be equal to others."""
+    return Node((type(value), value))
 
 
-def _describe_container(value: Any) -> Node:
-    """Describes a list, a tuple, a set or a deque, and a subclass of these."""
-    is_set = issubclass(type(value), (set, frozenset))
-    items: list[Any] = sorted(value, key=repr) if is_set else list(value)
-    parts = [(f"[{index}]", item) for index, item in enumerate(items)]
-    parts += list_attributes(value)
-    return Node((type(value), len(value)), _read_items, parts)
+@_describes(type)
+def _class(value: type) -> Node:
+    """Describes a class of the user's by its methods and attributes."""
+    if is_of_library(value):
+        return Node(identity_of(value))
+    # Without the attributes that Python itself sets, such as ``__module__``.
+    parts: list[tuple[str, object]] = [
+        (f".{name}", item)
+        for name, item in vars(value).items()
+        if not (name.startswith("__") and name.endswith("__"))
+        or isinstance(item, (FunctionType, property))
+    ]
+    parts += [("", base) for base in (*value.__bases__, type(value))]
+    return Node(identity_of(value), lambda kind: [*kind.__dict__.values()], parts)
 
 
-def _read_items(value: Any) -> list[Any]:
-    return [*value, *_read_attributes(value)]
+_describes(FunctionType)(describe_function)
 
 
-def _describe_dict(value: Any) -> Node:
-    """Describes a dict, and a subclass of it."""
-    parts: list[tuple[str, Any]] = [(f"[{key!r}]", item) for key, item in value.items()]
-    parts += list_attributes(value)
-    return Node((type(value), *map(freeze, value)), _read_mapping, parts)
-
-
-def _read_mapping(value: Any) -> list[Any]:
-    return [*value, *value.values(), *_read_attributes(value)]
-
-
-def _read_attributes(value: Any) -> list[Any]:
-    return [*getattr(value, "__dict__", {}).values()]
-
-
-def _describe_view(value: Any) -> Node:
-    """Describes the keys, values or items of a dict by the dict."""
-    node = _describe_dict(value.mapping)
-    return Node((type(value), node.form), _read_view, node.parts)
-
-
-def _read_view(value: Any) -> list[Any]:
-    return _read_mapping(value.mapping)
-
-
-def _describe_cell(value: CellType) -> Node:
-    """Describes the variable of a closure by its value."""
-    return Node(CellType, _read_cell, [(".cell_contents", read_cell(value))])
-
-
-def _read_cell(value: CellType) -> list[Any]:
-    return [read_cell(value)]
-
-
-def _describe_call(value: Any) -> Node:
+@_describes(MethodType, BuiltinFunctionType, MethodWrapperType)
+def _bound_call(value: MethodType | BuiltinFunctionType) -> Node:
     """Describes a method with the object that it belongs to."""
     owner = value.__self__
     if owner is None or isinstance(owner, ModuleType):
         return Node(identity_of(value))
     name = getattr(value, "__func__", None) or value.__name__
     parts = [("", owner), ("", name)]
-    return Node(type(value), _read_owner, parts)
+    return Node(type(value), lambda method: [method.__self__], parts)
 
 
-def _read_owner(value: Any) -> list[Any]:
-    return [value.__self__]
-
-
-def _describe_partial(value: partial[Any]) -> Node:
+@_describes(partial)
+def _partial(value: partial[object]) -> Node:
     """Describes a function with some of its arguments."""
     arguments = [*enumerate(value.args), *value.keywords.items()]
     parts = [("", value.func), *((f"({name})", item) for name, item in arguments)]
-    return Node((partial, *(name for name, _ in arguments)), _read_partial, parts)
+    return Node(
+        (partial, *(name for name, _ in arguments)),
+        lambda it: [it.func, *it.args, *it.keywords, *it.keywords.values()],
+        parts,
+    )
 
 
-def _read_partial(value: partial[Any]) -> list[Any]:
-    return [value.func, *value.args, *value.keywords, *value.keywords.values()]
-
-
-def _describe_wrapper(value: Any) -> Node:
+@_describes(property, staticmethod, classmethod)
+def _wrapper(
+    value: property | staticmethod[..., object] | classmethod[object, ..., object],
+) -> Node:
     """Describes a property, a static method or a class method by its function."""
     function = value.fget if isinstance(value, property) else value.__func__
     return Node(type(value), parts=[("", function)])
 
 
-def _describe_reference(value: ReferenceType[Any]) -> Node:
+@_describes(ReferenceType)
+def _reference(value: ReferenceType[Any]) -> Node:
     """Describes a weak reference by the object that it refers to."""
-    return Node(ReferenceType, _read_reference, [("()", value())])
+    return Node(ReferenceType, lambda reference: [reference()], [("()", value())])
 
 
-def _read_reference(value: ReferenceType[Any]) -> list[Any]:
-    return [value()]
+@_describes(np.ndarray)
+def _array(value: np.ndarray[Any, Any]) -> Node:
+    """Describes an array by its contents."""
+    if value.dtype.hasobject:
+        items: list[object] = value.ravel().tolist()
+        parts = [(f"[{index}]", item) for index, item in enumerate(items)]
+        form = (type(value), value.shape)
+        return Node(form, lambda array: array.ravel().tolist(), parts)
+    form = (type(value), value.shape, value.dtype.str)
+    if value.nbytes > _MAX_BYTES:
+        problem = f"the array {{}} of {value.nbytes / 1e6:.0f} MB"
+        return Node((form, identity_of(value)), problem=problem)
+    return Node(
+        form,
+        _read_attributes,
+        list_attributes(value),
+        lambda array: (array.shape, array.dtype.str, zlib.crc32(array.tobytes())),
+    )
 
 
-# Classes and other objects --------------------------------------------------------------
+@_describes(dict, MappingProxyType)
+def _dict(value: Mapping[Any, Any]) -> Node:
+    """Describes a dict, and a subclass of it."""
+    parts: list[tuple[str, Any]] = [(f"[{key!r}]", item) for key, item in value.items()]
+    parts += list_attributes(value)
+    return Node((type(value), *map(freeze, value)), _read_mapping, parts)
 
 
-def _describe_class(value: type) -> Node:
-    """Describes a class of the user's by its methods and attributes."""
-    if is_of_library(value):
-        return Node(identity_of(value))
-    parts = [
-        (f".{name}", item) for name, item in vars(value).items() if _is_read(name, item)
-    ]
-    parts += [("", base) for base in (*value.__bases__, type(value))]
-    return Node(identity_of(value), _read_class, parts)
+def _read_mapping(value: Mapping[Any, Any]) -> list[Any]:
+    return [*value, *value.values(), *_read_attributes(value)]
 
 
-def _is_read(name: str, value: object) -> bool:
-    """Returns False for an attribute that Python itself sets, such as ``__module__``."""
-    is_special = name.startswith("__") and name.endswith("__")
-    return not is_special or isinstance(value, (FunctionType, property))
+def _read_attributes(value: object) -> list[Any]:
+    return [*getattr(value, "__dict__", {}).values()]
 
 
-def _read_class(value: type) -> list[Any]:
-    return [*vars(value).values()]
+_DICTS: tuple[dict[Any, Any], ...] = ({}, OrderedDict())
+
+
+@_describes(*(type(it) for d in _DICTS for it in (d.keys(), d.values(), d.items())))
+def _view(value: Any) -> Node:
+    """Describes the keys, values or items of a dict by the dict."""
+    node = _dict(value.mapping)
+    form = (cast("Any", type(value)), node.form)
+    return Node(form, lambda view: _read_mapping(view.mapping), node.parts)
+
+
+@_describes(CellType)
+def _cell(value: CellType) -> Node:
+    """Describes the variable of a closure by its value."""
+    parts = [(".cell_contents", read_cell(value))]
+    return Node(CellType, lambda cell: [read_cell(cell)], parts)
+
+
+@_describes(list, tuple, set, frozenset, deque)
+def _container(value: Collection[Any]) -> Node:
+    """Describes a list, a tuple, a set or a deque, and a subclass of these."""
+    is_set = issubclass(type(value), (set, frozenset))
+    items: list[Any] = sorted(value, key=repr) if is_set else list(value)
+    parts = [(f"[{index}]", item) for index, item in enumerate(items)]
+    parts += list_attributes(value)
+    return Node((type(value), len(value)), lambda it: [*it, *_read_attributes(it)], parts)
+
+
+# Other objects --------------------------------------------------------------------------
 
 
 def _describe_object(value: Any) -> Node:
@@ -263,15 +282,11 @@ def _describe_hidden(value: Any, kind: type[Any]) -> Node:
     with suppress(TypeError):  # it is not a buffer, such as a bytearray
         if memoryview(value).nbytes > _MAX_BYTES:
             return Node(identity_of(value), problem="the large buffer {}")
-        return Node(type(value), digest=_read_buffer)
+        return Node(kind, digest=lambda it: zlib.crc32(memoryview(it).tobytes()))
     top = kind.__module__.partition(".")[0]
     is_constant = top in _CONSTANTS or isinstance(value, type)
     problem = "" if is_constant else f"{{}}, a {kind.__name__},"
     return Node(identity_of(value), problem=problem)
-
-
-def _read_buffer(value: Any) -> object:
-    return zlib.crc32(memoryview(value).tobytes())
 
 
 def _read_object(value: Any) -> list[Any]:
@@ -316,35 +331,3 @@ def _has_hidden_state(kind: type) -> bool:
     size = object.__basicsize__ + 8 * len(_find_slots(kind))
     size += 8 * (kind.__dictoffset__ > 0) + 8 * (kind.__weakrefoffset__ > 0)
     return kind.__basicsize__ > size or kind.__itemsize__ > 0
-
-
-def _describe_number(value: Any) -> Node:
-    """Describes a number or a text; one of a subclass may have attributes."""
-    kind = cast("type[Any]", type(value))
-    if kind in (float, complex):
-        return Node((kind, repr(value)))
-    own = list_attributes(value)
-    parts = own if is_of_library(kind) else [*own, ("", kind)]
-    return Node((kind, repr(value)), _read_attributes, parts)  # NaN has an equal text
-
-
-_DICTS: tuple[dict[Any, Any], ...] = ({}, OrderedDict())
-_VIEWS = tuple(type(view) for d in _DICTS for view in (d.keys(), d.values(), d.items()))
-# The first row with a class of the value decides.
-_DESCRIBE: list[tuple[Any, Callable[[Any], Node]]] = [
-    ((Tensor, Gradients, Leaf, Backend, ModuleType, Logger, IOBase), _describe_constant),
-    (np.generic, _describe_scalar),
-    ((int, float, complex, str, bytes), _describe_number),
-    ((np.dtype, PurePath, range, dt.date, dt.time, dt.timedelta), _describe_hashable),
-    (type, _describe_class),
-    (FunctionType, describe_function),
-    ((MethodType, BuiltinFunctionType, MethodWrapperType), _describe_call),
-    (partial, _describe_partial),
-    ((property, staticmethod, classmethod), _describe_wrapper),
-    (ReferenceType, _describe_reference),
-    (np.ndarray, _describe_array),
-    ((dict, MappingProxyType), _describe_dict),
-    (_VIEWS, _describe_view),
-    (CellType, _describe_cell),
-    ((list, tuple, set, frozenset, deque), _describe_container),
-]
