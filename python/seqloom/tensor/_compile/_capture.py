@@ -120,24 +120,19 @@ class Capture(Backend):
         if not has_symbol(args):
             return getattr(self.target, name)(*args, **options)
         with unwatched():  # no code of the user's runs from here on
-            return self._record_symbolic(name, args, options)
-
-    def _record_symbolic(
-        self, name: str, args: tuple[Any, ...], options: dict[str, Any]
-    ) -> Any:
-        """Records one call that has a symbol among its arguments."""
-        require_known_shape(name, args)
-        if name in INDEXING:
-            args = (args[0], replace_known_masks(self.target, args[1]), *args[2:])
-        values = tuple(self.recorder.to_value(arg) for arg in args)
-        is_number = name in _ARITHMETIC and all(map(self._is_number, values_in(values)))
-        if name not in NUMBERS_ALONE:
-            values = self._promote_numbers(values)
-        kinds, several = self._find_kinds(name, values, options)
-        outputs = self.recorder.write(name, values, options, kinds)
-        if is_number:
-            self._of_numbers.update(symbol.value.number for symbol in outputs)
-        return _nest_results(name, values, outputs) if several else outputs[0]
+            # Records one call that has a symbol among its arguments.
+            require_known_shape(name, args)
+            if name in INDEXING:
+                args = (args[0], replace_known_masks(self.target, args[1]), *args[2:])
+            values = tuple(self.recorder.to_value(arg) for arg in args)
+            is_number = name in _ARITHMETIC and all(map(self._is_number, values_in(values)))
+            if name not in NUMBERS_ALONE:
+                values = self._promote_numbers(values)
+            kinds, several = self._find_kinds(name, values, options)
+            outputs = self.recorder.write(name, values, options, kinds)
+            if is_number:
+                self._of_numbers.update(symbol.value.number for symbol in outputs)
+            return _nest_results(name, values, outputs) if several else outputs[0]
 
     def _is_number(self, value: Value) -> bool:
         """Returns True for an input number, and for what is computed from such only."""
@@ -257,7 +252,15 @@ class Capture(Backend):
         recorder = self.recorder
         first, rows = recorder.to_values(init), recorder.to_values(xs)
         graph = recorder.record_body(body, first, rows)
-        around = _find_free(graph)
+        known = {value.number for value in graph.inputs}
+        free: dict[int, Value] = {}
+        for operation in graph.operations:
+            for value in operation.inputs():
+                if value.number not in known:
+                    free[value.number] = value
+            known |= {value.number for value in operation.outputs}
+        free |= {v.number: v for v in values_in(graph.outputs) if v.number not in known}
+        around = list(free.values())
         graph.inputs += around
         carry, outputs = graph.outputs[: len(first)], graph.outputs[len(first) :]
         kinds = [(value.shape, value.dtype) for value in carry]
@@ -375,16 +378,3 @@ class Recorder:
             return self.graph
         finally:
             self.graph = outer
-
-
-def _find_free(graph: Graph) -> list[Value]:
-    """Returns the values that a body reads and does not compute, each once."""
-    known = {value.number for value in graph.inputs}
-    free: dict[int, Value] = {}
-    for operation in graph.operations:
-        for value in operation.inputs():
-            if value.number not in known:
-                free[value.number] = value
-        known |= {value.number for value in operation.outputs}
-    free |= {v.number: v for v in values_in(graph.outputs) if v.number not in known}
-    return list(free.values())

@@ -12,8 +12,7 @@ from seqloom._warning import warn_user
 from seqloom.errors import ArgumentError
 from seqloom.tensor._compile._code import require_undrawn
 from seqloom.tensor._compile._environment import Environment
-from seqloom.tensor._compile._program import Program, renewed_at_fork
-from seqloom.tensor._compile._signature import Signature
+from seqloom.tensor._compile._program import Program, Signature, renewed_at_fork
 from seqloom.tensor._compile._trace import trace
 
 if TYPE_CHECKING:
@@ -156,26 +155,23 @@ class Compiled:
             signature = Signature(arguments)  # another thread may have made states
             program, after = self._find(signature.key), signature
             if program is None:
-                program, after = self._trace(arguments, signature)
+                # Traces the step, keeps the program, and refuses what it cannot
+                # compare.
+                found = self._environments.get(signature.key)
+                environment = found or Environment(self._function, signature.key)
+                state, values = environment.state(), environment.describe()
+                environment.require_comparable()  # an iterator is not yet advanced
+                generators = environment.find_generators()
+                executed: set[CodeType] = set()
+                program, after = trace(
+                    self._function, arguments, signature, self._find, executed=executed
+                )
+                require_undrawn(generators)
+                environment.require_comparable(executed)
+                environment.require_unchanged()
+                if self._environments.setdefault(after.key, environment) is environment:
+                    self._keep((after.key, environment, state), program, values)
         return lambda _: program(after)
-
-    def _trace(self, arguments: object, signature: Signature) -> tuple[Program, Signature]:
-        """Traces the step, keeps the program, and refuses what it cannot compare."""
-        found = self._environments.get(signature.key)
-        environment = found or Environment(self._function, signature.key)
-        state, values = environment.state(), environment.describe()
-        environment.require_comparable()  # an iterator is not yet advanced
-        generators = environment.find_generators()
-        executed: set[CodeType] = set()
-        program, after = trace(
-            self._function, arguments, signature, self._find, executed=executed
-        )
-        require_undrawn(generators)
-        environment.require_comparable(executed)
-        environment.require_unchanged()
-        if self._environments.setdefault(after.key, environment) is environment:
-            self._keep((after.key, environment, state), program, values)
-        return program, after
 
     def _keep(
         self, place: tuple[Any, Environment, int], program: Program, values: Any

@@ -143,7 +143,14 @@ class Walk:
         self._names: set[str] = set()
         self._modules: list[tuple[ModuleType, set[str]]] = []
         self._waiting: deque[tuple[str, Any]] = deque()
-        self._visit_step(function)
+        if isinstance(function, MethodType):
+            owner = function.__self__
+            self._waiting.append((type(owner).__name__, owner))
+            function = function.__func__
+        if isinstance(function, FunctionType) and not is_of_library(function):
+            self._add("", function, describe_function(function, with_defaults=False))
+        else:
+            self._waiting.append(("the step", function))
         self._waiting.extend(list_objects(key))
         while self._waiting or self._add_module_names():
             self._visit(*self._waiting.popleft())
@@ -174,17 +181,6 @@ class Walk:
                     f"the compiled step stores a tensor in {path}, outside of it; return "
                     "the tensor, and store it outside of the step"
                 )
-
-    def _visit_step(self, function: Any) -> None:
-        """Visits the step itself, whose defaults are among its arguments."""
-        if isinstance(function, MethodType):
-            owner = function.__self__
-            self._waiting.append((type(owner).__name__, owner))
-            function = function.__func__
-        if isinstance(function, FunctionType) and not is_of_library(function):
-            self._add("", function, describe_function(function, with_defaults=False))
-        else:
-            self._waiting.append(("the step", function))
 
     def _visit(self, path: str, value: Any) -> None:
         """Visits one value, and queues its contents."""

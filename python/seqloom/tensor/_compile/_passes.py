@@ -106,14 +106,7 @@ def insert_copies(
     new_value: Callable[..., Value],
 ) -> Graph:
     """Returns the graph with a copy wherever memory would be shared or overwritten."""
-    graph = _copy_outputs(graph, shared, state_count, new_value)
-    return _copy_before_writes(graph, new_value)
-
-
-def _copy_outputs(
-    graph: Graph, shared: set[int], state_count: int, new_value: Callable[..., Value]
-) -> Graph:
-    """Copies results that share memory with state, and state that shares it at all."""
+    # Copies results that share memory with state, and state that shares it at all.
     roots = _find_roots(graph.operations)
     fixed = {value.number for value in graph.inputs} | set(graph.constants)
     used, copies, outputs = set[int](), list[Operation](), list[Value]()
@@ -126,13 +119,20 @@ def _copy_outputs(
         used.add(root)
         outputs.append(value)
     operations = [*graph.operations, *copies]
-    return replace(graph, operations=operations, outputs=outputs)
+    graph = replace(graph, operations=operations, outputs=outputs)
+    return _copy_before_writes(graph, new_value)
 
 
 def _copy_before_writes(graph: Graph, new_value: Callable[..., Value]) -> Graph:
     """Copies what an operation would overwrite, unless it is the last reader and owner."""
     roots = _find_roots(graph.operations)
-    last = _find_last_uses(graph, roots)
+    # Finds the last position where each memory is read; outputs are read at the end.
+    last: dict[int, int] = {}
+    for position, operation in enumerate(graph.operations):
+        for value in operation.inputs():
+            last[roots.get(value.number, value.number)] = position
+    for value in graph.outputs:
+        last[roots.get(value.number, value.number)] = len(graph.operations)
     donated = {graph.inputs[position].number for position in graph.donated}
     own = donated | {v.number for op in graph.operations for v in op.outputs}
     operations: list[Operation] = []
@@ -169,17 +169,6 @@ def _find_roots(operations: list[Operation]) -> dict[int, int]:
             number = sources[0].number
             roots[value.number] = roots.get(number, number)
     return roots
-
-
-def _find_last_uses(graph: Graph, roots: dict[int, int]) -> dict[int, int]:
-    """Finds the last position where each memory is read; outputs are read at the end."""
-    last: dict[int, int] = {}
-    for position, operation in enumerate(graph.operations):
-        for value in operation.inputs():
-            last[roots.get(value.number, value.number)] = position
-    for value in graph.outputs:
-        last[roots.get(value.number, value.number)] = len(graph.operations)
-    return last
 
 
 def _make_copy(value: Value, new_value: Callable[..., Value]) -> Operation:

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, cast
 from weakref import WeakKeyDictionary, WeakSet
+
+import numpy as np
 
 from seqloom._key import Key
 from seqloom._system import after_fork
-from seqloom.errors import SeqloomError
+from seqloom.errors import ArgumentError, SeqloomError
+from seqloom.tensor._autocast import casting
+from seqloom.tensor._compile._symbol import SymbolKey
 from seqloom.tensor._graph import UPDATES, flatten, map_values
-from seqloom.tensor._leaves import assign_owners
+from seqloom.tensor._leaves import HasLeaves, Leaf, assign_owners, freeze
 from seqloom.tensor._native_error import translate
-from seqloom.tensor._tensor import Tensor
+from seqloom.tensor._tensor import Gradients, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from seqloom.tensor._backend import Array, Backend
-    from seqloom.tensor._compile._signature import Signature
     from seqloom.tensor._graph import Graph, Operation
-    from seqloom.tensor._leaves import Leaf
+
 
 # Builds a result from the arrays of one call and the arguments of that call.
 Build = Callable[["Iterator[Array]", "Signature", "Backend"], Any]
@@ -152,3 +157,207 @@ def _run(
     pairs = zip(operation.outputs, flatten(result), strict=True)
     known.update((value.number, array) for value, array in pairs)
     return None
+
+
+class Signature:
+    """The arguments of one call, taken apart."""
+
+    __slots__ = ("_seen", "backend", "decorated", "holders", "inputs", "key", "leaves")
+
+    def __init__(self, arguments: Any) -> None:
+        self.leaves: list[Leaf] = []  # the arrays that the step may write, each once
+        self.inputs: list[Any] = []  # the arrays and numbers that it only reads
+        self.holders: list[Any] = []  # the objects that hold the leaves
+        self.backend: Backend | None = None  # None if no argument has one
+        self.decorated = False  # whether a tensor is on a backend over another one
+        self._seen: set[int] = set()  # the ids of the leaves
+        static = self.take(arguments)
+        # The backend itself: two of one name may differ in threads or in what they promise.
+        self.key = (static, self.backend, casting.get())
+
+    def take(self, value: Any) -> object:
+        """Takes one argument apart; returns what of it decides the program."""
+        kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType]
+        return (_TAKERS.get(kind) or _find_taker(value))(self, value)
+
+    def take_other(self, value: Any) -> object:
+        """Takes a function, or a value that cannot change."""
+        if callable(value) or _is_immutable(value):
+            return freeze(value)
+        raise ArgumentError(
+            f"an argument of the compiled step is a {type(value).__name__}; pass tensors, "
+            "arrays, numbers, strings, keys, modules, optimisers, or dicts, lists and "
+            "tuples of these"
+        )
+
+    def take_derived(self, value: Any) -> object:
+        """Takes a value of a subclass of dict, list, tuple or array."""
+        kind = next(kind for kind in _KINDS if isinstance(value, kind))
+        return (type(cast("object", value)), _TAKERS[kind](self, value))
+
+    def take_tensor(self, value: Tensor) -> object:
+        """Its shape and type."""
+        self._see(value.backend)
+        self.inputs.append(value)
+        return (Tensor, value.shape, value.dtype)
+
+    def take_array(self, value: Any) -> object:
+        """Its shape and type."""
+        self.inputs.append(value)
+        return (np.ndarray, value.shape, value.dtype)
+
+    def take_input(self, value: Any) -> object:
+        """Its type: the value is an input."""
+        self.inputs.append(value)
+        return cast("Any", type(value))
+
+    def take_float(self, value: Any) -> object:
+        """Its type: NumPy's floats count as Python's, as they do without compiling."""
+        self.inputs.append(float(value))
+        return float
+
+    def take_number(self, value: Any) -> object:
+        """The value itself: NumPy's integers and booleans count as Python's."""
+        return value.item()
+
+    def take_static(self, value: Any) -> object:
+        """The value itself; True is not 1."""
+        return (type(cast("object", value)), value)
+
+    def take_dict(self, value: dict[Any, Any]) -> object:
+        """The keys in their order, and the signatures of their values."""
+        return (dict, *((key, self.take(part)) for key, part in value.items()))
+
+    def take_list(self, value: Any) -> object:
+        """The signatures of the parts."""
+        return (list, *map(self.take, value))
+
+    def take_tuple(self, value: Any) -> object:
+        """The signatures of the parts."""
+        return (tuple, *map(self.take, value))
+
+    def take_gradients(self, value: Gradients) -> object:
+        """The parameters that they belong to, and their shapes and dtypes."""
+        self._see(value.backend)
+        arrays: list[Any] = [value.get(number) for number in value]
+        self.inputs += [Tensor(array, value.backend) for array in arrays]
+        return (Gradients, tuple(value), tuple((a.shape, str(a.dtype)) for a in arrays))
+
+    def take_holder(self, value: HasLeaves) -> object:
+        """The static part of its `leaves`, and which leaves it shares with others."""
+        static, leaves = value.leaves()
+        self.holders.append(value)
+        for leaf in leaves:
+            if leaf.purpose == "optimiser":
+                break  # its state goes to the backend of the model
+            if leaf.backend is not None:
+                self._see(leaf.backend)
+                break
+        seen, before = self._seen, len(self._seen)
+        seen.update(map(id, leaves))
+        if len(seen) - before < len(leaves):
+            return (static, self._find_indices(leaves))
+        self.leaves += leaves
+        return static
+
+    def _find_indices(self, leaves: list[Leaf]) -> tuple[int, ...]:
+        """Returns the index of each leaf among all; adds the new ones at the end."""
+        indices = {id(leaf): index for index, leaf in enumerate(self.leaves)}
+        for leaf in leaves:
+            if indices.setdefault(id(leaf), len(self.leaves)) == len(self.leaves):
+                self.leaves.append(leaf)
+        return tuple(indices[id(leaf)] for leaf in leaves)
+
+    def _see(self, backend: Backend | None) -> None:
+        """Notes the backend of an argument, which all others must share."""
+        if backend is None or backend is self.backend:
+            return
+        if hasattr(backend, "inner"):
+            self.decorated = True
+        elif self.backend is not None and self.backend.name != backend.name:
+            raise ArgumentError(
+                f"the arguments of the compiled step are on {self.backend} and on "
+                f"{backend}; move all of them to one backend"
+            )
+        else:
+            self.backend = backend
+
+
+_TAKERS: dict[type, Callable[[Signature, Any], object]] = {
+    Tensor: Signature.take_tensor,
+    np.ndarray: Signature.take_array,
+    np.floating: Signature.take_float,
+    np.integer: Signature.take_number,
+    np.bool_: Signature.take_number,
+    np.complexfloating: Signature.take_number,
+    np.generic: Signature.take_array,
+    float: Signature.take_input,
+    Key: Signature.take_input,
+    SymbolKey: Signature.take_input,
+    int: Signature.take_static,
+    bool: Signature.take_static,
+    str: Signature.take_static,
+    type(None): Signature.take_static,
+    dict: Signature.take_dict,
+    list: Signature.take_list,
+    tuple: Signature.take_tuple,
+    Gradients: Signature.take_gradients,
+}
+# NumPy's numbers that count as Python's: each value makes another program.
+_STATIC_NUMBERS = (np.integer, np.bool_, np.complexfloating)
+_KINDS = (dict, list, tuple, np.ndarray, np.floating, *_STATIC_NUMBERS, np.generic)
+
+
+def _find_taker(value: object) -> Callable[[Signature, Any], object]:
+    """Finds the method for a class that is met for the first time."""
+    if isinstance(value, HasLeaves):
+        found = Signature.take_holder
+    elif isinstance(value, _KINDS):
+        found = Signature.take_derived
+    else:
+        found = Signature.take_other
+    _TAKERS[type(cast("Any", value))] = found
+    return found
+
+
+def _is_immutable(value: object) -> bool:
+    """Returns True for frozen dataclasses, bytes and complex numbers."""
+    parameters = getattr(value, "__dataclass_params__", None)
+    return (
+        parameters.frozen if parameters is not None else isinstance(value, (bytes, complex))
+    )
+
+
+def replace_inputs(value: object, symbols: Iterator[Any], backend: Backend) -> Any:
+    """Returns the arguments with the next symbol instead of each input."""
+    if isinstance(value, _STATIC_NUMBERS):
+        return cast("Any", value)
+    if isinstance(value, (Tensor, np.ndarray, np.generic, float, Key)):
+        return next(symbols)
+    if isinstance(value, Gradients):
+        arrays: dict[int, Array] = {number: next(symbols).raw for number in value}
+        return Gradients(arrays, backend)
+    return _replace_parts(value, symbols, backend)
+
+
+def _replace_parts(value: Any, symbols: Iterator[Any], backend: Backend) -> Any:
+    """Replaces the inputs in a container; returns any other value as it is."""
+    kind = cast("Any", type(value))
+    if isinstance(value, dict):
+        items = cast("dict[Any, Any]", value).items()
+        parts = {key: replace_inputs(part, symbols, backend) for key, part in items}
+        return dict_maker(cast("dict[Any, Any]", value))(parts)
+    if isinstance(value, (list, tuple)):
+        items = cast("list[Any]", value)
+        made = [replace_inputs(part, symbols, backend) for part in items]
+        # A named tuple takes its parts one by one.
+        return kind(*made) if hasattr(kind, "_fields") else kind(made)
+    return value
+
+
+def dict_maker(value: dict[Any, Any]) -> Callable[[Any], dict[Any, Any]]:
+    """Returns what makes a dict of the same class of the standard library from items."""
+    if isinstance(value, defaultdict):
+        make: Any = partial(cast("Any", defaultdict), value.default_factory)
+        return make
+    return OrderedDict if isinstance(value, OrderedDict) else dict

@@ -15,8 +15,14 @@ from seqloom.errors import CaptureError, SeqloomError
 from seqloom.tensor._compile._capture import Capture
 from seqloom.tensor._compile._code import refuse_impure_calls
 from seqloom.tensor._compile._passes import insert_copies, simplify
-from seqloom.tensor._compile._program import Build, Program, to_array
-from seqloom.tensor._compile._signature import Signature, dict_maker, replace_inputs
+from seqloom.tensor._compile._program import (
+    Build,
+    Program,
+    Signature,
+    dict_maker,
+    replace_inputs,
+    to_array,
+)
 from seqloom.tensor._compile._symbol import Symbol, SymbolKey
 from seqloom.tensor._leaves import HasLeaves
 from seqloom.tensor._tensor import Gradients, Tensor
@@ -44,7 +50,20 @@ def trace(
     with refuse_impure_calls(executed):
         inputs, result, new = _run(capture, function, arguments, signature)
     after = Signature(arguments)
-    _require_unchanged(signature, after, capture)
+    # Refuses changes other than of arrays: they would happen once, not at every call.
+    if unknown := [leaf for leaf in after.leaves if id(leaf) not in capture.admitted]:
+        names = ", ".join(getattr(leaf, "path", "") or repr(leaf) for leaf in unknown)
+        raise CaptureError(
+            f"the compiled step puts new parameters ({names}) into its arguments; make "
+            "them before the step, or switch compiling off"
+        )
+    is_same = [id(leaf) for leaf in after.leaves] == [id(leaf) for leaf in signature.leaves]
+    if is_same and after.key != signature.key:
+        raise CaptureError(
+            "the compiled step changes more than arrays in its arguments (a mode, a "
+            "setting or a name), which would happen once instead of at every call; do that "
+            "outside of the step"
+        )
     # A new optimiser of a step that was made with another one.
     if (program := find_known(after.key)) is not None:
         return program, after
@@ -129,7 +148,13 @@ def _finish_graph(
     graph.outputs = [new_state[index] for index in written]
     graph.outputs += recorder.to_values(results)
     graph.donated = {index: output for output, index in enumerate(written)}
-    _require_same_kinds(after, state, new_state)
+    for leaf, old, value in zip(after.leaves, state, new_state, strict=True):
+        if (old.shape, old.dtype) != (value.shape, value.dtype):
+            name = getattr(leaf, "path", "") or "a state"
+            raise CaptureError(
+                f"the compiled step changes {name} from {old.dtype}{list(old.shape)} to "
+                f"{value.dtype}{list(value.shape)}; a state must keep its shape and dtype"
+            )
     # The caller may write its NumPy arrays later.
     pairs = zip(after.inputs, inputs, strict=True)
     arrays = [symbol for value, symbol in pairs if isinstance(value, np.ndarray)]
@@ -145,34 +170,6 @@ def _find_owned(after: Signature) -> Iterator[tuple[int, int]]:
     for owner, leaf in owners.items():
         if owner in indices:
             yield indices[id(leaf)], indices[owner]
-
-
-def _require_same_kinds(after: Signature, state: list[Value], new: list[Value]) -> None:
-    """Refuses a leaf whose shape or dtype the step changes."""
-    for leaf, old, value in zip(after.leaves, state, new, strict=True):
-        if (old.shape, old.dtype) != (value.shape, value.dtype):
-            name = getattr(leaf, "path", "") or "a state"
-            raise CaptureError(
-                f"the compiled step changes {name} from {old.dtype}{list(old.shape)} to "
-                f"{value.dtype}{list(value.shape)}; a state must keep its shape and dtype"
-            )
-
-
-def _require_unchanged(before: Signature, after: Signature, capture: Capture) -> None:
-    """Refuses changes other than of arrays: they would happen once, not at every call."""
-    if unknown := [leaf for leaf in after.leaves if id(leaf) not in capture.admitted]:
-        names = ", ".join(getattr(leaf, "path", "") or repr(leaf) for leaf in unknown)
-        raise CaptureError(
-            f"the compiled step puts new parameters ({names}) into its arguments; make "
-            "them before the step, or switch compiling off"
-        )
-    is_same = [id(leaf) for leaf in after.leaves] == [id(leaf) for leaf in before.leaves]
-    if is_same and after.key != before.key:
-        raise CaptureError(
-            "the compiled step changes more than arrays in its arguments (a mode, a "
-            "setting or a name), which would happen once instead of at every call; do that "
-            "outside of the step"
-        )
 
 
 _IMMUTABLE = (

@@ -12,7 +12,7 @@ from seqloom.tensor._compile._numpy._fuse import find_dtype, find_reduction
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from seqloom.tensor._compile._numpy._aliases import Aliases
+    from seqloom.tensor._compile._numpy._layout import Aliases
     from seqloom.tensor._graph import Operation, Value
 
 
@@ -92,7 +92,11 @@ class Grouping:
             shape = operation.outputs[0].shape if dtype else ()
             self._append(operation, OperationGroup(next(self._numbers), [], dtype, shape))
         if dtype:
-            self._merge_producers(operation)
+            for value in operation.inputs():
+                group = self._find(self._producers[operation.outputs[0].number])
+                producer = self._find_producer(value.number) or group
+                if producer is not group and self._can_merge(producer, group):
+                    self._merge(producer, group)
 
     def finish(self) -> dict[int, OperationGroup]:
         """Returns the groups by number; sorts the operations of each as in the graph."""
@@ -159,14 +163,6 @@ class Grouping:
         group.dependencies.add(producer.number)
         if value.number not in self._producers or value.number in self._reductions:
             group.barriers.add(producer.number)
-
-    def _merge_producers(self, operation: Operation) -> None:
-        """Merges an operation's group with the groups of its operands, where possible."""
-        for value in operation.inputs():
-            group = self._find(self._producers[operation.outputs[0].number])
-            producer = self._find_producer(value.number) or group
-            if producer is not group and self._can_merge(producer, group):
-                self._merge(producer, group)
 
     def _can_merge(self, one: OperationGroup, other: OperationGroup) -> bool:
         """Returns True if two groups have one dtype and shape, and nothing runs between."""

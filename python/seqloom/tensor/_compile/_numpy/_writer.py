@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from seqloom.tensor._compile._numpy._aliases import is_alias, make_view
 from seqloom.tensor._compile._numpy._fuse import fuse
-from seqloom.tensor._compile._numpy._layout import find_function
+from seqloom.tensor._compile._numpy._layout import find_function, is_alias, make_view
 from seqloom.tensor._graph import LISTS, Value, flatten
 
 if TYPE_CHECKING:
@@ -19,9 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.tensor._backend import Backend
-    from seqloom.tensor._compile._numpy._aliases import Aliases
     from seqloom.tensor._compile._numpy._groups import OperationGroup
-    from seqloom.tensor._compile._numpy._layout import Layout
+    from seqloom.tensor._compile._numpy._layout import Aliases, Layout
     from seqloom.tensor._graph import Graph, Operation
 
     Array = NDArray[Any]
@@ -50,25 +48,10 @@ class Writer:
         self.source = SourceText(layout.aliases, inputs, fixed)
         self.source.scope.update(threads=backend.threads, own=_copy, copied=_copy)
         self._poison = poison
-        self._write()
-
-    def _write(self) -> None:
-        """Writes the whole function."""
+        # Writes the whole function.
         graph, source = self._layout.graph, self.source
         parameters = ", ".join(f"v{value.number}" for value in graph.inputs)
         source.lines.append(f"def run({parameters}):")
-        self._write_input_copies()
-        for position, group in enumerate(self._layout.groups):
-            self._write_group(group, self._layout.stored[position])
-            if self._poison:
-                self._write_poison(position)
-        names = [source.name(value) for value in graph.outputs]
-        for position in self._layout.copied:
-            names[position] = f"copied({names[position]})"
-        source.write(f"return [{', '.join(names)}]")
-
-    def _write_input_copies(self) -> None:
-        """Copies each input that is not contiguous."""
         donated = self._layout.graph.donated
         for position, value in enumerate(self._layout.graph.inputs):
             if position not in donated and not value.weak and len(value.shape) > 0:
@@ -78,6 +61,14 @@ class Writer:
                     strides = np.empty(value.shape, value.dtype).strides
                     is_strided = f"{name}.strides != {strides}"
                 self.source.write(f"if {is_strided}: {name} = copied({name})")
+        for position, group in enumerate(self._layout.groups):
+            self._write_group(group, self._layout.stored[position])
+            if self._poison:
+                self._write_poison(position)
+        names = [source.name(value) for value in graph.outputs]
+        for position in self._layout.copied:
+            names[position] = f"copied({names[position]})"
+        source.write(f"return [{', '.join(names)}]")
 
     def _write_group(self, group: OperationGroup, stored: list[Value]) -> None:
         """Writes the line of a group, after the lines that make its arguments."""
@@ -86,20 +77,17 @@ class Writer:
         is_small = len(group.operations) == 1 and prod(group.shape) < _SMALL
         is_small_ufunc = is_small and isinstance(function, np.ufunc)
         if group.dtype is not None and not is_small_ufunc:
-            self._write_fused(group, group.dtype, stored)
+            # Writes the call of a fused program.
+            fused = fuse(group.operations, group.dtype, {value.number for value in stored})
+            inputs = "".join(f"{self.source.name(value)}, " for value in fused.inputs)
+            outputs = "".join(f"{self._name_result(value)}, " for value in fused.outputs)
+            names = "+".join(operation.name for operation in group.operations)
+            run = self.source.bind("fused", fused.program.run)
+            self.source.write(f"{run}(({inputs}), ({outputs}), threads)  # {names}")
         elif operation.name == "scan":
             self._write_loop(operation)
         else:
             self._write_call(operation, stored)
-
-    def _write_fused(self, group: OperationGroup, dtype: str, stored: list[Value]) -> None:
-        """Writes the call of a fused program."""
-        fused = fuse(group.operations, dtype, {value.number for value in stored})
-        inputs = "".join(f"{self.source.name(value)}, " for value in fused.inputs)
-        outputs = "".join(f"{self._name_result(value)}, " for value in fused.outputs)
-        names = "+".join(operation.name for operation in group.operations)
-        run = self.source.bind("fused", fused.program.run)
-        self.source.write(f"{run}(({inputs}), ({outputs}), threads)  # {names}")
 
     def _write_call(self, operation: Operation, stored: list[Value]) -> None:
         """Writes the call of a backend's function, with `out=` where it takes that."""
