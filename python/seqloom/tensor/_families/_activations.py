@@ -18,7 +18,14 @@ from seqloom.tensor._families._numpy_arrays import (
     widen,
     write_to,
 )
-from seqloom.tensor._families._rule import Parts, Rule, by_input, by_output, restore_axes
+from seqloom.tensor._families._rule import (
+    Parts,
+    Rule,
+    add_rule,
+    by_input,
+    by_output,
+    restore_axes,
+)
 from seqloom.tensor._families._shape_rule import (
     ShapeRule,
     along_axis,
@@ -152,12 +159,16 @@ def _normal_share(b: Functions, x: Array) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
+RULES: dict[str, Rule] = {}
+
+
 def _silu(b: Functions, grad: Array, x: Array) -> Array:
     gate = b.sigmoid(x)
     rest = b.multiply(x, b.subtract(1, gate))
     return b.multiply(grad, b.multiply(gate, b.add(rest, 1)))
 
 
+@add_rule(RULES, "sigmoid_grad", save=keep.inputs)
 def _pull_sigmoid_grad(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     slope, out = saved
     by_slope = b.sigmoid_grad(grad, out) if needs[0] else None
@@ -167,16 +178,19 @@ def _pull_sigmoid_grad(b: Functions, saved: Any, grad: Array, needs: keep.Needs)
     return by_slope, b.multiply(b.multiply(grad, slope), bend)
 
 
+@add_rule(RULES, "softmax", save=keep.output_and_options)
 def _pull_softmax(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     out, options = saved
     return (b.softmax_grad(grad, out, axis=options.get("axis", -1)),)
 
 
+@add_rule(RULES, "log_softmax", save=keep.output_and_options)
 def _pull_log_softmax(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     out, options = saved
     return (b.log_softmax_grad(grad, out, axis=options.get("axis", -1)),)
 
 
+@add_rule(RULES, "logsumexp", save=keep.everything)
 def _pull_logsumexp(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (x,), out, options = saved
     shape = tuple(x.shape)
@@ -184,21 +198,19 @@ def _pull_logsumexp(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -
     return (b.multiply(share, restore_axes(b, grad, shape, options)),)
 
 
-RULES: dict[str, Rule] = {
-    "sigmoid": by_output(lambda b, grad, out: b.sigmoid_grad(grad, out)),
-    "sigmoid_grad": Rule(keep.inputs, _pull_sigmoid_grad),
-    "relu": by_output(lambda b, grad, out: b.relu_grad(grad, out)),
-    "relu_grad": Rule(
-        lambda args, _out, _needs, _options: args[1],
-        lambda b, out, grad, _: (b.relu_grad(grad, out),),
-    ),
-    "gelu": by_input(lambda b, grad, x: b.gelu_grad(grad, x)),
-    "silu": by_input(_silu),
-    "softplus": by_input(lambda b, grad, x: b.multiply(grad, b.sigmoid(x))),
-    "softmax": Rule(keep.output_and_options, _pull_softmax),
-    "log_softmax": Rule(keep.output_and_options, _pull_log_softmax),
-    "logsumexp": Rule(keep.everything, _pull_logsumexp),
-}
+RULES.update(
+    {
+        "sigmoid": by_output(lambda b, grad, out: b.sigmoid_grad(grad, out)),
+        "relu": by_output(lambda b, grad, out: b.relu_grad(grad, out)),
+        "relu_grad": Rule(
+            lambda args, _out, _needs, _options: args[1],
+            lambda b, out, grad, _: (b.relu_grad(grad, out),),
+        ),
+        "gelu": by_input(lambda b, grad, x: b.gelu_grad(grad, x)),
+        "silu": by_input(_silu),
+        "softplus": by_input(lambda b, grad, x: b.multiply(grad, b.sigmoid(x))),
+    }
+)
 
 
 # Shapes --------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from seqloom.tensor._families._numpy_arrays import (
     widen,
     write_each,
 )
-from seqloom.tensor._families._rule import Parts, Rule, as_input
+from seqloom.tensor._families._rule import Parts, Rule, add_rule, as_input
 from seqloom.tensor._families._shape_rule import (
     Call,
     Kind,
@@ -146,12 +146,16 @@ def _scale(q: Array, scale: float | None) -> float:
 # Gradient rules ------------------------------------------------------------------------
 
 
+RULES: dict[str, Rule] = {}
+
+
 def _keep_all(args: keep.Args, out: Any, _needs: Any, options: keep.Options) -> Any:
     """The inputs, the output and its log-sum-exponents; never the weights."""
     mask, key = (*args[3:], None, None)[:2]
     return (*args[:3], mask, key, *out), options
 
 
+@add_rule(RULES, "attention", save=_keep_all)
 def _pull_attention(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     arrays, options = saved
     options = {"scale": None, "causal": False, "dropout": 0.0, **options}
@@ -176,11 +180,6 @@ def _by_mask(b: Functions, arrays: Any, grad: Array, options: keep.Options) -> A
         by_weights = b.dropout(by_weights, key, options["dropout"])
     by_scores = b.softmax_grad(by_weights, weights)
     return as_input(b, by_scores, keep.like(mask))
-
-
-RULES: dict[str, Rule] = {
-    "attention": Rule(_keep_all, _pull_attention),
-}
 
 
 # Shapes --------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import numpy as np
 from seqloom._rust import _native
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_arrays import Floats, Triple, fresh, widen
-from seqloom.tensor._families._rule import Parts, Rule
+from seqloom.tensor._families._rule import Parts, Rule, add_rule
 from seqloom.tensor._families._shape_rule import ShapeRule, like_first
 
 if TYPE_CHECKING:
@@ -105,6 +105,10 @@ def _channel_mean(b: Functions, x: Array, mask: Array | None) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
+RULES: dict[str, Rule] = {}
+
+
+@add_rule(RULES, "batch_norm", save=keep.statistics)
 def _pull_batch_norm(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (x, weight, _bias, *mask), (mean, variance), options = saved
     mask = mask[0] if mask else None
@@ -118,6 +122,7 @@ def _keep_scaled(args: keep.Args, _out: Any, needs: keep.Needs, _options: Any) -
     return *kept, mask[0] if mask else None
 
 
+@add_rule(RULES, "scale_shift", save=_keep_scaled)
 def _pull_scale_shift(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     x, scale, mask = saved
     if mask is not None:
@@ -129,12 +134,6 @@ def _pull_scale_shift(b: Functions, saved: Any, grad: Array, needs: keep.Needs) 
     by_scale = b.sum(b.multiply(grad, x), axis=(0, 2)) if needs[1] else None
     by_shift = b.sum(grad, axis=(0, 2)) if needs[2] else None
     return by_x, by_scale, by_shift
-
-
-RULES: dict[str, Rule] = {
-    "batch_norm": Rule(keep.statistics, _pull_batch_norm),
-    "scale_shift": Rule(_keep_scaled, _pull_scale_shift),
-}
 
 
 # Shapes --------------------------------------------------------------------------------

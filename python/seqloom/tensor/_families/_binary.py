@@ -11,7 +11,7 @@ from seqloom.tensor._element_types import require_in_range
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_arrays import Floats, widen, write_to
 from seqloom.tensor._families._numpy_functions import FLOAT, of_two, promote_two
-from seqloom.tensor._families._rule import Parts, Pull, Rule, Save, as_input
+from seqloom.tensor._families._rule import Parts, Pull, Rule, Save, add_rule, as_input
 from seqloom.tensor._families._shape_rule import ShapeRule, elementwise
 from seqloom.tensor._families._unary import flat
 from seqloom.tensor._operations import list_family
@@ -69,6 +69,10 @@ def _beside(b: Functions, x: Array, y: Any) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
+RULES: dict[str, Rule] = {}
+
+
+@add_rule(RULES, "add", save=keep.likes_of_two)
 def _pull_add(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     left, right = saved
     return (
@@ -77,6 +81,7 @@ def _pull_add(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Part
     )
 
 
+@add_rule(RULES, "subtract", save=keep.likes_of_two)
 def _pull_subtract(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     left, right = saved
     return (
@@ -85,6 +90,7 @@ def _pull_subtract(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) ->
     )
 
 
+@add_rule(RULES, "multiply", save=keep.partners)
 def _pull_multiply(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     left, right, (left_like, right_like) = saved
     return (
@@ -98,6 +104,7 @@ def _keep_quotient(args: keep.Args, out: Any, needs: keep.Needs, options: Any) -
     return args[1], out if needs[1] else None, keep.likes(args, out, needs, options)
 
 
+@add_rule(RULES, "divide", save=_keep_quotient)
 def _pull_divide(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     right, out, (left_like, right_like) = saved
     share = b.divide(grad, right)
@@ -189,6 +196,7 @@ def _keep_condition(args: keep.Args, out: Any, needs: keep.Needs, options: Any) 
     return args[0], keep.likes(args, out, needs, options)
 
 
+@add_rule(RULES, "where", save=_keep_condition)
 def _pull_where(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     condition, (_, left, right) = saved
     return (
@@ -198,6 +206,7 @@ def _pull_where(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Pa
     )
 
 
+@add_rule(RULES, "clip", save=_keep_inputs)
 def _pull_clip(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (x, *bounds), _, likes = saved
     low, high = (*bounds, None, None)[:2]
@@ -234,45 +243,41 @@ def _are_crossed(b: Functions, low: Any, high: Any) -> Array:
     return b.greater(low, high)
 
 
-RULES: dict[str, Rule] = {
-    "add": Rule(keep.likes_of_two, _pull_add),
-    "subtract": Rule(keep.likes_of_two, _pull_subtract),
-    "multiply": Rule(keep.partners, _pull_multiply),
-    "divide": Rule(_keep_quotient, _pull_divide),
-    "remainder": _by_slopes(
-        _keep_inputs,
-        lambda _b, grad, _x, _y, _: grad,
-        lambda b, grad, x, y, _: b.negative(b.multiply(grad, b.floor(b.divide(x, y)))),
-    ),
-    "pow": _by_slopes(_keep_power, _power_by_base, _power_by_exponent),
-    "atan2": _by_slopes(
-        _keep_inputs,
-        lambda b, grad, y, x, _: _over_square_of_radius(b, grad, x, y),
-        lambda b, grad, y, x, _: b.negative(_over_square_of_radius(b, grad, y, x)),
-    ),
-    "logaddexp": _by_slopes(
-        _keep_inputs,
-        # Of the inputs: the output has lost the digits that tell large ones apart.
-        lambda b, grad, x, y, _: b.multiply(grad, b.sigmoid(b.subtract(x, y))),
-        lambda b, grad, x, y, _: b.multiply(grad, b.sigmoid(b.subtract(y, x))),
-    ),
-    "hypot": _by_slopes(
-        _keep_pair,
-        lambda b, grad, x, _, out: b.multiply(grad, b.divide(x, out)),
-        lambda b, grad, _, y, out: b.multiply(grad, b.divide(y, out)),
-    ),
-    "copysign": _by_slopes(
-        _keep_pair,
-        lambda b, grad, x, _, out: b.multiply(grad, b.multiply(b.sign(x), b.sign(out))),
-        lambda b, grad, _x, _y, _: b.zeros_like(grad),
-    ),
-    # A step that nothing smooth leads to.
-    "nextafter": Rule(keep.nothing, flat, tracked=0),
-    "maximum": Rule(_keep_inputs, _rule_of_choice("less", "greater")),
-    "minimum": Rule(_keep_inputs, _rule_of_choice("greater", "less")),
-    "where": Rule(_keep_condition, _pull_where),
-    "clip": Rule(_keep_inputs, _pull_clip),
-}
+RULES.update(
+    {
+        "remainder": _by_slopes(
+            _keep_inputs,
+            lambda _b, grad, _x, _y, _: grad,
+            lambda b, grad, x, y, _: b.negative(b.multiply(grad, b.floor(b.divide(x, y)))),
+        ),
+        "pow": _by_slopes(_keep_power, _power_by_base, _power_by_exponent),
+        "atan2": _by_slopes(
+            _keep_inputs,
+            lambda b, grad, y, x, _: _over_square_of_radius(b, grad, x, y),
+            lambda b, grad, y, x, _: b.negative(_over_square_of_radius(b, grad, y, x)),
+        ),
+        "logaddexp": _by_slopes(
+            _keep_inputs,
+            # Of the inputs: the output has lost the digits that tell large ones apart.
+            lambda b, grad, x, y, _: b.multiply(grad, b.sigmoid(b.subtract(x, y))),
+            lambda b, grad, x, y, _: b.multiply(grad, b.sigmoid(b.subtract(y, x))),
+        ),
+        "hypot": _by_slopes(
+            _keep_pair,
+            lambda b, grad, x, _, out: b.multiply(grad, b.divide(x, out)),
+            lambda b, grad, _, y, out: b.multiply(grad, b.divide(y, out)),
+        ),
+        "copysign": _by_slopes(
+            _keep_pair,
+            lambda b, grad, x, _, out: b.multiply(grad, b.multiply(b.sign(x), b.sign(out))),
+            lambda b, grad, _x, _y, _: b.zeros_like(grad),
+        ),
+        # A step that nothing smooth leads to.
+        "nextafter": Rule(keep.nothing, flat, tracked=0),
+        "maximum": Rule(_keep_inputs, _rule_of_choice("less", "greater")),
+        "minimum": Rule(_keep_inputs, _rule_of_choice("greater", "less")),
+    }
+)
 
 
 # Shapes --------------------------------------------------------------------------------

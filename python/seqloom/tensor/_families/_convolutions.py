@@ -19,7 +19,7 @@ import numpy as np
 from seqloom._rust import _native
 from seqloom.tensor._families._numpy_arrays import Floats, fresh, widen, write_to
 from seqloom.tensor._families._rule import ALL, Parts, Rule, of_each_rank
-from seqloom.tensor._families._shape_rule import Call, Kind, ShapeRule, like_last
+from seqloom.tensor._families._shape_rule import Call, Kind, ShapeRule, add_shape, like_last
 from seqloom.tensor._families._windows import Size, Tap, Windows, to_sizes, windows_of
 
 if TYPE_CHECKING:
@@ -247,6 +247,12 @@ RULES: dict[str, Rule] = {
 # Shapes --------------------------------------------------------------------------------
 
 
+SHAPES: dict[str, ShapeRule] = {
+    **dict.fromkeys(("conv1d_input_grad", "conv2d_input_grad"), like_last),
+}
+
+
+@add_shape(SHAPES, "conv1d", "conv2d")
 def _shape_conv(call: Call) -> Kind:
     """A number for each window and output channel."""
     x, weight = call.args[:2]
@@ -254,6 +260,7 @@ def _shape_conv(call: Call) -> Kind:
     return (x.shape[0], weight.shape[0], *counts), x.dtype
 
 
+@add_shape(SHAPES, "conv_transpose1d", "conv_transpose2d")
 def _shape_conv_transpose(call: Call) -> Kind:
     """As long as the input of a convolution that gives this one."""
     x, weight = call.args[:2]
@@ -263,18 +270,11 @@ def _shape_conv_transpose(call: Call) -> Kind:
     return (x.shape[0], channels, *windows.lengths(x.shape[2:], extra)), x.dtype
 
 
+@add_shape(SHAPES, "conv1d_weight_grad", "conv2d_weight_grad")
 def _shape_weight_grad(call: Call) -> list[Kind]:
     """The weight's shape, which is the third argument, and the bias's."""
     shape, dtype = like_last(call)
     return [(shape, dtype), (shape[:1], dtype)]
-
-
-SHAPES: dict[str, ShapeRule] = {
-    **dict.fromkeys(("conv1d", "conv2d"), _shape_conv),
-    **dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), _shape_conv_transpose),
-    **dict.fromkeys(("conv1d_input_grad", "conv2d_input_grad"), like_last),
-    **dict.fromkeys(("conv1d_weight_grad", "conv2d_weight_grad"), _shape_weight_grad),
-}
 
 
 # NumPy ---------------------------------------------------------------------------------

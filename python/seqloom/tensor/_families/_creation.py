@@ -15,11 +15,12 @@ from seqloom.tensor._element_types import (
     to_native,
 )
 from seqloom.tensor._families._numpy_functions import FLOAT, find_common_type, to_dtype
-from seqloom.tensor._families._rule import Parts, Rule
+from seqloom.tensor._families._rule import Parts, Rule, add_rule
 from seqloom.tensor._families._shape_rule import (
     Call,
     Kind,
     ShapeRule,
+    add_shape,
     elementwise,
     to_numpy_dtype,
 )
@@ -118,33 +119,32 @@ def _like(b: Functions, x: Array, dtype: Any) -> Any:
 # Gradient rules ------------------------------------------------------------------------
 
 
+RULES: dict[str, Rule] = {}
+
+
+@add_rule(
+    RULES, "astype", save=lambda args, out, _needs, _options: (args[0].dtype, out.dtype)
+)
 def _pull_astype(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     before, after = saved
     steps = b.isdtype(after, ("bool", "integral"))
     return (None if steps else b.astype(grad, before),)
 
 
-RULES: dict[str, Rule] = {
-    "astype": Rule(
-        lambda args, out, _needs, _options: (args[0].dtype, out.dtype), _pull_astype
-    ),
-}
-
-
 # Shapes --------------------------------------------------------------------------------
 
 
+SHAPES: dict[str, ShapeRule] = {
+    "to_full_precision": elementwise,
+}
+
+
+@add_shape(SHAPES, "astype", "asarray")
 def _shape_cast(call: Call) -> Kind:
     """The shape of the first argument, and the dtype that is asked for."""
     options = call.options
     dtype = options["dtype"] if "dtype" in options else call.args[1]
     return call.args[0].shape, to_numpy_dtype(call.target, dtype)
-
-
-SHAPES: dict[str, ShapeRule] = {
-    **dict.fromkeys(("astype", "asarray"), _shape_cast),
-    "to_full_precision": elementwise,
-}
 
 
 # NumPy ---------------------------------------------------------------------------------

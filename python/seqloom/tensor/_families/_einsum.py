@@ -9,7 +9,7 @@ from string import ascii_letters
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.tensor._families._rule import Parts, Rule, unbroadcast
+from seqloom.tensor._families._rule import Parts, Rule, add_rule, unbroadcast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -171,6 +171,9 @@ def _sizes(term: Term) -> dict[str, int]:
 # Gradient rules ------------------------------------------------------------------------
 
 
+RULES: dict[str, Rule] = {}
+
+
 def _keep(args: keep.Args, _out: Any, needs: keep.Needs, _options: Any) -> Any:
     """The formula, the factors that another one's gradient needs, and all shapes."""
     formula, *factors = args
@@ -183,6 +186,7 @@ def _keep(args: keep.Args, _out: Any, needs: keep.Needs, _options: Any) -> Any:
     return formula, kept, [tuple(factor.shape) for factor in factors]
 
 
+@add_rule(RULES, "einsum", save=_keep)
 def _pull_einsum(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     formula, factors, shapes = saved
     terms, result = _parse(formula, tuple(len(shape) for shape in shapes))
@@ -228,8 +232,3 @@ def _letter_sizes(terms: list[str], shapes: list[tuple[int, ...]]) -> dict[str, 
         for letter, size in zip(term, shape, strict=True):
             found[letter] = max(found.get(letter, 1), size)
     return found
-
-
-RULES: dict[str, Rule] = {
-    "einsum": Rule(_keep, _pull_einsum),
-}

@@ -21,8 +21,8 @@ from seqloom.tensor._families._numpy_arrays import (
     widen,
     write_to,
 )
-from seqloom.tensor._families._rule import Parts, Rule, unbroadcast
-from seqloom.tensor._families._shape_rule import Call, Kind, ShapeRule, make_bare
+from seqloom.tensor._families._rule import Parts, Rule, add_rule, unbroadcast
+from seqloom.tensor._families._shape_rule import Call, Kind, ShapeRule, add_shape, make_bare
 from seqloom.tensor._graph import Value
 from seqloom.tensor._index import broadcast_shapes, first_axes
 
@@ -124,11 +124,20 @@ def embedding_grad(b: Functions, grad: Array, ids: Array, *, rows: int) -> Array
 # Gradient rules ------------------------------------------------------------------------
 
 
+RULES: dict[str, Rule] = {
+    "embedding_grad": Rule(
+        keep.further, lambda b, saved, grad, _: (b.embedding(grad, saved[0]),)
+    ),
+}
+
+
+@add_rule(RULES, "index", save=keep.shape_and_options)
 def _pull_index(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, (key,), _ = saved
     return (b.scatter_index(grad, key, shape),)
 
 
+@add_rule(RULES, "take", save=keep.shape_and_options)
 def _pull_take(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, (positions,), options = saved
     axis = options.get("axis")
@@ -136,6 +145,7 @@ def _pull_take(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Par
     return (b.scatter_index(grad, (slice(None),) * axis + (positions,), shape),)
 
 
+@add_rule(RULES, "take_along_axis", save=keep.shape_and_options)
 def _pull_take_along_axis(
     b: Functions, saved: Any, grad: Array, _needs: keep.Needs
 ) -> Parts:
@@ -150,23 +160,16 @@ def _pull_take_along_axis(
     return (unbroadcast(b, added, shape),)
 
 
+@add_rule(RULES, "embedding", save=keep.shape_and_options)
 def _pull_embedding(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, (ids,), _ = saved
     return (b.embedding_grad(grad, ids, rows=shape[0]),)
 
 
-RULES: dict[str, Rule] = {
-    "index": Rule(keep.shape_and_options, _pull_index),
-    "take": Rule(keep.shape_and_options, _pull_take),
-    "take_along_axis": Rule(keep.shape_and_options, _pull_take_along_axis),
-    "embedding": Rule(keep.shape_and_options, _pull_embedding),
-    "embedding_grad": Rule(
-        keep.further, lambda b, saved, grad, _: (b.embedding(grad, saved[0]),)
-    ),
-}
-
-
 # Shapes --------------------------------------------------------------------------------
+
+
+SHAPES: dict[str, ShapeRule] = {}
 
 
 def shape_index(call: Call) -> Kind:
@@ -220,6 +223,7 @@ def _make_bare_key(key: Any) -> Any:
     return key
 
 
+@add_shape(SHAPES, "take")
 def _shape_take(call: Call) -> Kind:
     """The shape of the indices instead of the axis."""
     x, indices = call.args[:2]
@@ -230,6 +234,7 @@ def _shape_take(call: Call) -> Kind:
     return (*x.shape[:at], *indices.shape, *x.shape[at + 1 :]), x.dtype
 
 
+@add_shape(SHAPES, "take_along_axis")
 def _shape_take_along(call: Call) -> Kind:
     """The length of the indices along the axis; the other axes broadcast."""
     x, indices = call.args[:2]
@@ -238,11 +243,11 @@ def _shape_take_along(call: Call) -> Kind:
     return broadcast_shapes(others, indices.shape), x.dtype
 
 
-SHAPES: dict[str, ShapeRule] = {
-    "index": shape_index,
-    "take": _shape_take,
-    "take_along_axis": _shape_take_along,
-}
+SHAPES.update(
+    {
+        "index": shape_index,
+    }
+)
 
 
 # NumPy ---------------------------------------------------------------------------------

@@ -11,12 +11,13 @@ from numpy.lib.array_utils import normalize_axis_index
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_arrays import Floats, address_of, parts_of_one, widen
 from seqloom.tensor._families._numpy_functions import promote_all
-from seqloom.tensor._families._rule import ALL, Parts, Rule
+from seqloom.tensor._families._rule import ALL, Parts, Rule, add_rule
 from seqloom.tensor._families._shape_rule import (
     Call,
     Kind,
     Shape,
     ShapeRule,
+    add_shape,
     find_dtype,
     make_bare,
 )
@@ -78,11 +79,15 @@ def spaced(
 # Gradient rules ------------------------------------------------------------------------
 
 
+RULES: dict[str, Rule] = {}
+
+
 def _keep_shapes(args: keep.Args, _out: Any, _needs: Any, options: keep.Options) -> Any:
     """The shapes of all inputs and the axis."""
     return [tuple(arg.shape) for arg in args], options.get("axis", 0)
 
 
+@add_rule(RULES, "concat", save=_keep_shapes, of_sequence=True)
 def _pull_concat(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     shapes, axis = saved
     flat, start = axis is None, 0
@@ -101,6 +106,7 @@ def _slice(b: Functions, grad: Array, axis: int, which: Any) -> Array:
     return b.index(grad, (slice(None),) * axis + (which,))
 
 
+@add_rule(RULES, "stack", save=_keep_shapes, of_sequence=True)
 def _pull_stack(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     shapes, axis = saved
     axis %= len(shapes[0]) + 1
@@ -115,6 +121,7 @@ def _keep_pieces(args: keep.Args, _out: Any, _needs: Any, options: keep.Options)
     return tuple(args[0].shape), args[0].dtype, options.get("axis", 0)
 
 
+@add_rule(RULES, "unstack", save=_keep_pieces, tracked=ALL)
 def _pull_unstack(b: Functions, saved: Any, grads: Any, _needs: keep.Needs) -> Parts:
     shape, dtype, axis = saved
     axis %= len(shape)
@@ -123,6 +130,7 @@ def _pull_unstack(b: Functions, saved: Any, grads: Any, _needs: keep.Needs) -> P
     return (b.stack(pieces, axis=axis),)
 
 
+@add_rule(RULES, "repeat", save=keep.shape_and_options)
 def _pull_repeat(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, (repeats,), options = saved
     axis = options.get("axis")
@@ -138,6 +146,7 @@ def _pull_repeat(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> P
     return (b.reshape(back, shape) if flat else back,)
 
 
+@add_rule(RULES, "tile", save=keep.shape_and_options)
 def _pull_tile(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, (times,), _ = saved
     ndim = max(len(shape), len(times))
@@ -148,6 +157,7 @@ def _pull_tile(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Par
     return (b.reshape(total, shape),)
 
 
+@add_rule(RULES, "pad", save=keep.further)
 def _pull_pad(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (widths,) = saved
     sizes = zip(widths, grad.shape, strict=True)
@@ -160,19 +170,13 @@ def _pull_pad(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Part
     return (b.pad(grad, cut) if any(map(any, cut)) else grad,)
 
 
-RULES: dict[str, Rule] = {
-    "concat": Rule(_keep_shapes, _pull_concat, of_sequence=True),
-    "stack": Rule(_keep_shapes, _pull_stack, of_sequence=True),
-    "unstack": Rule(_keep_pieces, _pull_unstack, tracked=ALL),
-    "repeat": Rule(keep.shape_and_options, _pull_repeat),
-    "tile": Rule(keep.shape_and_options, _pull_tile),
-    "pad": Rule(keep.further, _pull_pad),
-}
-
-
 # Shapes --------------------------------------------------------------------------------
 
 
+SHAPES: dict[str, ShapeRule] = {}
+
+
+@add_shape(SHAPES, "repeat")
 def _shape_repeat(call: Call) -> Kind:
     """An axis, or all elements, as often as the number says."""
     (x, repeats), axis = call.args[:2], call.get(2, "axis")
@@ -186,6 +190,7 @@ def _shape_repeat(call: Call) -> Kind:
     return tuple(shape), x.dtype
 
 
+@add_shape(SHAPES, "tile")
 def _shape_tile(call: Call) -> Kind:
     """Each axis as often as its number says; the shorter of both starts with ones."""
     x, times = call.args
@@ -195,6 +200,7 @@ def _shape_tile(call: Call) -> Kind:
     return tuple(size * n for size, n in zip(*padded, strict=True)), x.dtype
 
 
+@add_shape(SHAPES, "concat")
 def _shape_concat(call: Call) -> Kind:
     """The sum of the lengths along the axis; of all lengths if there is no axis."""
     shapes = [value.shape for value in call.args[0]]
@@ -216,6 +222,7 @@ def _require_equal_shapes(shapes: list[Shape], axis: int | None = None) -> None:
         raise ValueError(f"the shapes {', '.join(map(str, shapes))} do not fit together")
 
 
+@add_shape(SHAPES, "stack")
 def _shape_stack(call: Call) -> Kind:
     """A new axis, as long as the list."""
     values = call.args[0]
@@ -228,6 +235,7 @@ def _shape_stack(call: Call) -> Kind:
     return tuple(shape), find_dtype(call._replace(options={"axis": axis}))
 
 
+@add_shape(SHAPES, "unstack")
 def _shape_unstack(call: Call) -> list[Kind]:
     """The slices along an axis."""
     x = call.args[0]
@@ -237,21 +245,12 @@ def _shape_unstack(call: Call) -> list[Kind]:
     return [(tuple(shape), x.dtype)] * count
 
 
+@add_shape(SHAPES, "pad")
 def _shape_pad(call: Call) -> Kind:
     """Each axis longer by what is added before and after."""
     x = call.args[0]
     sizes = zip(x.shape, call.get(1, "widths"), strict=True)
     return tuple(size + before + after for size, (before, after) in sizes), x.dtype
-
-
-SHAPES: dict[str, ShapeRule] = {
-    "repeat": _shape_repeat,
-    "tile": _shape_tile,
-    "concat": _shape_concat,
-    "stack": _shape_stack,
-    "unstack": _shape_unstack,
-    "pad": _shape_pad,
-}
 
 
 # NumPy ---------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from seqloom.tensor._families._numpy_arrays import (
     widen,
     write_each,
 )
-from seqloom.tensor._families._rule import Parts, Rule
+from seqloom.tensor._families._rule import Parts, Rule, add_rule
 
 if TYPE_CHECKING:
     from seqloom.tensor._element_types import Array
@@ -108,20 +108,19 @@ def _eps(b: Functions, variance: Array, rstd: Array) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
+RULES: dict[str, Rule] = {}
+
+
+@add_rule(RULES, "layer_norm", save=keep.statistics)
 def _pull_layer_norm(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (x, weight, *_), (mean, rstd), _ = saved
     return b.layer_norm_grad(grad, x, weight, mean, rstd)
 
 
+@add_rule(RULES, "rms_norm", save=keep.statistics)
 def _pull_rms_norm(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (x, weight), (rstd,), _ = saved
     return b.rms_norm_grad(grad, x, weight, rstd)
-
-
-RULES: dict[str, Rule] = {
-    "layer_norm": Rule(keep.statistics, _pull_layer_norm),
-    "rms_norm": Rule(keep.statistics, _pull_rms_norm),
-}
 
 
 # NumPy ---------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from seqloom.tensor._families._shape_rule import (
     Call,
     Kind,
     ShapeRule,
+    add_shape,
     dtype_of_statistic,
     kind_of,
 )
@@ -146,29 +147,28 @@ def _is_array(value: Any) -> bool:
 # Shapes --------------------------------------------------------------------------------
 
 
+SHAPES: dict[str, ShapeRule] = {}
+
+
+@add_shape(SHAPES, "adamw")
 def _shape_adamw(call: Call) -> list[Kind]:
     """The parameters and both averages."""
     params, _, first, second = call.args[:4]
     return [kind_of(value) for value in (*params, *first, *second)]
 
 
+@add_shape(SHAPES, "sgd")
 def _shape_sgd(call: Call) -> list[Kind]:
     """The parameters and their momenta."""
     params, _, momenta = call.args[:3]
     return [kind_of(value) for value in values_in([params, momenta])]
 
 
+@add_shape(SHAPES, "clip_by_global_norm")
 def _shape_clip(call: Call) -> list[Kind]:
     """The gradients, and their norm."""
     grads: list[Value] = call.args[0]
     return [*map(kind_of, grads), ((), dtype_of_statistic(grads[0]))]
-
-
-SHAPES: dict[str, ShapeRule] = {
-    "adamw": _shape_adamw,
-    "sgd": _shape_sgd,
-    "clip_by_global_norm": _shape_clip,
-}
 
 
 # NumPy ---------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from seqloom.tensor._families._numpy_arrays import (
     widen,
     write_each,
 )
-from seqloom.tensor._families._rule import Parts, Rule
+from seqloom.tensor._families._rule import Parts, Rule, add_rule
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -205,19 +205,18 @@ def _lengths(b: Functions, cu_seqlens: Array) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
+RULES: dict[str, Rule] = {}
+
+
+@add_rule(
+    RULES, "attention_varlen", save=lambda args, out, _, options: ((*args, *out), options)
+)
 def _pull_attention_varlen(
     b: Functions, saved: Any, grad: Array, _needs: keep.Needs
 ) -> Parts:
     arrays, options = saved
     options = {"scale": None, "causal": False, **options}
     return b.attention_varlen_grad(grad, *arrays, **options)
-
-
-RULES: dict[str, Rule] = {
-    "attention_varlen": Rule(
-        lambda args, out, _, options: ((*args, *out), options), _pull_attention_varlen
-    ),
-}
 
 
 # Shapes --------------------------------------------------------------------------------

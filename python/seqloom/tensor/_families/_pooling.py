@@ -17,7 +17,7 @@ from seqloom._rust import _native
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_arrays import Floats, fresh, widen, write_to
 from seqloom.tensor._families._rule import Parts, Rule, of_each_rank
-from seqloom.tensor._families._shape_rule import Call, Kind, ShapeRule, like_last
+from seqloom.tensor._families._shape_rule import Call, Kind, ShapeRule, add_shape, like_last
 from seqloom.tensor._families._windows import Size, Windows, to_sizes, windows_of
 
 if TYPE_CHECKING:
@@ -224,6 +224,9 @@ RULES: dict[str, Rule] = {
 # Shapes --------------------------------------------------------------------------------
 
 
+SHAPES: dict[str, ShapeRule] = {}
+
+
 _INDEX = np.dtype(np.int64)
 
 
@@ -234,18 +237,20 @@ def _shape_pool(call: Call) -> Kind:
     return (*x.shape[:2], *windows_of(kernel, call.options).counts(x.shape[2:])), x.dtype
 
 
+@add_shape(SHAPES, "max_pool1d", "max_pool2d")
 def _shape_max_pool(call: Call) -> list[Kind]:
     """The maxima and their indices."""
     shape, dtype = _shape_pool(call)
     return [(shape, dtype), (shape, _INDEX)]
 
 
-SHAPES: dict[str, ShapeRule] = {
-    **dict.fromkeys(("max_pool1d", "max_pool2d"), _shape_max_pool),
-    **dict.fromkeys(("max_pool1d_grad", "max_pool2d_grad"), like_last),
-    **dict.fromkeys(("avg_pool1d", "avg_pool2d"), _shape_pool),
-    **dict.fromkeys(("avg_pool1d_grad", "avg_pool2d_grad"), like_last),
-}
+SHAPES.update(
+    {
+        **dict.fromkeys(("max_pool1d_grad", "max_pool2d_grad"), like_last),
+        **dict.fromkeys(("avg_pool1d", "avg_pool2d"), _shape_pool),
+        **dict.fromkeys(("avg_pool1d_grad", "avg_pool2d_grad"), like_last),
+    }
+)
 
 
 # NumPy ---------------------------------------------------------------------------------

@@ -14,12 +14,13 @@ from seqloom.errors import ShapeError
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_arrays import Floats, fresh, widen, write_to
 from seqloom.tensor._families._numpy_functions import promote_all
-from seqloom.tensor._families._rule import Parts, Rule, as_input, axes_of
+from seqloom.tensor._families._rule import Parts, Rule, add_rule, as_input, axes_of
 from seqloom.tensor._families._shape_rule import (
     Call,
     Kind,
     Shape,
     ShapeRule,
+    add_shape,
     find_dtype,
     promote,
     require_fit,
@@ -78,6 +79,9 @@ def vecdot(b: Functions, x: Array, y: Array, *, axis: int = -1) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
+RULES: dict[str, Rule] = {}
+
+
 def _keep_factors(args: keep.Args, out: Any, needs: keep.Needs, options: Any) -> Any:
     """Of two factors, the one whose partner is followed; what both look like."""
     del out
@@ -90,6 +94,7 @@ def _keep_factors(args: keep.Args, out: Any, needs: keep.Needs, options: Any) ->
     )
 
 
+@add_rule(RULES, "matmul", save=_keep_factors)
 def _pull_matmul(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     left, right, (left_shape, left_dtype), (right_shape, right_dtype), _ = saved
     left, right, grad = _with_unit_axes(b, (left, right, grad), left_shape, right_shape)
@@ -124,6 +129,7 @@ def _keep_linear(args: keep.Args, _out: Any, needs: keep.Needs, _options: Any) -
     return *kept, tuple(x.shape)
 
 
+@add_rule(RULES, "linear", save=_keep_linear)
 def _pull_linear(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     x, weight, shape = saved
     count = math.prod(shape[:-1])
@@ -138,6 +144,7 @@ def _pull_linear(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Pa
     return by_x, by_weight, by_bias
 
 
+@add_rule(RULES, "tensordot", save=_keep_factors)
 def _pull_tensordot(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     left, right, *likes, options = saved
     sizes = [len(shape) for shape, _ in likes]
@@ -177,16 +184,13 @@ def _in_order(b: Functions, part: Array, axes: list[int]) -> Array:
     return b.permute_dims(part, tuple(axes.index(axis) for axis in range(len(axes))))
 
 
-RULES: dict[str, Rule] = {
-    "matmul": Rule(_keep_factors, _pull_matmul),
-    "linear": Rule(_keep_linear, _pull_linear),
-    "tensordot": Rule(_keep_factors, _pull_tensordot),
-}
-
-
 # Shapes --------------------------------------------------------------------------------
 
 
+SHAPES: dict[str, ShapeRule] = {}
+
+
+@add_shape(SHAPES, "matmul")
 def _shape_matmul(call: Call) -> Kind:
     """Rows of the left, columns of the right; the axes before them broadcast."""
     left, right = call.args[0].shape, call.args[1].shape
@@ -199,6 +203,7 @@ def _shape_matmul(call: Call) -> Kind:
     return (*broadcast_shapes(left[:-2], right[:-2]), left[-2], right[-1]), dtype
 
 
+@add_shape(SHAPES, "linear")
 def _shape_linear(call: Call) -> Kind:
     """The rows of the weight instead of the last axis."""
     x, weight = call.args[:2]
@@ -207,6 +212,7 @@ def _shape_linear(call: Call) -> Kind:
     return (*x.shape[:-1], weight.shape[0]), dtype
 
 
+@add_shape(SHAPES, "tensordot")
 def _shape_tensordot(call: Call) -> Kind:
     """The axes that are not summed over, those of the left first."""
     x, y = call.args[:2]
@@ -221,13 +227,6 @@ def _drop(shape: Shape, axes: Any) -> list[int]:
     """A shape without some axes."""
     gone = {axis % len(shape) for axis in axes}
     return [size for axis, size in enumerate(shape) if axis not in gone]
-
-
-SHAPES: dict[str, ShapeRule] = {
-    "matmul": _shape_matmul,
-    "linear": _shape_linear,
-    "tensordot": _shape_tensordot,
-}
 
 
 # NumPy ---------------------------------------------------------------------------------

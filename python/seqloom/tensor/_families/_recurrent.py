@@ -20,8 +20,14 @@ from seqloom.tensor._families._recurrent_grad import (
     swap,
     to_truths,
 )
-from seqloom.tensor._families._rule import Parts, Rule
-from seqloom.tensor._families._shape_rule import Call, Kind, ShapeRule, require_fit
+from seqloom.tensor._families._rule import Parts, Rule, add_rule
+from seqloom.tensor._families._shape_rule import (
+    Call,
+    Kind,
+    ShapeRule,
+    add_shape,
+    require_fit,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,11 +154,15 @@ def _hold(b: Functions, seen: list[Array], new: Array, old: Array) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
+RULES: dict[str, Rule] = {}
+
+
 def _keep_gru(args: keep.Args, out: Any, _needs: Any, options: keep.Options) -> Any:
     """All seven inputs, the states and what the kernel kept."""
     return (*args, *(None,) * (7 - len(args))), out[0], out[2], options
 
 
+@add_rule(RULES, "gru", save=_keep_gru, tracked=2)
 def _pull_gru(b: Functions, saved: Any, grads: Any, needs: keep.Needs) -> Parts:
     inputs, states, kept, options = saved
     x, h0 = inputs[:2]
@@ -168,6 +178,7 @@ def _keep_lstm(args: keep.Args, out: Any, _needs: Any, options: keep.Options) ->
     return (*args, *(None,) * (8 - len(args))), out[0], out[3], options
 
 
+@add_rule(RULES, "lstm", save=_keep_lstm, tracked=3)
 def _pull_lstm(b: Functions, saved: Any, grads: Any, needs: keep.Needs) -> Parts:
     inputs, states, kept, options = saved
     x, h0, c0 = inputs[:3]
@@ -221,20 +232,19 @@ def _by_weight(b: Functions, by_gates: Array, x: Array) -> Array:
     return b.matmul(b.matrix_transpose(flat), x)
 
 
-RULES: dict[str, Rule] = {
-    "gru": Rule(_keep_gru, _pull_gru, tracked=2),
-    "lstm": Rule(_keep_lstm, _pull_lstm, tracked=3),
-}
-
-
 # Shapes --------------------------------------------------------------------------------
 
 
+SHAPES: dict[str, ShapeRule] = {}
+
+
+@add_shape(SHAPES, "gru")
 def _shape_gru(call: Call) -> list[Kind]:
     """Every state, the last one, and what the kernel keeps."""
     return _recurrent(call, call.args[1:2], 4)
 
 
+@add_shape(SHAPES, "lstm")
 def _shape_lstm(call: Call) -> list[Kind]:
     """Every state, the last one, the last cell, and what the kernel keeps."""
     return _recurrent(call, call.args[1:3], 5)
@@ -249,12 +259,6 @@ def _recurrent(call: Call, firsts: tuple[Value, ...], kept: int) -> list[Kind]:
     each = x.shape[:2]
     ends = [(first.shape, x.dtype) for first in firsts]
     return [((*each, width), x.dtype), *ends, ((*each, kept * width), x.dtype)]
-
-
-SHAPES: dict[str, ShapeRule] = {
-    "gru": _shape_gru,
-    "lstm": _shape_lstm,
-}
 
 
 # NumPy ---------------------------------------------------------------------------------

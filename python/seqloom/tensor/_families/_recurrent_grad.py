@@ -19,7 +19,7 @@ from seqloom.tensor._families._numpy_arrays import (
     to_contiguous,
     widen,
 )
-from seqloom.tensor._families._shape_rule import Call, Kind, ShapeRule, kind_of
+from seqloom.tensor._families._shape_rule import Call, Kind, ShapeRule, add_shape, kind_of
 
 if TYPE_CHECKING:
     from seqloom.tensor._element_types import Array
@@ -223,6 +223,10 @@ def split_gates(b: Functions, x: Array, count: int) -> list[Array]:
 # Shapes --------------------------------------------------------------------------------
 
 
+SHAPES: dict[str, ShapeRule] = {}
+
+
+@add_shape(SHAPES, "gru_grad")
 def _shape_gru_grad(call: Call) -> list[Kind]:
     """As what the inputs add to the gates, twice, and as the first state."""
     grad, h0 = call.args[0], call.args[3]
@@ -230,17 +234,12 @@ def _shape_gru_grad(call: Call) -> list[Kind]:
     return [gates, gates, kind_of(h0)]
 
 
+@add_shape(SHAPES, "lstm_grad")
 def _shape_lstm_grad(call: Call) -> list[Kind]:
     """As what the gates sum, and as the first state and cell."""
     grad, h0 = call.args[0], call.args[4]
     gates = (*grad.shape[:2], 4 * h0.shape[-1]), grad.dtype
     return [gates, kind_of(h0), kind_of(h0)]
-
-
-SHAPES: dict[str, ShapeRule] = {
-    "gru_grad": _shape_gru_grad,
-    "lstm_grad": _shape_lstm_grad,
-}
 
 
 # NumPy ---------------------------------------------------------------------------------

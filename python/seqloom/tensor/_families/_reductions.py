@@ -19,6 +19,7 @@ from seqloom.tensor._families._numpy_functions import (
 from seqloom.tensor._families._rule import (
     Parts,
     Rule,
+    add_rule,
     axes_of,
     broadcast_reduced,
     restore_axes,
@@ -27,6 +28,7 @@ from seqloom.tensor._families._shape_rule import (
     Call,
     Kind,
     ShapeRule,
+    add_shape,
     along_axis,
     find_dtype,
     reduce_axes,
@@ -126,17 +128,22 @@ def _of_products(b: Functions, x: Array) -> Any:
 # Gradient rules ------------------------------------------------------------------------
 
 
+RULES: dict[str, Rule] = {}
+
+
 def _keep_like(args: keep.Args, _out: Any, _needs: Any, options: keep.Options) -> Any:
     """What the input looks like, and the options."""
     return tuple(args[0].shape), args[0].dtype, options
 
 
+@add_rule(RULES, "sum", save=_keep_like)
 def _pull_sum(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, dtype, options = saved
     grad = grad if grad.dtype == dtype else b.astype(grad, dtype)
     return (broadcast_reduced(b, grad, shape, options),)
 
 
+@add_rule(RULES, "mean", save=_keep_like)
 def _pull_mean(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, _, options = saved
     return (
@@ -150,6 +157,7 @@ def _count(shape: tuple[int, ...], options: keep.Options) -> int:
     return max(math.prod(shape[axis] for axis in axes), 1)
 
 
+@add_rule(RULES, "var", save=keep.first_and_options)
 def _pull_var(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     x, options = saved
     shape, axis = tuple(x.shape), options.get("axis")
@@ -162,6 +170,7 @@ def _pull_var(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Part
     return (b.multiply(distance, share),)
 
 
+@add_rule(RULES, "std", save=keep.everything)
 def _pull_std(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     """Of equal values, which have no slope, 0."""
     (x,), out, options = saved
@@ -175,6 +184,7 @@ def _pull_std(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Part
     return (b.multiply(distance, share),)
 
 
+@add_rule(RULES, "max", "min", save=keep.everything)
 def _pull_extreme(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     """To the largest or smallest; equal ones share."""
     (x,), out, options = saved
@@ -185,6 +195,7 @@ def _pull_extreme(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> 
     return (b.multiply(best, share),)
 
 
+@add_rule(RULES, "prod", save=keep.first_and_options)
 def _pull_prod(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     """The product of all others, without a division, so that zeros are right."""
     x, options = saved
@@ -219,6 +230,7 @@ def _shift_right(b: Functions, rows: Array, positions: int) -> Array:
     return b.concat([b.ones(shape, dtype=rows.dtype), kept], axis=-1)
 
 
+@add_rule(RULES, "cumulative_sum", save=_keep_like)
 def _pull_cumulative_sum(
     b: Functions, saved: Any, grad: Array, _needs: keep.Needs
 ) -> Parts:
@@ -231,6 +243,7 @@ def _pull_cumulative_sum(
     return (b.flip(b.cumulative_sum(b.flip(grad, axis=axis), axis=axis), axis=axis),)
 
 
+@add_rule(RULES, "logcumsumexp", save=keep.everything)
 def _pull_logcumsumexp(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     """Sums from the end of weighted shares; positive and negative weights apart."""
     (x,), out, options = saved
@@ -247,27 +260,19 @@ def _pull_logcumsumexp(b: Functions, saved: Any, grad: Array, _needs: keep.Needs
     return (b.subtract(share(grad), share(b.negative(grad))),)
 
 
-RULES: dict[str, Rule] = {
-    "sum": Rule(_keep_like, _pull_sum),
-    "mean": Rule(_keep_like, _pull_mean),
-    "var": Rule(keep.first_and_options, _pull_var),
-    "std": Rule(keep.everything, _pull_std),
-    "max": Rule(keep.everything, _pull_extreme),
-    "min": Rule(keep.everything, _pull_extreme),
-    "prod": Rule(keep.first_and_options, _pull_prod),
-    "cumulative_sum": Rule(_keep_like, _pull_cumulative_sum),
-    "logcumsumexp": Rule(keep.everything, _pull_logcumsumexp),
-}
-
-
 # Shapes --------------------------------------------------------------------------------
 
 
 _REDUCTIONS = """
     sum mean var max min prod any all argmax argmin count_nonzero std
 """
+SHAPES: dict[str, ShapeRule] = {
+    **dict.fromkeys(_REDUCTIONS.split(), reduce_axes),
+    "logcumsumexp": along_axis,
+}
 
 
+@add_shape(SHAPES, "cumulative_sum", "cumulative_prod")
 def _shape_cumulative(call: Call) -> Kind:
     """One element more if the initial one is included; no axes count as one."""
     shape, axis = list(call.args[0].shape) or [1], call.options.get("axis")
@@ -276,13 +281,6 @@ def _shape_cumulative(call: Call) -> Kind:
     axis = 0 if axis is None else normalize_axis_index(axis, len(shape))
     shape[axis] += bool(call.options.get("include_initial"))
     return tuple(shape), find_dtype(call)
-
-
-SHAPES: dict[str, ShapeRule] = {
-    **dict.fromkeys(_REDUCTIONS.split(), reduce_axes),
-    **dict.fromkeys(("cumulative_sum", "cumulative_prod"), _shape_cumulative),
-    "logcumsumexp": along_axis,
-}
 
 
 # NumPy ---------------------------------------------------------------------------------

@@ -45,6 +45,23 @@ class Rule:
     name: str = ""
 
 
+def add_rule(
+    rules: dict[str, Rule],
+    *names: str,
+    save: Save,
+    of_sequence: bool = False,
+    tracked: int = 1,
+) -> Callable[[Pull], Pull]:
+    """Adds a function to the rules of a family, as the `pull` of these operations."""
+
+    def add(pull: Pull) -> Pull:
+        rule = Rule(save, pull, of_sequence, tracked)
+        rules.update(dict.fromkeys(names, rule))
+        return pull
+
+    return add
+
+
 def by_output(slope: Callable[[Functions, Array, Array], Array]) -> Rule:
     """The rule of a function of one input whose derivative needs only its output."""
     return Rule(keep.output, lambda b, out, grad, _: (slope(b, grad, out),))

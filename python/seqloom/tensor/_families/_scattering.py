@@ -17,11 +17,12 @@ from seqloom.errors import ArgumentError, ShapeError
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._indexing import is_basic, parts_of, shape_index
 from seqloom.tensor._families._numpy_arrays import Floats, fresh, widen
-from seqloom.tensor._families._rule import Parts, Rule, as_input
+from seqloom.tensor._families._rule import Parts, Rule, add_rule, as_input
 from seqloom.tensor._families._shape_rule import (
     Call,
     Kind,
     ShapeRule,
+    add_shape,
     like_first,
     make_bare,
 )
@@ -157,11 +158,19 @@ def _span(part: Any, length: int) -> range:
 # Gradient rules ------------------------------------------------------------------------
 
 
+RULES: dict[str, Rule] = {
+    "scatter_index": Rule(
+        keep.further, lambda b, saved, grad, _: (b.index(grad, saved[0]),)
+    ),
+}
+
+
 def _keep_positions(args: keep.Args, _out: Any, needs: keep.Needs, options: Any) -> Any:
     """The indices, the shape and dtype of the values if they are tracked, the options."""
     return args[1], keep.like(args[2]) if needs[2] else None, options
 
 
+@add_rule(RULES, "scatter_add", save=_keep_positions)
 def _pull_scatter_add(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     positions, like, options = saved
     axis = options["axis"] % len(grad.shape)
@@ -178,6 +187,7 @@ def _gather(b: Functions, grad: Array, positions: Array, axis: int) -> Array:
     return b.take_along_axis(b.index(grad, reach), positions, axis=axis)
 
 
+@add_rule(RULES, "put_along_axis", save=_keep_positions)
 def _pull_put_along_axis(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     positions, like, options = saved
     by_x = by_values = None
@@ -189,6 +199,7 @@ def _pull_put_along_axis(b: Functions, saved: Any, grad: Array, needs: keep.Need
     return by_x, None, by_values
 
 
+@add_rule(RULES, "slice_update", save=_keep_positions)
 def _pull_slice_update(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     key, like, _ = saved
     by_x = by_values = None
@@ -199,39 +210,29 @@ def _pull_slice_update(b: Functions, saved: Any, grad: Array, needs: keep.Needs)
     return by_x, None, by_values
 
 
+@add_rule(RULES, "slice_add", save=_keep_positions)
 def _pull_slice_add(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     key, like, _ = saved
     by_values = as_input(b, b.index(grad, key), like) if like else None
     return grad if needs[0] else None, None, by_values
 
 
-RULES: dict[str, Rule] = {
-    "scatter_index": Rule(
-        keep.further, lambda b, saved, grad, _: (b.index(grad, saved[0]),)
-    ),
-    "scatter_add": Rule(_keep_positions, _pull_scatter_add),
-    "put_along_axis": Rule(_keep_positions, _pull_put_along_axis),
-    "slice_update": Rule(_keep_positions, _pull_slice_update),
-    "slice_add": Rule(_keep_positions, _pull_slice_add),
-}
-
-
 # Shapes --------------------------------------------------------------------------------
 
 
+SHAPES: dict[str, ShapeRule] = {
+    **dict.fromkeys(("scatter_add", "put_along_axis"), like_first),
+    "scatter_index": lambda call: (tuple(call.args[2]), call.args[0].dtype),
+}
+
+
+@add_shape(SHAPES, "slice_update", "slice_add")
 def _shape_write(call: Call) -> Kind:
     """The shape of the first argument; the values must broadcast to the index."""
     x, key, values = call.args
     if hasattr(values, "shape") and not any(v.dtype == np.bool_ for v in values_in(key)):
         np.broadcast_to(make_bare(values.shape), shape_index(call)[0])
     return x.shape, x.dtype
-
-
-SHAPES: dict[str, ShapeRule] = {
-    **dict.fromkeys(("scatter_add", "put_along_axis"), like_first),
-    **dict.fromkeys(("slice_update", "slice_add"), _shape_write),
-    "scatter_index": lambda call: (tuple(call.args[2]), call.args[0].dtype),
-}
 
 
 # NumPy ---------------------------------------------------------------------------------

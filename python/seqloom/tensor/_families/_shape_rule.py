@@ -41,6 +41,19 @@ class Call(NamedTuple):
 # A rule gives a list where the function gives a tuple or list of arrays.
 ShapeRule: TypeAlias = Callable[[Call], "Kind | list[Kind]"]
 
+
+def add_shape(
+    shapes: dict[str, ShapeRule], *names: str
+) -> Callable[[ShapeRule], ShapeRule]:
+    """Adds a function to the shape rules of a family, for these operations."""
+
+    def add(rule: ShapeRule) -> ShapeRule:
+        shapes.update(dict.fromkeys(names, rule))
+        return rule
+
+    return add
+
+
 _dtypes: dict[object, np.dtype[Any]] = {}
 
 

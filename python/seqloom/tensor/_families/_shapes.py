@@ -10,8 +10,8 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from seqloom.errors import ShapeError
 from seqloom.tensor._families import _keep as keep
-from seqloom.tensor._families._rule import Parts, Rule, unbroadcast
-from seqloom.tensor._families._shape_rule import Call, Kind, ShapeRule, make_bare
+from seqloom.tensor._families._rule import Parts, Rule, add_rule, unbroadcast
+from seqloom.tensor._families._shape_rule import Call, Kind, ShapeRule, add_shape, make_bare
 from seqloom.tensor._index import broadcast_shapes
 
 if TYPE_CHECKING:
@@ -69,16 +69,32 @@ def along(axis: int, part: Any) -> tuple[Any, ...]:
 # Gradient rules ------------------------------------------------------------------------
 
 
+RULES: dict[str, Rule] = {
+    "matrix_transpose": Rule(
+        keep.nothing, lambda b, _, grad, __: (b.matrix_transpose(grad),)
+    ),
+    "broadcast_to": Rule(
+        keep.shape, lambda b, shape, grad, _: (unbroadcast(b, grad, shape),)
+    ),
+    "flip": Rule(
+        keep.further_and_options, lambda b, saved, grad, _: (b.flip(grad, **saved[1]),)
+    ),
+}
+
+
+@add_rule(RULES, "reshape", "expand_dims", "squeeze", save=keep.shape)
 def _pull_reshape(b: Functions, shape: Any, grad: Array, _needs: keep.Needs) -> Parts:
     return (b.reshape(grad, shape),)
 
 
+@add_rule(RULES, "permute_dims", save=keep.further)
 def _pull_permute_dims(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (axes,) = saved
     back = sorted(range(len(axes)), key=lambda position: axes[position] % len(axes))
     return (b.permute_dims(grad, tuple(back)),)
 
 
+@add_rule(RULES, "roll", save=keep.further_and_options)
 def _pull_roll(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (shift,), options = saved
     back = (
@@ -89,25 +105,10 @@ def _pull_roll(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Par
     return (b.roll(grad, back, **options),)
 
 
-RULES: dict[str, Rule] = {
-    "reshape": Rule(keep.shape, _pull_reshape),
-    "expand_dims": Rule(keep.shape, _pull_reshape),
-    "squeeze": Rule(keep.shape, _pull_reshape),
-    "permute_dims": Rule(keep.further, _pull_permute_dims),
-    "matrix_transpose": Rule(
-        keep.nothing, lambda b, _, grad, __: (b.matrix_transpose(grad),)
-    ),
-    "broadcast_to": Rule(
-        keep.shape, lambda b, shape, grad, _: (unbroadcast(b, grad, shape),)
-    ),
-    "flip": Rule(
-        keep.further_and_options, lambda b, saved, grad, _: (b.flip(grad, **saved[1]),)
-    ),
-    "roll": Rule(keep.further_and_options, _pull_roll),
-}
-
-
 # Shapes --------------------------------------------------------------------------------
+
+
+SHAPES: dict[str, ShapeRule] = {}
 
 
 _ORDERING = "permute_dims expand_dims squeeze matrix_transpose"
@@ -127,6 +128,7 @@ def _order_axes(name: str) -> ShapeRule:
     return rule
 
 
+@add_shape(SHAPES, "reshape")
 def _shape_reshape(call: Call) -> Kind:
     """The given shape; -1 is what the other axes leave."""
     x, shape, *rest = call.args
@@ -138,6 +140,7 @@ def _shape_reshape(call: Call) -> Kind:
     return tuple(sizes), x.dtype
 
 
+@add_shape(SHAPES, "broadcast_to")
 def _shape_broadcast_to(call: Call) -> Kind:
     """The given shape."""
     x, shape = call.args
@@ -145,6 +148,7 @@ def _shape_broadcast_to(call: Call) -> Kind:
     return broadcast_shapes(x.shape, (shape,) if isinstance(shape, int) else shape), x.dtype
 
 
+@add_shape(SHAPES, "flip", "roll")
 def _shape_permute_elements(call: Call) -> Kind:
     """The shape of the first argument, whose axes must exist."""
     x, axis = call.args[0], call.options.get("axis")
@@ -153,12 +157,11 @@ def _shape_permute_elements(call: Call) -> Kind:
     return x.shape, x.dtype
 
 
-SHAPES: dict[str, ShapeRule] = {
-    **{name: _order_axes(name) for name in _ORDERING.split()},
-    "reshape": _shape_reshape,
-    "broadcast_to": _shape_broadcast_to,
-    **dict.fromkeys(("flip", "roll"), _shape_permute_elements),
-}
+SHAPES.update(
+    {
+        **{name: _order_axes(name) for name in _ORDERING.split()},
+    }
+)
 
 
 # NumPy ---------------------------------------------------------------------------------

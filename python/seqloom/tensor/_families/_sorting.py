@@ -9,8 +9,14 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from seqloom.errors import ArgumentError
 from seqloom.tensor._families import _keep as keep
-from seqloom.tensor._families._rule import Parts, Rule, axes_of
-from seqloom.tensor._families._shape_rule import Call, Kind, ShapeRule, find_dtype
+from seqloom.tensor._families._rule import Parts, Rule, add_rule, axes_of
+from seqloom.tensor._families._shape_rule import (
+    Call,
+    Kind,
+    ShapeRule,
+    add_shape,
+    find_dtype,
+)
 from seqloom.tensor._families._shapes import along
 
 if TYPE_CHECKING:
@@ -103,6 +109,10 @@ def _sizes(b: Functions, firsts: Array, row: Array) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
+RULES: dict[str, Rule] = {}
+
+
+@add_rule(RULES, "sort", save=keep.first_and_options)
 def _pull_sort(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     x, options = saved
     axis = axes_of(options.get("axis", -1), len(x.shape))[0]
@@ -115,21 +125,22 @@ def _keep_found(args: keep.Args, out: Any, _needs: Any, options: keep.Options) -
     return out[1], tuple(args[0].shape), options.get("axis", -1)
 
 
+@add_rule(RULES, "topk", save=_keep_found)
 def _pull_topk(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     positions, shape, axis = saved
     zeros = b.zeros(shape, dtype=grad.dtype)
     return (b.put_along_axis(zeros, positions, grad, axis=axis),)
 
 
-RULES: dict[str, Rule] = {
-    "sort": Rule(keep.first_and_options, _pull_sort),
-    "topk": Rule(_keep_found, _pull_topk),
-}
-
-
 # Shapes --------------------------------------------------------------------------------
 
 
+SHAPES: dict[str, ShapeRule] = {
+    "searchsorted": lambda call: (call.args[1].shape, find_dtype(call)),
+}
+
+
+@add_shape(SHAPES, "sort", "argsort")
 def _shape_sort(call: Call) -> Kind:
     """The shape of the first argument."""
     x, options = call.args[0], call.options
@@ -137,6 +148,7 @@ def _shape_sort(call: Call) -> Kind:
     return x.shape, find_dtype(call._replace(options={**options, "axis": -1}))
 
 
+@add_shape(SHAPES, "topk")
 def _shape_topk(call: Call) -> list[Kind]:
     """The `k` greatest values along the axis, and their indices."""
     x, k = call.args
@@ -149,18 +161,11 @@ def _shape_topk(call: Call) -> list[Kind]:
     return [(shape, x.dtype), (shape, find_dtype(Call(call.target, "argsort", (x,), {})))]
 
 
+@add_shape(SHAPES, "one_hot")
 def _shape_one_hot(call: Call) -> Kind:
     """A last axis for the classes."""
     classes: int = call.get(1, "num_classes")
     return (*call.args[0].shape, classes), find_dtype(call)
-
-
-SHAPES: dict[str, ShapeRule] = {
-    **dict.fromkeys(("sort", "argsort"), _shape_sort),
-    "searchsorted": lambda call: (call.args[1].shape, find_dtype(call)),
-    "topk": _shape_topk,
-    "one_hot": _shape_one_hot,
-}
 
 
 # NumPy ---------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_functions import of_one, to_floats
-from seqloom.tensor._families._rule import Parts, Rule, by_input, by_output
+from seqloom.tensor._families._rule import Parts, Rule, add_rule, by_input, by_output
 from seqloom.tensor._families._shape_rule import ShapeRule, elementwise
 from seqloom.tensor._operations import list_family
 
@@ -166,6 +166,9 @@ def _other_side(b: Functions, x: Array) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
+RULES: dict[str, Rule] = {}
+
+
 def flat(b: Functions, saved: Any, _grad: Array, _needs: keep.Needs) -> Parts:
     """A function of steps: zero wherever it has a derivative."""
     shape, dtype = saved
@@ -182,6 +185,7 @@ def _logarithm(base: float) -> Rule:
     return by_input(lambda b, grad, x: b.divide(grad, b.multiply(x, math.log(base))))
 
 
+@add_rule(RULES, "imag", save=keep.first_like)
 def _pull_imag(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, dtype = saved
     if b.isdtype(dtype, "real floating"):
@@ -192,56 +196,61 @@ def _pull_imag(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Par
 _FLAT = Rule(keep.first_like, flat)
 
 
-RULES: dict[str, Rule] = {
-    "negative": Rule(keep.nothing, lambda b, _, grad, __: (b.negative(grad),)),
-    "abs": by_input(lambda b, grad, x: b.multiply(grad, b.sign(x))),
-    "exp": by_output(lambda b, grad, out: b.multiply(grad, out)),
-    # Of its output, which is -1 soon, the digits of a small slope could not be had.
-    "expm1": by_input(lambda b, grad, x: b.multiply(grad, b.exp(x))),
-    "log": by_input(lambda b, grad, x: b.divide(grad, x)),
-    "log1p": by_input(lambda b, grad, x: b.divide(grad, b.add(x, 1))),
-    "sqrt": by_output(lambda b, grad, out: b.divide(b.multiply(grad, 0.5), out)),
-    "rsqrt": by_output(
-        lambda b, grad, out: b.multiply(
-            grad, b.multiply(b.multiply(out, b.square(out)), -0.5)
-        )
-    ),
-    "square": by_input(lambda b, grad, x: b.multiply(b.multiply(grad, 2), x)),
-    "reciprocal": by_output(
-        lambda b, grad, out: b.negative(b.multiply(grad, b.square(out)))
-    ),
-    "sin": by_input(lambda b, grad, x: b.multiply(grad, b.cos(x))),
-    "cos": by_input(lambda b, grad, x: b.negative(b.multiply(grad, b.sin(x)))),
-    "tanh": by_output(lambda b, grad, out: b.multiply(grad, b.subtract(1, b.square(out)))),
-    "sinh": by_input(lambda b, grad, x: b.multiply(grad, b.cosh(x))),
-    "cosh": by_input(lambda b, grad, x: b.multiply(grad, b.sinh(x))),
-    "log2": _logarithm(2),
-    "log10": _logarithm(10),
-    "asin": by_input(_asin),
-    "acos": by_input(lambda b, grad, x: b.negative(_asin(b, grad, x))),
-    "atan": by_input(lambda b, grad, x: b.divide(grad, b.add(b.square(x), 1.0))),
-    "asinh": by_input(
-        lambda b, grad, x: b.multiply(grad, b.rsqrt(b.add(b.square(x), 1.0)))
-    ),
-    "acosh": by_input(
-        lambda b, grad, x: b.multiply(
-            grad, b.multiply(b.rsqrt(b.subtract(x, 1.0)), b.rsqrt(b.add(x, 1.0)))
-        )
-    ),
-    "atanh": by_input(
-        lambda b, grad, x: b.divide(grad, b.multiply(b.subtract(1.0, x), b.add(x, 1.0)))
-    ),
-    "conj": Rule(keep.nothing, lambda b, _, grad, __: (b.conj(grad),)),
-    "real": Rule(keep.first_like, lambda b, saved, grad, _: (b.astype(grad, saved[1]),)),
-    "imag": Rule(keep.first_like, _pull_imag),
-    "sign": _FLAT,
-    "floor": _FLAT,
-    "ceil": _FLAT,
-    "round": _FLAT,
-    "trunc": _FLAT,
-    # Its result is followed by nobody.
-    "stop_gradient": Rule(keep.nothing, flat, tracked=0),
-}
+RULES.update(
+    {
+        "negative": Rule(keep.nothing, lambda b, _, grad, __: (b.negative(grad),)),
+        "abs": by_input(lambda b, grad, x: b.multiply(grad, b.sign(x))),
+        "exp": by_output(lambda b, grad, out: b.multiply(grad, out)),
+        # Of its output, which is -1 soon, the digits of a small slope could not be had.
+        "expm1": by_input(lambda b, grad, x: b.multiply(grad, b.exp(x))),
+        "log": by_input(lambda b, grad, x: b.divide(grad, x)),
+        "log1p": by_input(lambda b, grad, x: b.divide(grad, b.add(x, 1))),
+        "sqrt": by_output(lambda b, grad, out: b.divide(b.multiply(grad, 0.5), out)),
+        "rsqrt": by_output(
+            lambda b, grad, out: b.multiply(
+                grad, b.multiply(b.multiply(out, b.square(out)), -0.5)
+            )
+        ),
+        "square": by_input(lambda b, grad, x: b.multiply(b.multiply(grad, 2), x)),
+        "reciprocal": by_output(
+            lambda b, grad, out: b.negative(b.multiply(grad, b.square(out)))
+        ),
+        "sin": by_input(lambda b, grad, x: b.multiply(grad, b.cos(x))),
+        "cos": by_input(lambda b, grad, x: b.negative(b.multiply(grad, b.sin(x)))),
+        "tanh": by_output(
+            lambda b, grad, out: b.multiply(grad, b.subtract(1, b.square(out)))
+        ),
+        "sinh": by_input(lambda b, grad, x: b.multiply(grad, b.cosh(x))),
+        "cosh": by_input(lambda b, grad, x: b.multiply(grad, b.sinh(x))),
+        "log2": _logarithm(2),
+        "log10": _logarithm(10),
+        "asin": by_input(_asin),
+        "acos": by_input(lambda b, grad, x: b.negative(_asin(b, grad, x))),
+        "atan": by_input(lambda b, grad, x: b.divide(grad, b.add(b.square(x), 1.0))),
+        "asinh": by_input(
+            lambda b, grad, x: b.multiply(grad, b.rsqrt(b.add(b.square(x), 1.0)))
+        ),
+        "acosh": by_input(
+            lambda b, grad, x: b.multiply(
+                grad, b.multiply(b.rsqrt(b.subtract(x, 1.0)), b.rsqrt(b.add(x, 1.0)))
+            )
+        ),
+        "atanh": by_input(
+            lambda b, grad, x: b.divide(grad, b.multiply(b.subtract(1.0, x), b.add(x, 1.0)))
+        ),
+        "conj": Rule(keep.nothing, lambda b, _, grad, __: (b.conj(grad),)),
+        "real": Rule(
+            keep.first_like, lambda b, saved, grad, _: (b.astype(grad, saved[1]),)
+        ),
+        "sign": _FLAT,
+        "floor": _FLAT,
+        "ceil": _FLAT,
+        "round": _FLAT,
+        "trunc": _FLAT,
+        # Its result is followed by nobody.
+        "stop_gradient": Rule(keep.nothing, flat, tracked=0),
+    }
+)
 
 
 # Shapes --------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from seqloom.tensor._families import _keep as keep
-from seqloom.tensor._families._rule import Parts, Rule
+from seqloom.tensor._families._rule import Parts, Rule, add_rule
+from seqloom.tensor._families._shape_rule import add_shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -209,23 +210,25 @@ def fold(
 # Gradient rules ------------------------------------------------------------------------
 
 
+RULES: dict[str, Rule] = {}
+
+
+@add_rule(RULES, "unfold", save=keep.shape_and_options)
 def _pull_unfold(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, _, options = saved
     return (b.fold(grad, shape=shape[2:], **options),)
 
 
+@add_rule(RULES, "fold", save=keep.further_and_options)
 def _pull_fold(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     _, options = saved
     return (b.unfold(grad, **{key: options[key] for key in options if key != "shape"}),)
 
 
-RULES: dict[str, Rule] = {
-    "unfold": Rule(keep.shape_and_options, _pull_unfold),
-    "fold": Rule(keep.further_and_options, _pull_fold),
-}
-
-
 # Shapes --------------------------------------------------------------------------------
+
+
+SHAPES: dict[str, ShapeRule] = {}
 
 
 def windows_of(kernel: Shape, options: dict[str, Any]) -> Windows:
@@ -236,6 +239,7 @@ def windows_of(kernel: Shape, options: dict[str, Any]) -> Windows:
     return Windows.of(kernel, **geometry)._replace(ceil=bool(options.get("ceil_mode")))
 
 
+@add_shape(SHAPES, "unfold")
 def _shape_unfold(call: Call) -> Kind:
     """A column of channels by kernel for each window."""
     x = call.args[0]
@@ -244,14 +248,9 @@ def _shape_unfold(call: Call) -> Kind:
     return (x.shape[0], x.shape[1] * math.prod(kernel), math.prod(counts)), x.dtype
 
 
+@add_shape(SHAPES, "fold")
 def _shape_fold(call: Call) -> Kind:
     """The plane that was unfolded."""
     x, shape = call.args[0], tuple(call.options["shape"])
     kernel = to_sizes(call.options["kernel"], len(shape))
     return (x.shape[0], x.shape[1] // math.prod(kernel), *shape), x.dtype
-
-
-SHAPES: dict[str, ShapeRule] = {
-    "unfold": _shape_unfold,
-    "fold": _shape_fold,
-}
