@@ -190,7 +190,12 @@ def _keep(args: keep.Args, _out: Any, needs: keep.Needs, _options: Any) -> Any:
 def _pull_einsum(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     formula, factors, shapes = saved
     terms, result = _parse(formula, tuple(len(shape) for shape in shapes))
-    sizes = _letter_sizes(terms, shapes)
+    # The length that each letter stands for.
+    found: dict[str, int] = {}
+    for term, shape in zip(terms, shapes, strict=True):
+        for letter, size in zip(term, shape, strict=True):
+            found[letter] = max(found.get(letter, 1), size)
+    sizes = found
     parts: list[Array | None] = [None]
     for position, (need, shape) in enumerate(zip(needs[1:], shapes, strict=True)):
         if not need:
@@ -223,12 +228,3 @@ def _by_factor(
         unique += letter
     formula = ",".join(term for term, _ in known) + "->" + unique
     return b.einsum(formula, *(each for _, each in known))
-
-
-def _letter_sizes(terms: list[str], shapes: list[tuple[int, ...]]) -> dict[str, int]:
-    """The length that each letter stands for."""
-    found: dict[str, int] = {}
-    for term, shape in zip(terms, shapes, strict=True):
-        for letter, size in zip(term, shape, strict=True):
-            found[letter] = max(found.get(letter, 1), size)
-    return found

@@ -38,21 +38,15 @@ def pad(
 ) -> Array:
     """`value` before and after each axis; a negative width cuts instead."""
     for axis, (before, after) in enumerate(widths):
-        x = _widen(b, x, axis, before, after, value)
+        # One axis longer or shorter.
+        length = x.shape[axis]
+        if before < 0 or after < 0:
+            kept = slice(max(-before, 0), length - max(-after, 0))
+            x = b.index(x, along(axis, kept))
+        parts = [_block(b, x, axis, before, value), x, _block(b, x, axis, after, value)]
+        parts = [part for part in parts if part is not None]
+        x = b.concat(parts, axis=axis) if len(parts) > 1 else x
     return x
-
-
-def _widen(
-    b: Functions, x: Array, axis: int, before: int, after: int, value: float
-) -> Array:
-    """One axis longer or shorter."""
-    length = x.shape[axis]
-    if before < 0 or after < 0:
-        kept = slice(max(-before, 0), length - max(-after, 0))
-        x = b.index(x, along(axis, kept))
-    parts = [_block(b, x, axis, before, value), x, _block(b, x, axis, after, value)]
-    parts = [part for part in parts if part is not None]
-    return b.concat(parts, axis=axis) if len(parts) > 1 else x
 
 
 def _block(b: Functions, x: Array, axis: int, width: int, value: float) -> Array | None:

@@ -46,7 +46,10 @@ def layer_norm_grad(
     b: Functions, grad: Array, x: Array, weight: Array | None, mean: Array, rstd: Array
 ) -> tuple[Array, Array, Array]:
     """The derivatives of ``layer_norm`` by its input, weight and bias."""
-    scaled, rstd = _again(b, x, mean, rstd)
+    # Standardised rows and 1 / deviation from the input; of rstd only eps is taken.
+    del mean
+    variance = b.var(b.stop_gradient(x), axis=-1, keepdims=True)
+    scaled, _, rstd = _standardise(b, x, _eps(b, variance, rstd))
     inward = grad if weight is None else b.multiply(grad, weight)
     centre = b.mean(inward, axis=-1, keepdims=True)
     slope = b.mean(b.multiply(inward, scaled), axis=-1, keepdims=True)
@@ -88,14 +91,6 @@ def _standardise(b: Functions, x: Array, eps: Any) -> tuple[Array, Array, Array]
     variance = b.mean(b.square(centred), axis=-1, keepdims=True)
     rstd = b.rsqrt(b.add(variance, eps))
     return b.multiply(centred, rstd), mean, rstd
-
-
-def _again(b: Functions, x: Array, mean: Array, rstd: Array) -> tuple[Array, Array]:
-    """Standardised rows and 1 / deviation from the input; of rstd only eps is taken."""
-    del mean
-    variance = b.var(b.stop_gradient(x), axis=-1, keepdims=True)
-    scaled, _, rstd = _standardise(b, x, _eps(b, variance, rstd))
-    return scaled, rstd
 
 
 def _eps(b: Functions, variance: Array, rstd: Array) -> Array:

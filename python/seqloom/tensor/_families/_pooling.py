@@ -48,7 +48,13 @@ def max_pool(
     taps = [covered for _, covered in windows.taps(b, plain, _lowest(b, x))]
     winners = b.argmax(b.stack(taps, axis=-1), axis=-1)
     if any(windows.padding) or windows.ceil:
-        winners = _replace_padding(b, winners, windows, x)
+        # Where padding ties with the values of a window, lets the first real value win.
+        ones = b.ones(tuple(x.shape[2:]), dtype="int32")
+        is_real = b.stack([covered for _, covered in windows.taps(b, ones, 0)], axis=-1)
+        is_real = b.broadcast_to(is_real, (*winners.shape, is_real.shape[-1]))
+        won = b.take_along_axis(is_real, b.expand_dims(winners, axis=-1), axis=-1)
+        won = b.squeeze(won, axis=-1)
+        winners = b.where(b.greater(won, 0), winners, b.argmax(is_real, axis=-1))
     indices = _to_indices(b, winners, windows, x.shape)
     out = b.take_along_axis(_flatten(b, x), _flatten(b, indices), axis=-1)
     return b.reshape(out, winners.shape), indices
@@ -114,16 +120,6 @@ def avg_pool_grad(
     )
     share = b.multiply(grad, factors)
     return windows.scatter(b, lambda _: share, shape)
-
-
-def _replace_padding(b: Functions, winners: Array, windows: Windows, x: Array) -> Array:
-    """Where padding ties with the values of a window, lets the first real value win."""
-    ones = b.ones(tuple(x.shape[2:]), dtype="int32")
-    is_real = b.stack([covered for _, covered in windows.taps(b, ones, 0)], axis=-1)
-    is_real = b.broadcast_to(is_real, (*winners.shape, is_real.shape[-1]))
-    won = b.take_along_axis(is_real, b.expand_dims(winners, axis=-1), axis=-1)
-    won = b.squeeze(won, axis=-1)
-    return b.where(b.greater(won, 0), winners, b.argmax(is_real, axis=-1))
 
 
 def _lowest(b: Functions, x: Array) -> float:

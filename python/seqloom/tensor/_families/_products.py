@@ -275,7 +275,22 @@ def _product(
 ) -> Floats:
     """``x @ y + bias``, by whom it suits."""
     if _suits_rust(b, x, y) and (bias is None or bias.dtype == x.dtype):
-        return _by_rust(b, x, y, bias, out)
+        # ``x @ y + bias`` for a pair of matrices, or for as many as there are.
+        if x.ndim > 2 or y.ndim > 2:  # noqa: PLR2004 - many
+            # ``x @ y`` for each pair of matrices.
+            batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+            shape = (*batch, x.shape[-2], y.shape[-1])
+            into = fresh(shape, x.dtype) if out is None or not out.flags.carray else out
+            pairs = into.reshape(math.prod(batch), *shape[-2:])
+            _native.products(_stack(x, batch), _stack(y, batch), pairs, b.threads)
+            found = into if out is None or out is into else write_to(into, out)
+            return found if bias is None else np.add(found, bias, out=found)
+        shape = (x.shape[0], y.shape[1])
+        into = fresh(shape, x.dtype) if out is None or not out.flags.carray else out
+        if not _native.product((x, y), bias, into, b.threads):
+            bias = None if bias is None else _regular(bias)
+            _native.product((_regular(x), _regular(y)), bias, into, b.threads)
+        return into if out is None or out is into else write_to(into, out)
     if x.dtype != y.dtype:
         x, y = promote_all((x, y))
         return _product(b, x, y, bias, out)
@@ -313,31 +328,6 @@ def _suits_rust(b: Functions, x: Floats, y: Floats) -> bool:
         return True
     is_many = x.ndim > 2 or y.ndim > 2  # noqa: PLR2004 - one pair
     return is_many and x.shape[-2] * x.shape[-1] * y.shape[-1] < _SMALL
-
-
-def _by_rust(
-    b: Functions, x: Floats, y: Floats, bias: Floats | None, out: Floats | None
-) -> Floats:
-    """``x @ y + bias`` for a pair of matrices, or for as many as there are."""
-    if x.ndim > 2 or y.ndim > 2:  # noqa: PLR2004 - many
-        found = _many(b, x, y, out)
-        return found if bias is None else np.add(found, bias, out=found)
-    shape = (x.shape[0], y.shape[1])
-    into = fresh(shape, x.dtype) if out is None or not out.flags.carray else out
-    if not _native.product((x, y), bias, into, b.threads):
-        bias = None if bias is None else _regular(bias)
-        _native.product((_regular(x), _regular(y)), bias, into, b.threads)
-    return into if out is None or out is into else write_to(into, out)
-
-
-def _many(b: Functions, x: Floats, y: Floats, out: Floats | None) -> Floats:
-    """``x @ y`` for each pair of matrices."""
-    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
-    shape = (*batch, x.shape[-2], y.shape[-1])
-    into = fresh(shape, x.dtype) if out is None or not out.flags.carray else out
-    pairs = into.reshape(math.prod(batch), *shape[-2:])
-    _native.products(_stack(x, batch), _stack(y, batch), pairs, b.threads)
-    return into if out is None or out is into else write_to(into, out)
 
 
 def _is_for_matrices(b: Functions, x: Floats, y: Floats) -> bool:

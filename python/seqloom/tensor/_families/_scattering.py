@@ -75,7 +75,18 @@ def scatter_index(b: Functions, values: Array, key: Any, shape: Sequence[int]) -
     """Zeros of `shape` with values added at ``[key]``: the derivative of ``index``."""
     parts = parts_of(b, key, shape)
     if all(is_basic(part) for part in parts):
-        return _pad_to_positions(b, values, parts, shape)
+        # Values at the positions of numbers and slices, axis by axis; no place repeats.
+        axis = 0
+        for part in parts:
+            if part is None:
+                values = b.squeeze(values, axis=axis)
+                continue
+            positions = _span(part, shape[axis])
+            if isinstance(part, int):
+                values = b.expand_dims(values, axis=axis)
+            values = _at(b, values, axis, positions, shape[axis])
+            axis += 1
+        return values
     size = math.prod(shape)
     positions = b.index(b.reshape(b.arange(size), tuple(shape)), key)
     values = b.broadcast_to(values, positions.shape)
@@ -120,23 +131,6 @@ def _broadcast_to_key(b: Functions, x: Array, key: Any, values: Any) -> tuple[Ar
     """Values, and ones, of the shape that the key selects."""
     ones = b.index(b.ones(x.shape, dtype=b.dtype(x)), key)
     return b.broadcast_to(_as(b, x, values), ones.shape), ones
-
-
-def _pad_to_positions(
-    b: Functions, values: Array, parts: list[Any], shape: Sequence[int]
-) -> Array:
-    """Values at the positions of numbers and slices, axis by axis; no place repeats."""
-    axis = 0
-    for part in parts:
-        if part is None:
-            values = b.squeeze(values, axis=axis)
-            continue
-        positions = _span(part, shape[axis])
-        if isinstance(part, int):
-            values = b.expand_dims(values, axis=axis)
-        values = _at(b, values, axis, positions, shape[axis])
-        axis += 1
-    return values
 
 
 def _at(b: Functions, values: Array, axis: int, positions: range, length: int) -> Array:
