@@ -256,17 +256,13 @@ class Signature:
         seen, before = self._seen, len(self._seen)
         seen.update(map(id, leaves))
         if len(seen) - before < len(leaves):
-            return (static, self._find_indices(leaves))
+            indices = {id(leaf): index for index, leaf in enumerate(self.leaves)}
+            for leaf in leaves:
+                if indices.setdefault(id(leaf), len(self.leaves)) == len(self.leaves):
+                    self.leaves.append(leaf)
+            return (static, tuple(indices[id(leaf)] for leaf in leaves))
         self.leaves += leaves
         return static
-
-    def _find_indices(self, leaves: list[Leaf]) -> tuple[int, ...]:
-        """Returns the index of each leaf among all; adds the new ones at the end."""
-        indices = {id(leaf): index for index, leaf in enumerate(self.leaves)}
-        for leaf in leaves:
-            if indices.setdefault(id(leaf), len(self.leaves)) == len(self.leaves):
-                self.leaves.append(leaf)
-        return tuple(indices[id(leaf)] for leaf in leaves)
 
     def _see(self, backend: Backend | None) -> None:
         """Notes the backend of an argument, which all others must share."""

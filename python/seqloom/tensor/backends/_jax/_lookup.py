@@ -274,7 +274,18 @@ class GivenPositions:
             if position not in graph.donated and _is_whole(value)
         }
         self._told: dict[int, bool] = {}
-        self._positions = list(self._find_positions(graph).values())
+        # The indices that can be told, each once.
+        found: dict[Any, JaxPositions] = {}
+        for operation in graph.operations:
+            for position in find_positions(
+                operation.name, operation.args, operation.options
+            ):
+                if isinstance(position.array, Value) and self._tells(position.array):
+                    where = f"{operation.where}: " if operation.where else ""
+                    name = where + position.name
+                    key = position.array.number, position.size, position.from_end
+                    found.setdefault(key, position._replace(name=name))
+        self._positions = list(found.values())
         # Attention over packed sequences whose bounds can be told.
         packed = [op for op in graph.operations if op.name == "attention_varlen"]
         self._bounds = [op for op in packed if self._tells(op.args[-1])]
@@ -293,20 +304,6 @@ class GivenPositions:
             bounds = self._values(operation.args[-1], known, arrays)
             longest = operation.options["max_seqlen"]
             require_bounds(bounds, operation.args[0].shape[0], longest)
-
-    def _find_positions(self, graph: Graph) -> dict[Any, JaxPositions]:
-        """The indices that can be told, each once."""
-        found: dict[Any, JaxPositions] = {}
-        for operation in graph.operations:
-            for position in find_positions(
-                operation.name, operation.args, operation.options
-            ):
-                if isinstance(position.array, Value) and self._tells(position.array):
-                    where = f"{operation.where}: " if operation.where else ""
-                    name = where + position.name
-                    key = position.array.number, position.size, position.from_end
-                    found.setdefault(key, position._replace(name=name))
-        return found
 
     def _tells(self, value: Value) -> bool:
         """Whether a value follows from the inputs by a few steps over integers."""

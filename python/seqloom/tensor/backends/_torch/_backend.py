@@ -87,7 +87,19 @@ def _calls(operations: list[Operation], read: Container[int]) -> Iterator[Operat
         if operation.name in _INPUT:
             by_input = operation
         elif operation.name in _WEIGHT:
-            yield _call(by_input, operation, read)
+            # One call that gives those of the results that are read.
+            x, grad, weight = operation.args
+            outputs = operation.outputs
+            if by_input is not None:
+                weight, outputs = by_input.args[1], by_input.outputs + outputs
+            wanted = [
+                by_input is not None,
+                *(output.number in read for output in operation.outputs),
+            ]
+            options = {**operation.options, "wanted": wanted}
+            made = tuple(output for output in outputs if output.number in read)
+            name, where = "conv_grads", operation.where
+            yield Operation(name, (grad, x, weight), options, made, where)
             by_input = None
         else:
             yield operation
@@ -102,24 +114,6 @@ def _of_one(by_input: Operation, other: Operation) -> bool:
     (grad, weight, x_shape), (x, same, shape) = by_input.args, other.args
     one = (grad.number, tuple(x_shape), weight.shape, freeze(by_input.options))
     return one == (same.number, x.shape, tuple(shape), freeze(other.options))
-
-
-def _call(
-    by_input: Operation | None, by_weight: Operation, read: Container[int]
-) -> Operation:
-    """One call that gives those of the results that are read."""
-    x, grad, weight = by_weight.args
-    outputs = by_weight.outputs
-    if by_input is not None:
-        weight, outputs = by_input.args[1], by_input.outputs + outputs
-    wanted = [
-        by_input is not None,
-        *(output.number in read for output in by_weight.outputs),
-    ]
-    options = {**by_weight.options, "wanted": wanted}
-    made = tuple(output for output in outputs if output.number in read)
-    name, where = "conv_grads", by_weight.where
-    return Operation(name, (grad, x, weight), options, made, where)
 
 
 _FUNCTIONS = functions_of(

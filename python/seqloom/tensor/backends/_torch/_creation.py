@@ -83,7 +83,10 @@ def asarray(
 ) -> Tensor:
     """An array of the data on the device; Python's floats become `float_dtype`."""
     if not isinstance(data, Tensor):
-        data = _from_numpy(b, _numbers(data, b.float_dtype))
+        # Data as NumPy's array, in which Python's floats are of `float_dtype`.
+        array = to_native(np.asarray(data))
+        given = isinstance(data, (np.ndarray, np.generic)) or array.dtype != np.float64
+        data = _from_numpy(b, (array if given else array.astype(np.dtype(b.float_dtype))))
     kind = data.dtype if dtype is None else to_torch(dtype)
     found = data.detach().to(b.device, kind, non_blocking=not copy)
     return found.clone() if copy and found.data_ptr() == data.data_ptr() else found
@@ -236,13 +239,6 @@ def _from_numpy(b: Backend, array: Any) -> Tensor:
     native = array.astype(array.dtype.newbyteorder("="), copy=False)
     shared = native.flags.writeable and all(step >= 0 for step in native.strides)
     return torch.from_numpy(native if shared else native.copy())
-
-
-def _numbers(data: Any, float_dtype: str) -> Any:
-    """Data as NumPy's array, in which Python's floats are of `float_dtype`."""
-    array = to_native(np.asarray(data))
-    given = isinstance(data, (np.ndarray, np.generic)) or array.dtype != np.float64
-    return array if given else array.astype(np.dtype(float_dtype))
 
 
 def _sizes(shape: Size) -> tuple[int, ...]:

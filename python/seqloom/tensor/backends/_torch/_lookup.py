@@ -154,7 +154,23 @@ def _plain(key: Any, shape: Sequence[int]) -> tuple[tuple[Any, ...], tuple[int, 
     back = [_goes_back(part) for part in parts]
     if not any(back):
         return tuple(parts), ()
-    return _forwards(parts, back, shape)
+    # Slices that go backwards as ones that go forwards, and their axes in the result.
+    if ... in [part for part in parts if not isinstance(part, Tensor)]:
+        at = next(i for i, part in enumerate(parts) if part is ...)
+        rest = len(shape) - sum(part is not None for part in parts) + 1
+        parts = parts[:at] + [slice(None)] * rest + parts[at + 1 :]
+        back = back[:at] + [False] * rest + back[at + 1 :]
+    found: list[Any] = []
+    flipped: list[int] = []
+    axis = position = 0
+    for part, is_flipped in zip(parts, back, strict=True):
+        positions = range(shape[axis])[part][::-1] if is_flipped else range(0)
+        forward = slice(positions.start, positions.stop, positions.step)
+        found.append(forward if is_flipped else part)
+        flipped += [position] if is_flipped else []
+        axis += part is not None
+        position += not isinstance(part, int)
+    return tuple(found), tuple(flipped)
 
 
 def _to_index(part: Any) -> Any:
@@ -173,28 +189,6 @@ def _goes_back(part: object) -> bool:
 def _counting(indices: Tensor) -> Tensor:
     """Positions that torch takes as such: bytes it would take for truths."""
     return indices.long() if indices.dtype in _NARROW else indices
-
-
-def _forwards(
-    parts: list[Any], back: list[bool], shape: Sequence[int]
-) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-    """Slices that go backwards as ones that go forwards, and their axes in the result."""
-    if ... in [part for part in parts if not isinstance(part, Tensor)]:
-        at = next(i for i, part in enumerate(parts) if part is ...)
-        rest = len(shape) - sum(part is not None for part in parts) + 1
-        parts = parts[:at] + [slice(None)] * rest + parts[at + 1 :]
-        back = back[:at] + [False] * rest + back[at + 1 :]
-    found: list[Any] = []
-    flipped: list[int] = []
-    axis = position = 0
-    for part, is_flipped in zip(parts, back, strict=True):
-        positions = range(shape[axis])[part][::-1] if is_flipped else range(0)
-        forward = slice(positions.start, positions.stop, positions.step)
-        found.append(forward if is_flipped else part)
-        flipped += [position] if is_flipped else []
-        axis += part is not None
-        position += not isinstance(part, int)
-    return tuple(found), tuple(flipped)
 
 
 def _numbers_to_arrays(parts: list[Any]) -> list[Any]:

@@ -206,7 +206,10 @@ def _run_packed(
         torch.where(some, part.squeeze(0)[packed.unsorted_indices], first)
         for part, first in zip(last, firsts, strict=True)
     ]
-    return _spread(states, firsts[0], mask), ends
+    # The state after each position: that after as many as count up to there.
+    states = torch.cat([firsts[0].unsqueeze(1), states], dim=1)
+    place = mask.cumsum(dim=1).unsqueeze(2).expand(-1, -1, states.shape[2])
+    return states.gather(1, place), ends
 
 
 def _pack(x: Tensor, mask: Tensor, count: Tensor) -> PackedSequence:
@@ -215,13 +218,6 @@ def _pack(x: Tensor, mask: Tensor, count: Tensor) -> PackedSequence:
     real = x.gather(1, order.unsqueeze(2).expand(x.shape))
     lengths = count.clamp(min=1).cpu()
     return pack_padded_sequence(real, lengths, batch_first=True, enforce_sorted=False)
-
-
-def _spread(states: Tensor, first: Tensor, mask: Tensor) -> Tensor:
-    """The state after each position: that after as many as count up to there."""
-    states = torch.cat([first.unsqueeze(1), states], dim=1)
-    place = mask.cumsum(dim=1).unsqueeze(2).expand(-1, -1, states.shape[2])
-    return states.gather(1, place)
 
 
 def _one_or_all(begin: list[Tensor]) -> Tensor | list[Tensor]:
