@@ -196,7 +196,14 @@ class Convolution(Module):
         kernel = as_sizes("kernel_size", kernel_size, 1, self._axes)
         steps = as_sizes("stride", stride, 1, self._axes)
         apart = as_sizes("dilation", dilation, 1, self._axes)
-        self._declare_weight((in_channels, out_channels), kernel, groups, bias=bias)
+        # Declares weight ``(out, in / groups, ...)`` and bias, initialised as torch's.
+        inside = as_integer("in_channels", in_channels)
+        outside = as_integer("out_channels", out_channels)
+        self.groups = as_size("groups", groups, 1)
+        require_groups(inside, outside, self.groups)
+        fan_in = FanIn(inside // self.groups * prod(kernel))
+        self.weight = Param((outside, inside // self.groups, *kernel), fan_in)
+        self.bias = Param((outside,), fan_in) if bias else None
         self.stride, self.dilation = as_option(steps), as_option(apart)
         self.padding_mode = as_choice("padding_mode", padding_mode, _MODES)
         if isinstance(padding, str):
@@ -207,18 +214,6 @@ class Convolution(Module):
         # What the convolution itself adds, and what `pad` adds to the input before it.
         self.padding = as_option(tuple(before if is_even else 0 for before, _ in widths))
         self.edges = None if is_even else tuple(sum(reversed(widths), ()))
-
-    def _declare_weight(
-        self, channels: tuple[int, int], kernel: tuple[int, ...], groups: int, *, bias: bool
-    ) -> None:
-        """Declares weight ``(out, in / groups, ...)`` and bias, initialised as torch's."""
-        inside = as_integer("in_channels", channels[0])
-        outside = as_integer("out_channels", channels[1])
-        self.groups = as_size("groups", groups, 1)
-        require_groups(inside, outside, self.groups)
-        fan_in = FanIn(inside // self.groups * prod(kernel))
-        self.weight = Param((outside, inside // self.groups, *kernel), fan_in)
-        self.bias = Param((outside,), fan_in) if bias else None
 
     def __call__(self, x: Tensor) -> Tensor:
         """``(n, in, ...)`` to ``(n, out, ...)``, or both without `n`."""

@@ -56,7 +56,14 @@ def require_visible_field(owner: object, name: str, value: object) -> None:
         return
     named = getattr(owner, "part_names", ())  # declared in place of annotations
     if name not in list_fields(type(owner)) and name not in named:
-        _require_annotation(owner, name, value)
+        if find_parts(value):
+            raise ArgumentError(say_unannotated(owner, name, value))
+        if isinstance(value, Tensor):
+            raise ArgumentError(
+                f"{type(owner).__name__}.{name} is a tensor but is not annotated; add "
+                f"`{name}: Tensor` to the class for a constant (neither trained nor saved, "
+                "moved by `to`), or assign a Buffer (saved) or a Param (trained and saved)"
+            )
     elif isinstance(value, Stored) or is_module(value):
         _require_annotated_kind(owner, name, value)
         return
@@ -97,18 +104,6 @@ def require_no_class_parts(kind: type) -> None:
                 f"objects would share; annotate `{name}: {type(value).__name__}` and make "
                 "them in __init__"
             )
-
-
-def _require_annotation(owner: object, name: str, value: object) -> None:
-    """Refuses an attribute without annotation that is or holds a part, or is a tensor."""
-    if find_parts(value):
-        raise ArgumentError(say_unannotated(owner, name, value))
-    if isinstance(value, Tensor):
-        raise ArgumentError(
-            f"{type(owner).__name__}.{name} is a tensor but is not annotated; add "
-            f"`{name}: Tensor` to the class for a constant (neither trained nor saved, "
-            "moved by `to`), or assign a Buffer (saved) or a Param (trained and saved)"
-        )
 
 
 def _require_annotated_kind(owner: object, name: str, value: object) -> None:
@@ -156,7 +151,20 @@ def _list_suspects(value: object, path: str) -> Iterator[tuple[str, Any]]:
 def _require_visible(owner: object, name: str, path: str, value: object) -> None:
     """Refuses an object in a field that hides parts."""
     label = f"{type(owner).__name__}.{name}"
-    _require_visible_calls(owner, label, value)
+    # Refuses a value whose parameters are hidden in a callable or an iterator.
+    used = _find_stored_ids(_list_used(value))
+    if used and used - _find_stored_ids(owner):
+        raise ArgumentError(
+            f"{label} holds {_CALLABLES[type(value)]} that calls a module's parameters, "
+            "so they would be neither trained nor saved; assign the module itself, or "
+            "write a Module that holds it in a field and calls it"
+        )
+    kind: Any = type(value)
+    if issubclass(kind, _SINGLE_USE):
+        raise ArgumentError(
+            f"{label} holds a {kind.__name__}, whose parameters cannot be found, so they "
+            "would be neither trained nor saved; make a list of it: list(...)"
+        )
     parts = list(_search(value, path))
     own = _find_stored_ids(owner) if parts else set[int]()
     if inside := next((at for at, part in parts if id(part) not in own), None):
@@ -219,23 +227,6 @@ def _list_attributes(value: Any, kind: type[Any]) -> Iterator[tuple[str, Any]]:
 
 
 # Callables and iterators -----------------------------------------------------------------
-
-
-def _require_visible_calls(owner: object, label: str, value: object) -> None:
-    """Refuses a value whose parameters are hidden in a callable or an iterator."""
-    used = _find_stored_ids(_list_used(value))
-    if used and used - _find_stored_ids(owner):
-        raise ArgumentError(
-            f"{label} holds {_CALLABLES[type(value)]} that calls a module's parameters, "
-            "so they would be neither trained nor saved; assign the module itself, or "
-            "write a Module that holds it in a field and calls it"
-        )
-    kind: Any = type(value)
-    if issubclass(kind, _SINGLE_USE):
-        raise ArgumentError(
-            f"{label} holds a {kind.__name__}, whose parameters cannot be found, so they "
-            "would be neither trained nor saved; make a list of it: list(...)"
-        )
 
 
 def _find_stored_ids(value: object) -> set[int]:

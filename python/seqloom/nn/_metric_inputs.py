@@ -51,10 +51,22 @@ def read_answers(labels: ArrayLike, scores: ArrayLike) -> tuple[Floats, Floats]:
     """Returns 0/1 labels and scores as columns; a class becomes a column of its own."""
     true, guess = _read_numbers(labels, scores, "scores")
     if true.shape == guess.shape and true.ndim:
-        _require_answers(true)
+        wrong = true[(true != 0) & (true != 1)]
+        if wrong.size:
+            raise OutOfRangeError(
+                f"labels must be 0 or 1, got {wrong[0]:g}; for several classes pass scores "
+                "with a column for each"
+            )
         return _to_columns(true), _to_columns(guess)
     if guess.ndim == _TABLE and guess.shape[1] > 1 and true.shape == guess.shape[:1]:
-        return _spread_classes(true, guess.shape[1]), guess
+        count = guess.shape[1]
+        columns = np.arange(count, dtype=np.float64)
+        found = np.equal(true[:, None], columns)
+        if not (known := found.any(axis=1)).all():
+            raise OutOfRangeError(
+                f"labels must be classes from 0 to {count - 1}, got {true[~known][0]:g}"
+            )
+        return found.astype(np.float64), guess
     raise ShapeError(
         f"labels must have the shape of scores {guess.shape}, or be classes (n,) beside "
         f"scores with a column for each class, got {true.shape}"
@@ -98,17 +110,6 @@ def _to_columns(values: Floats) -> Floats:
     return values.reshape(len(values), -1) if values.size else values.reshape(0, 1)
 
 
-def _spread_classes(labels: Floats, count: int) -> Floats:
-    """Returns a 0/1 column for each class."""
-    columns = np.arange(count, dtype=np.float64)
-    found = np.equal(labels[:, None], columns)
-    if not (known := found.any(axis=1)).all():
-        raise OutOfRangeError(
-            f"labels must be classes from 0 to {count - 1}, got {labels[~known][0]:g}"
-        )
-    return found.astype(np.float64)
-
-
 def _require_columns(labels: NDArray[Any], count: int) -> None:
     """Raise if a label is not the number of a column of the scores."""
     if labels.dtype.kind in "iuf" and labels.size:
@@ -117,16 +118,6 @@ def _require_columns(labels: NDArray[Any], count: int) -> None:
             raise OutOfRangeError(
                 f"labels must be classes from 0 to {count - 1}, got {wrong.flat[0]:g}"
             )
-
-
-def _require_answers(labels: Floats) -> None:
-    """Refuses labels that are neither 0 nor 1."""
-    wrong = labels[(labels != 0) & (labels != 1)]
-    if wrong.size:
-        raise OutOfRangeError(
-            f"labels must be 0 or 1, got {wrong[0]:g}; for several classes pass scores "
-            "with a column for each"
-        )
 
 
 def _say_column(name: str, scores: Floats, labels: Floats) -> str:

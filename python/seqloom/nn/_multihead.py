@@ -87,17 +87,9 @@ class MultiHeadAttention(Module):
             )
         if not 0 <= dropout < 1:
             raise ArgumentError(f"dropout must be in [0, 1), got {dropout}")
-        self._declare(
-            width, width if kdim is None else kdim, width if vdim is None else vdim
-        )
-        self.in_proj_bias = Param((3 * width,), Fill(0.0)) if bias else None
-        self.out_proj = Linear(width, width, bias=bias)
-        if bias:
-            self.out_proj.bias = Param((width,), Fill(0.0))
-        self.num_heads, self.dropout, self.rotary = heads, dropout, rotary
-
-    def _declare(self, width: int, keys: int, values: int) -> None:
-        """Declares one weight for queries, keys and values, or three of unequal widths."""
+        keys = width if kdim is None else kdim
+        values = width if vdim is None else vdim
+        # Declares one weight for queries, keys and values, or three of unequal widths.
         self.in_proj_weight = self.q_proj_weight = None
         self.k_proj_weight = self.v_proj_weight = None
         if keys == values == width:
@@ -106,6 +98,11 @@ class MultiHeadAttention(Module):
             self.q_proj_weight = _make_xavier(width, width)
             self.k_proj_weight = _make_xavier(width, keys)
             self.v_proj_weight = _make_xavier(width, values)
+        self.in_proj_bias = Param((3 * width,), Fill(0.0)) if bias else None
+        self.out_proj = Linear(width, width, bias=bias)
+        if bias:
+            self.out_proj.bias = Param((width,), Fill(0.0))
+        self.num_heads, self.dropout, self.rotary = heads, dropout, rotary
 
     def __call__(
         self,

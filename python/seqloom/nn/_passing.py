@@ -135,7 +135,12 @@ def call_part(
     options = {name: given[name] for name in given if takes.has(name)}
     if refusal := _find_refusal(takes, values, options):
         raise ArgumentError(f"{_name(part, place)} {refusal}")
-    values, options = _arrange(takes, values, options)
+    # Gives each value its argument; those after one that is a keyword go by name.
+    free = [name for name in takes.positional if name not in options]
+    taken = [at for at, name in enumerate(takes.positional) if name in options]
+    count = min([*taken, len(values)])  # of values that go by position
+    by_name = zip(free[count:], values[count:], strict=False)
+    values, options = values[:count], {**dict(by_name), **options}
     return part(*values, **options)
 
 
@@ -158,17 +163,6 @@ def _find_refusal(
         f"takes {len(free)} positional arguments here, got {len(values)}; let the part "
         "before return fewer, or put a function between them that chooses"
     )
-
-
-def _arrange(
-    takes: Takes, values: Sequence[Any], options: dict[str, Any]
-) -> tuple[Sequence[Any], dict[str, Any]]:
-    """Gives each value its argument; those after one that is a keyword go by name."""
-    free = [name for name in takes.positional if name not in options]
-    taken = [at for at, name in enumerate(takes.positional) if name in options]
-    count = min([*taken, len(values)])  # of values that go by position
-    by_name = zip(free[count:], values[count:], strict=False)
-    return values[:count], {**dict(by_name), **options}
 
 
 def add_place(error: Exception, part: Any, place: tuple[str, object]) -> None:

@@ -54,10 +54,7 @@ class Recurrent(Module):
             raise ArgumentError(f"dropout must be in [0, 1), got {dropout}")
         self.dropout = float(dropout)
         self.batch_first, self.bidirectional = batch_first, bidirectional
-        self._declare(bias=bias)
-
-    def _declare(self, *, bias: bool) -> None:
-        """Declares the parameters under torch's names."""
+        # Declares the parameters under torch's names.
         width, fan_in = self.hidden_size, FanIn(self.hidden_size)
         inside, rows = self.input_size, self._gates * self.hidden_size
         parts: dict[str, Param] = {}
@@ -130,7 +127,20 @@ class Recurrent(Module):
         key: Key | None,
     ) -> tuple[Tensor, list[Tensor]]:
         """Brings any form of input to ``(n, l, in)``, and the output back to that form."""
-        self._require_input(x, given)
+        # Refuses inputs of another width, and two ways to say what is real.
+        name = type(self).__name__
+        ways = [way for way, value in given.items() if value is not None]
+        if len(ways) > 1:
+            raise ArgumentError(f"{name} takes one of {' and '.join(ways)}, got both")
+        axes = (_AXES - 1,) if "cu_seqlens" in ways else (_AXES,)
+        axes = axes if ways else (_AXES - 1, _AXES)
+        if x.ndim not in axes or x.shape[-1] != self.input_size:
+            form = "(n, l, in)" if self.batch_first else "(l, n, in)"
+            form = "(total, in)" if "cu_seqlens" in ways else form
+            raise ShapeError(
+                f"{spell_layer(self)}: expected x {form} with in={self.input_size}, got "
+                f"shape {tuple(x.shape)}"
+            )
         if given["cu_seqlens"] is not None:
             packing = find_packing(x, given["cu_seqlens"], max_seqlen)
             padded, real = pad_packed(x, packing)
@@ -148,22 +158,6 @@ class Recurrent(Module):
             mask = as_real(x, given["mask"])
         out, last = self._run(x, first, mask, key)
         return (out if self.batch_first else apply("permute_dims", out, (1, 0, 2))), last
-
-    def _require_input(self, x: Tensor, given: dict[str, Any]) -> None:
-        """Refuses inputs of another width, and two ways to say what is real."""
-        name = type(self).__name__
-        ways = [way for way, value in given.items() if value is not None]
-        if len(ways) > 1:
-            raise ArgumentError(f"{name} takes one of {' and '.join(ways)}, got both")
-        axes = (_AXES - 1,) if "cu_seqlens" in ways else (_AXES,)
-        axes = axes if ways else (_AXES - 1, _AXES)
-        if x.ndim not in axes or x.shape[-1] != self.input_size:
-            form = "(n, l, in)" if self.batch_first else "(l, n, in)"
-            form = "(total, in)" if "cu_seqlens" in ways else form
-            raise ShapeError(
-                f"{spell_layer(self)}: expected x {form} with in={self.input_size}, got "
-                f"shape {tuple(x.shape)}"
-            )
 
     def _find_first(self, x: Tensor, first: list[Tensor] | None) -> list[Tensor]:
         """Returns the first states that were given, or zeros."""

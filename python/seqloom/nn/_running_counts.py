@@ -312,7 +312,15 @@ class Mean(Metric):
         values = np.asarray(labels, np.float64).ravel()
         weight = as_integer("scores", scores, least=0)
         finite = np.isfinite(values)
-        self._total += weight * _sum_exactly(values[finite])
+        fractions, powers = np.frexp(values[finite])
+        whole = np.ldexp(fractions, _BITS).astype(np.int64)
+        total = 0
+        for power in np.unique(powers).tolist():
+            some = whole[powers == power]
+            # In two halves, whose sums stay below 2 ** 63.
+            high, low = int((some >> _HALF).sum()), int((some & ((1 << _HALF) - 1)).sum())
+            total += ((high << _HALF) + low) << (power - _BITS + _UNIT)
+        self._total += weight * total
         self._count += weight * values.size
         if weight and not finite.all():
             with np.errstate(invalid="ignore"):
@@ -353,16 +361,3 @@ class Mean(Metric):
         self._total = int.from_bytes(total.tobytes(), "little", signed=True)
         self._count, self._beyond = int(count), float(beyond)
         return self
-
-
-def _sum_exactly(values: NDArray[np.float64]) -> int:
-    """Returns the sum of floats as an integer, in units of ``2 ** -1126``."""
-    fractions, powers = np.frexp(values)
-    whole = np.ldexp(fractions, _BITS).astype(np.int64)
-    total = 0
-    for power in np.unique(powers).tolist():
-        some = whole[powers == power]
-        # In two halves, whose sums stay below 2 ** 63.
-        high, low = int((some >> _HALF).sum()), int((some & ((1 << _HALF) - 1)).sum())
-        total += ((high << _HALF) + low) << (power - _BITS + _UNIT)
-    return total

@@ -79,7 +79,16 @@ class Sequential(Module):
                 keyword.
         """
         if options:
-            self._require_taken(options)
+            found = [takes_of(layer) for layer in self]
+            for name in options:
+                if not any(takes.has(name) for takes in found):
+                    raise ArgumentError(
+                        f"no layer of Sequential takes {name}=; its layers: "
+                        + ", ".join(
+                            f"{describe(layer)}{takes.text}"
+                            for layer, takes in zip(self, found, strict=True)
+                        )
+                    )
         output: Any = args[0] if len(args) == 1 else args
         is_plain = not options and key is None
         name, layer = "", None
@@ -96,19 +105,6 @@ class Sequential(Module):
             add_place(error, layer, (_LAYER, name))
             raise
         return output
-
-    def _require_taken(self, options: Mapping[str, Any]) -> None:
-        """Refuses a keyword that no layer takes."""
-        found = [takes_of(layer) for layer in self]
-        for name in options:
-            if not any(takes.has(name) for takes in found):
-                raise ArgumentError(
-                    f"no layer of Sequential takes {name}=; its layers: "
-                    + ", ".join(
-                        f"{describe(layer)}{takes.text}"
-                        for layer, takes in zip(self, found, strict=True)
-                    )
-                )
 
     def _named_layers(self) -> Iterable[tuple[str | int, Any]]:
         """Returns pairs of name or position, and layer."""

@@ -86,7 +86,21 @@ def pad(
             f"replicate or circular, got pad={list(pad)} and mode={mode!r}"
         )
     pairs = [(pad[at], pad[at + 1]) for at in range(0, len(pad), 2)][::-1]
-    _require_room(x.shape, pairs, mode)
+    if len(pairs) > len(x.shape):
+        raise ShapeError(
+            f"pad has {len(pairs)} pairs, but x of shape {x.shape} has {len(x.shape)} axes"
+        )
+    for size, widths in zip(reversed(x.shape), reversed(pairs), strict=False):
+        grows = max(widths) > 0
+        rest = int(grows) - min(*widths, 0)  # at least one element to repeat
+        least = {"constant": 0, "reflect": max(widths) + 1, "circular": rest}.get(
+            mode, grows
+        )
+        if size < least or size + min(widths) < 0 or size + sum(widths) < 0:
+            raise ShapeError(
+                f"pad: an axis of length {size} is too short for the widths {widths} with "
+                f"mode={mode!r}"
+            )
     if mode == "constant":
         widths = (*((0, 0),) * (x.ndim - len(pairs)), *pairs)
         return apply("pad", x, widths, value=value or 0)
@@ -108,25 +122,6 @@ def _extend(x: Tensor, axis: int, widths: tuple[int, int], mode: str) -> Tensor:
     if after > 0:
         parts.append(_SOURCES[mode](source, axis, after, is_first=False))
     return apply("concat", parts, axis=axis) if len(parts) > 1 else rest
-
-
-def _require_room(shape: Sequence[int], pairs: list[tuple[int, int]], mode: str) -> None:
-    """Refuses pairs without an axis, and axes that are too short."""
-    if len(pairs) > len(shape):
-        raise ShapeError(
-            f"pad has {len(pairs)} pairs, but x of shape {shape} has {len(shape)} axes"
-        )
-    for size, widths in zip(reversed(shape), reversed(pairs), strict=False):
-        grows = max(widths) > 0
-        rest = int(grows) - min(*widths, 0)  # at least one element to repeat
-        least = {"constant": 0, "reflect": max(widths) + 1, "circular": rest}.get(
-            mode, grows
-        )
-        if size < least or size + min(widths) < 0 or size + sum(widths) < 0:
-            raise ShapeError(
-                f"pad: an axis of length {size} is too short for the widths {widths} with "
-                f"mode={mode!r}"
-            )
 
 
 def _reflect(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:

@@ -216,16 +216,13 @@ class _Counter(Profile):
 
         def call(*args: Any, **options: Any) -> Any:
             out = function(*args, **options)
-            self._add(find(self.inner, out, *args))
+            count = find(self.inner, out, *args)
+            self.total += count
+            for owner in set(self.open):
+                self.counts[owner] = self.counts.get(owner, 0) + count
             return out
 
         return call
-
-    def _add(self, count: int) -> None:
-        """Adds a count to all modules that are being called, each once."""
-        self.total += count
-        for owner in set(self.open):
-            self.counts[owner] = self.counts.get(owner, 0) + count
 
     def __repr__(self) -> str:
         return repr(self.inner)

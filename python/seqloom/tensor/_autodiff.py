@@ -238,7 +238,16 @@ def make_function(
     """Makes a level's function: recorded by its rule, by its pieces, or not at all."""
     if rule and rule.tracked:
         if rule.of_sequence:
-            return _record_calls_of_sequence(level, plain, rule)
+            # Makes a function whose first argument is a list of arrays.
+            def of_arrays(*arrays: Array, **options: object) -> Array:
+                return plain(list(arrays), **options)
+
+            record_call = _record_calls(level, of_arrays, rule)
+
+            def call(arrays: Sequence[Array], **options: object) -> Array:
+                return record_call(*arrays, **options)
+
+            return call
         record_calls = _record_calls_of_two if name in BINARY else _record_calls
         call = record_calls(level, plain, rule)
         return _floats_only(level, call) if name == "astype" else call
@@ -302,20 +311,6 @@ def _record_calls(level: Level, plain: Function, rule: Rule) -> Function:
         if isinstance(out, (tuple, list)):
             return record(level, rule, nodes, saved, tuple(cast("list[Array]", out)))
         return track(out, make_node(rule, nodes, saved), level)
-
-    return call
-
-
-def _record_calls_of_sequence(level: Level, plain: Function, rule: Rule) -> Function:
-    """Makes a function whose first argument is a list of arrays."""
-
-    def of_arrays(*arrays: Array, **options: object) -> Array:
-        return plain(list(arrays), **options)
-
-    record_call = _record_calls(level, of_arrays, rule)
-
-    def call(arrays: Sequence[Array], **options: object) -> Array:
-        return record_call(*arrays, **options)
 
     return call
 

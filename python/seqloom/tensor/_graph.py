@@ -189,7 +189,22 @@ class _Writer:
         """Writes the lines of one function."""
         parameters = ", ".join(_variable(value) for value in graph.inputs)
         lines = [f"def {name}({parameters}):"]
-        dead = _find_dead(graph)
+        last_use: dict[int, int] = {}
+        for position, operation in enumerate(graph.operations):
+            for value in (*operation.outputs, *operation.inputs()):
+                last_use[value.number] = position
+        # Outputs and constants stay until the end. The body of a loop is an inner function,
+        # which reads variables of this one.
+        loops = [op for op in graph.operations if op.name == "scan"]
+        kept = {value.number for loop in loops for value in values_in(loop.args)}
+        kept |= {value.number for value in graph.outputs} | set(graph.constants)
+        taken = {value.number for value in graph.inputs}
+        made = {value.number for op in graph.operations for value in op.outputs}
+        deletable = (taken | made) - kept
+        dead: dict[int, list[str]] = {}
+        for number, position in last_use.items():
+            if number in deletable:
+                dead.setdefault(position, []).append(f"v{number}")
         for position, operation in enumerate(graph.operations):
             lines += self._write_operation(operation)
             lines += [f"    del {', '.join(dead[position])}"] if position in dead else []
@@ -199,7 +214,19 @@ class _Writer:
     def _write_operation(self, operation: Operation) -> list[str]:
         """Writes the lines of one operation."""
         if operation.name == "scan":
-            return self._write_scan(operation)
+            # Writes a loop: its body becomes a function inside this one.
+            # The values around the loop are no arguments: the inner function reads the
+            # variables of the enclosing one.
+            init, xs, _around = operation.args
+            body: Graph = operation.options["body"]
+            name = f"body{operation.outputs[0].number}"
+            lines = self._write_body(name, body, carried=len(init), rows=len(xs))
+            options = {k: v for k, v in operation.options.items() if k != "body"}
+            arguments = [f"{name}_", self._write_argument(init), self._write_argument(xs)]
+            arguments += [f"{k}={v!r}" for k, v in options.items()]
+            function = self._store(self._backend.scan, "scan")
+            call = f"{function}({', '.join(arguments)})"
+            return [f"    {line}" for line in (*lines, _assign(operation, call))]
         function = self._store(getattr(self._backend, operation.name), operation.name)
         arguments = [self._write_argument(arg) for arg in operation.args]
         arguments += [
@@ -207,21 +234,6 @@ class _Writer:
         ]
         call = f"{function}({', '.join(arguments)})"
         return [f"    {_assign(operation, call)}"]
-
-    def _write_scan(self, operation: Operation) -> list[str]:
-        """Writes a loop: its body becomes a function inside this one."""
-        # The values around the loop are no arguments: the inner function reads the
-        # variables of the enclosing one.
-        init, xs, _around = operation.args
-        body: Graph = operation.options["body"]
-        name = f"body{operation.outputs[0].number}"
-        lines = self._write_body(name, body, carried=len(init), rows=len(xs))
-        options = {k: v for k, v in operation.options.items() if k != "body"}
-        arguments = [f"{name}_", self._write_argument(init), self._write_argument(xs)]
-        arguments += [f"{k}={v!r}" for k, v in options.items()]
-        function = self._store(self._backend.scan, "scan")
-        call = f"{function}({', '.join(arguments)})"
-        return [f"    {line}" for line in (*lines, _assign(operation, call))]
 
     def _write_body(self, name: str, body: Graph, *, carried: int, rows: int) -> list[str]:
         """Writes the body of a loop, and ``NAME_``, which takes and returns lists."""
@@ -275,24 +287,3 @@ def _assign(operation: Operation, call: str) -> str:
         return f"{''.join(f'{name}, ' for name in names)} = flatten({call})"
     comma = "," if operation.name == "unstack" and len(names) == 1 else ""
     return f"{', '.join(names)}{comma} = {call}"
-
-
-def _find_dead(graph: Graph) -> dict[int, list[str]]:
-    """Returns the variables to delete after each operation: those that it uses last."""
-    last_use: dict[int, int] = {}
-    for position, operation in enumerate(graph.operations):
-        for value in (*operation.outputs, *operation.inputs()):
-            last_use[value.number] = position
-    # Outputs and constants stay until the end. The body of a loop is an inner function,
-    # which reads variables of this one.
-    loops = [op for op in graph.operations if op.name == "scan"]
-    kept = {value.number for loop in loops for value in values_in(loop.args)}
-    kept |= {value.number for value in graph.outputs} | set(graph.constants)
-    taken = {value.number for value in graph.inputs}
-    made = {value.number for op in graph.operations for value in op.outputs}
-    deletable = (taken | made) - kept
-    dead: dict[int, list[str]] = {}
-    for number, position in last_use.items():
-        if number in deletable:
-            dead.setdefault(position, []).append(f"v{number}")
-    return dead

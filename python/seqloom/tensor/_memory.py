@@ -103,7 +103,10 @@ def memory() -> Memory:
 def memory_of(array: Array, backend: Any) -> tuple[int, int]:
     """Returns a number shared by arrays in the same memory, and the memory's bytes."""
     if isinstance(array, np.ndarray):
-        return _memory_of_numpy(array)
+        owner: Any = array
+        while hasattr(owner.base, "nbytes") and hasattr(owner.base, "base"):
+            owner = owner.base
+        return id(owner if owner.base is None else owner.base), owner.nbytes
     if hasattr(array, "untyped_storage"):
         storage = array.untyped_storage()
         return storage.data_ptr(), storage.nbytes()
@@ -111,16 +114,15 @@ def memory_of(array: Array, backend: Any) -> tuple[int, int]:
     return id(array), backend.nbytes(array) if backend and not is_symbol else 0
 
 
-def _memory_of_numpy(array: Any) -> tuple[int, int]:
-    """Finds the array at the end of the chain of views, or the owner of its memory."""
-    while hasattr(array.base, "nbytes") and hasattr(array.base, "base"):
-        array = array.base
-    return id(array if array.base is None else array.base), array.nbytes
-
-
 def _claims() -> Iterator[_Claim]:
     """Yields all arrays alive, with their purpose; intermediates, then tapes, last."""
-    leaves, gradients, tensors = _find_alive()
+    kinds = [_subclasses(kind) for kind in (Leaf, Gradients, Tensor)]
+    every = set[type]().union(*kinds)
+    # By exact type: asking an unknown object for its class may run its code.
+    found = [one for one in gc.get_objects() if type(one) in every]
+    leaves, gradients, tensors = (
+        [one for one in found if type(one) in kind] for kind in kinds
+    )
     for leaf in sorted(leaves, key=lambda leaf: PURPOSES.index(leaf.purpose)):
         if hasattr(leaf.array, "shape"):
             yield leaf.purpose, None, leaf.array, leaf.backend
@@ -135,18 +137,6 @@ def _claims() -> Iterator[_Claim]:
         plain = _innermost(tensor.raw, tensor.backend)[1]
         for array in _arrays_saved_by(_nodes(tensor.raw)):
             yield _INTERMEDIATES, line, array, plain
-
-
-def _find_alive() -> tuple[list[Any], list[Any], list[Any]]:
-    """Returns the leaves, the gradients and the tensors that are alive."""
-    kinds = [_subclasses(kind) for kind in (Leaf, Gradients, Tensor)]
-    every = set[type]().union(*kinds)
-    # By exact type: asking an unknown object for its class may run its code.
-    found = [one for one in gc.get_objects() if type(one) in every]
-    leaves, gradients, tensors = (
-        [one for one in found if type(one) in kind] for kind in kinds
-    )
-    return leaves, gradients, tensors
 
 
 def _subclasses(kind: type) -> set[type]:

@@ -55,7 +55,12 @@ def binary(name: str) -> Callable[..., Any]:
             self, other = cast_arguments(name, (self, other), apply)
         backend, frame = self.backend, frame or caller(1)
         if type(other) is not type(self) or other.backend is not backend or observers:
-            return _compute_mixed(name, self, other, frame)
+            # Computes the operator of a tensor and a number, an array or a tensor
+            # elsewhere.
+            other = _to_python(other)
+            if type(other) in _NUMBERS:
+                return _compute(name, self, _raw_beside(other, self), other, frame)
+            return _through_apply(name, other, self, other)
         # An untracked array is its own value: `raw`, which costs a call, is not needed.
         is_tracked = self._node is not None or other._node is not None
         left, right = (self.raw, other.raw) if is_tracked else (self._value, other._value)
@@ -136,14 +141,6 @@ def differentiable(name: str) -> Operator:
         return made
 
     return operate
-
-
-def _compute_mixed(name: str, tensor: Any, other: object, frame: FrameType) -> Any:
-    """Computes the operator of a tensor and a number, an array or a tensor elsewhere."""
-    other = _to_python(other)
-    if type(other) in _NUMBERS:
-        return _compute(name, tensor, _raw_beside(other, tensor), other, frame)
-    return _through_apply(name, other, tensor, other)
 
 
 def _to_python(other: object) -> Any:

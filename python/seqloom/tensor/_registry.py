@@ -5,7 +5,7 @@ called with a device and a number of threads.
 """
 
 from functools import cache
-from importlib.metadata import EntryPoint, distribution, entry_points
+from importlib.metadata import distribution, entry_points
 from typing import Any
 
 from seqloom._arguments import quote
@@ -51,7 +51,14 @@ def _make(library: str, device: str | None, threads: int, deterministic: bool) -
 
 def _load(library: str) -> Any:
     """Imports the class of a backend."""
-    entry = _entry_point(library)
+    # Finds the entry point of a backend: of this package, or of any that is installed.
+    # Reading one distribution's list takes a hundredth of the time that all of them take.
+    own = distribution("seqloom").entry_points.select(group=_GROUP)
+    entries = own if library in own.names else entry_points(group=_GROUP)
+    if library not in entries.names:
+        known = ", ".join(sorted(own.names | entries.names))
+        raise BackendError(f"no backend is called {library!r}; installed are {known}")
+    entry = entries[library]
     try:
         return entry.load()
     except ImportError as error:
@@ -62,14 +69,3 @@ def _load(library: str) -> Any:
             f"the backend {library} needs {package}, which is not installed: pip install "
             f"{package}"
         ) from error
-
-
-def _entry_point(library: str) -> EntryPoint:
-    """Finds the entry point of a backend: of this package, or of any that is installed."""
-    # Reading one distribution's list takes a hundredth of the time that all of them take.
-    own = distribution("seqloom").entry_points.select(group=_GROUP)
-    entries = own if library in own.names else entry_points(group=_GROUP)
-    if library not in entries.names:
-        known = ", ".join(sorted(own.names | entries.names))
-        raise BackendError(f"no backend is called {library!r}; installed are {known}")
-    return entries[library]

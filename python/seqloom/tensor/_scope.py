@@ -93,9 +93,19 @@ class Scope:
     def thin(self) -> None:
         """Drops dead references; passes on a tensor that other code made."""
         if self.has_ended:
-            self._hand_over()
+            # Moves tensors entered after the end to the scope around, if one is open.
+            around = _first_open(self)
+            if innermost.get() is self:
+                innermost.set(around)
+            if around is not None:
+                around.made.extend(self.made)
+            self.made.clear()
         elif self.opener is not None:
-            self._pass_on(self.made.pop())
+            found = _running(self)
+            if found is not None:
+                found.made.append(self.made.pop())
+                if len(found.made) > found.crowd:
+                    found._drop_dead()  # noqa: SLF001
         else:
             self.limit = self._drop_dead()
 
@@ -108,23 +118,6 @@ class Scope:
         self.made[:] = [reference for reference in self.made if reference() is not None]
         self.crowd = max(_DEAD_LIMIT, 2 * len(self.made))
         return self.crowd
-
-    def _pass_on(self, reference: weakref.ref[Any]) -> None:
-        """Enters the newest tensor in the scope whose code made it."""
-        found = _running(self)
-        if found is not None:
-            found.made.append(reference)
-            if len(found.made) > found.crowd:
-                found._drop_dead()  # noqa: SLF001
-
-    def _hand_over(self) -> None:
-        """Moves tensors entered after the end to the scope around, if one is open."""
-        around = _first_open(self)
-        if innermost.get() is self:
-            innermost.set(around)
-        if around is not None:
-            around.made.extend(self.made)
-        self.made.clear()
 
 
 # The scope that is open on this thread, or in this task.
@@ -189,7 +182,11 @@ def scope() -> Generator[None]:
         # No token is reset: scopes may be left in any order, and by another thread.
         opened.close()
         innermost.set(_first_open(innermost.get()))
-        _release(opened)
+        for reference in opened.made:
+            tensor = reference()
+            if tensor is not None:
+                tensor._replace(Released(line_of(tensor)))
+        opened.made.clear()
 
 
 @contextmanager
@@ -200,15 +197,6 @@ def suspend_scopes() -> Generator[None]:
         yield
     finally:
         innermost.reset(token)
-
-
-def _release(ended: Scope) -> None:
-    """Takes the arrays out of the tensors that are left."""
-    for reference in ended.made:
-        tensor = reference()
-        if tensor is not None:
-            tensor._replace(Released(line_of(tensor)))
-    ended.made.clear()
 
 
 def move_outwards(tensor: Any) -> None:

@@ -295,13 +295,7 @@ def _product(
         x, y = promote_all((x, y))
         return _product(b, x, y, bias, out)
     if _is_for_matrices(b, x, y):
-        # The product of vectors or of two float types, as one of matrices.
-        dtype = np.result_type(x, y)
-        row, column = x.ndim == 1, y.ndim == 1
-        x, y = x.astype(dtype, copy=False), y.astype(dtype, copy=False)
-        out = b.matmul(x[None] if row else x, y[:, None] if column else y)
-        out = out[..., 0] if column else out
-        found = write_to(((out[0] if column else out[..., 0, :]) if row else out), out)
+        found = write_to(_as_matrices(b, x, y), out)
     else:
         found = np.matmul(x, y, out=out)
     return found if bias is None else np.add(found, bias, out=found)
@@ -342,6 +336,16 @@ def _is_for_matrices(b: Functions, x: Floats, y: Floats) -> bool:
     if not are_floats or not is_ours(b):
         return False
     return x.ndim == 1 or y.ndim == 1 or x.dtype != y.dtype
+
+
+def _as_matrices(b: Functions, x: Floats, y: Floats) -> Floats:
+    """The product of vectors or of two float types, as one of matrices."""
+    dtype = np.result_type(x, y)
+    row, column = x.ndim == 1, y.ndim == 1
+    x, y = x.astype(dtype, copy=False), y.astype(dtype, copy=False)
+    out = b.matmul(x[None] if row else x, y[:, None] if column else y)
+    out = out[..., 0] if column else out
+    return (out[0] if column else out[..., 0, :]) if row else out
 
 
 def _stack(x: Floats, batch: tuple[int, ...]) -> tuple[Floats, bool]:
