@@ -151,9 +151,9 @@ unstack               joining          -       rule shape all         * -     -
 # Indexing, sorting and searching.
 take                  indexing         -       rule shape all         1 -     -
 take_along_axis       indexing         -       rule shape all         1 -     -
-argsort               sorting          -       -    shape all         1 -     -
-sort                  sorting          -       rule shape all         1 -     -
-searchsorted          sorting          -       -    shape all         1 -     -
+argsort               shapes           -       -    shape all         1 -     -
+sort                  shapes           -       rule shape all         1 -     -
+searchsorted          shapes           -       -    shape all         1 -     -
 nonzero               indexing         -       -    -     all         - -     -
 index                 indexing         default rule shape all         1 -     -
 # Operations with a default body: some of the standard, and seqloom's own.
@@ -172,9 +172,9 @@ log_softmax_grad      activations      default -    shape numpy torch - -     -
 logsumexp             activations      default rule shape all         1 -     -
 attention             attention        default rule shape numpy torch 2 -     -
 attention_grad        attention        default -    shape all         - -     -
-batch_norm            batch_norm       default rule -     numpy torch 3 -     -
-batch_norm_grad       batch_norm       default -    -     numpy torch - -     -
-scale_shift           batch_norm       default rule shape numpy       1 row   -
+batch_norm            norms            default rule -     numpy torch 3 -     -
+batch_norm_grad       norms            default -    -     numpy torch - -     -
+scale_shift           norms            default rule shape numpy       1 row   -
 conv1d                convolutions     default rule shape all         1 row   -
 conv2d                convolutions     default rule shape all         1 row   -
 conv1d_input_grad     convolutions     default rule shape all         1 -     -
@@ -229,8 +229,8 @@ slice_add             scattering       default rule shape all         - -     -
 put_along_axis        scattering       default rule shape all         - -     -
 embedding             indexing         default rule -     all         1 -     -
 embedding_grad        indexing         default rule -     all         - -     -
-cross_entropy         losses           default rule -     all         - -     -
-cross_entropy_grad    losses           default -    -     all         - -     -
+cross_entropy         training         default rule -     all         - -     -
+cross_entropy_grad    training         default -    -     all         - -     -
 empty_like            creation         default -    -     -           - -     -
 zeros_like            creation         default -    -     -           - -     -
 ones_like             creation         default -    -     -           - -     -
@@ -238,13 +238,13 @@ full_like             creation         default -    -     -           - -     -
 linspace              creation         default -    -     -           - -     -
 broadcast_arrays      creation         default -    -     -           - -     -
 meshgrid              creation         default -    -     -           - -     -
-layer_norm            layer_norms      default rule -     numpy torch 3 -     -
-layer_norm_grad       layer_norms      default -    -     all         - -     -
-rms_norm              layer_norms      default rule -     numpy torch 2 -     -
-rms_norm_grad         layer_norms      default -    -     all         - -     -
-adamw                 optimisers       default -    shape all         - -     -
-sgd                   optimisers       default -    shape torch jax   - -     -
-clip_by_global_norm   optimisers       default -    shape torch jax   - -     -
+layer_norm            norms            default rule -     numpy torch 3 -     -
+layer_norm_grad       norms            default -    -     all         - -     -
+rms_norm              norms            default rule -     numpy torch 2 -     -
+rms_norm_grad         norms            default -    -     all         - -     -
+adamw                 training         default -    shape all         - -     -
+sgd                   training         default -    shape torch jax   - -     -
+clip_by_global_norm   training         default -    shape torch jax   - -     -
 attention_varlen      packed_attention default rule shape all         2 -     -
 attention_varlen_grad packed_attention default -    shape all         - -     -
 max_pool1d            pooling          default rule shape numpy torch 2 row   -
@@ -275,15 +275,15 @@ lstm_grad             recurrent_grad   default -    shape all         - -     -
 cumulative_prod       reductions       default -    shape all         - -     -
 logcumsumexp          reductions       default rule shape all         - -     -
 diff                  reductions       default -    -     -           - -     -
-unique_all            sorting          default -    -     -           - -     -
-unique_counts         sorting          default -    -     -           - -     -
-unique_inverse        sorting          default -    -     -           - -     -
-unique_values         sorting          default -    -     -           - -     -
-isin                  sorting          default -    -     all         - -     -
+unique_all            shapes           default -    -     -           - -     -
+unique_counts         shapes           default -    -     -           - -     -
+unique_inverse        shapes           default -    -     -           - -     -
+unique_values         shapes           default -    -     -           - -     -
+isin                  shapes           default -    -     all         - -     -
 pad                   joining          default rule shape torch jax   1 -     -
 spaced                joining          default -    -     jax         - -     -
-topk                  sorting          default rule shape jax         - -     -
-one_hot               sorting          default -    shape torch jax   1 -     -
+topk                  shapes           default rule shape jax         - -     -
+one_hot               shapes           default -    shape torch jax   1 -     -
 unfold                windows          default rule shape torch       - -     -
 fold                  windows          default rule shape torch       - -     -
 to_full_precision     creation         default -    shape -           - -     Identity

@@ -23,7 +23,7 @@ from seqloom.tensor._compile._symbol import (
     require_known_shape,
     substitute,
 )
-from seqloom.tensor._families._shape_rule import Call
+from seqloom.tensor._families._rule import Call
 from seqloom.tensor._families._table import find_kinds
 from seqloom.tensor._graph import LISTS, Graph, Operation, Value, flatten, values_in
 from seqloom.tensor._native_error import translate

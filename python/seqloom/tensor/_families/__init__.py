@@ -1,9 +1,14 @@
 """The operations, family by family: default bodies, gradients, shapes, NumPy's kernels."""
 
 from seqloom.tensor._element_types import Array
-from seqloom.tensor._families._functions import ArrayFunctions
 from seqloom.tensor._families._rule import ALL, Rule
-from seqloom.tensor._families._table import EXTENSION, REQUIRED, RULES
+from seqloom.tensor._families._table import (
+    EXTENSION,
+    REQUIRED,
+    RULES,
+    ArrayFunctions,
+    Functions,
+)
 
 __all__ = [
     "ALL",
@@ -12,5 +17,6 @@ __all__ = [
     "RULES",
     "Array",
     "ArrayFunctions",
+    "Functions",
     "Rule",
 ]

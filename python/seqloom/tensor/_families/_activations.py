@@ -21,16 +21,14 @@ from seqloom.tensor._families._numpy_arrays import (
 from seqloom.tensor._families._rule import (
     Parts,
     Rule,
+    ShapeRule,
     add_rule,
+    along_axis,
     by_input,
     by_output,
-    restore_axes,
-)
-from seqloom.tensor._families._shape_rule import (
-    ShapeRule,
-    along_axis,
     elementwise,
     reduce_axes,
+    restore_axes,
 )
 from seqloom.tensor._operations import list_family
 
@@ -38,7 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from seqloom.tensor._element_types import Array
-    from seqloom.tensor._families._functions import Functions
+    from seqloom.tensor._families import Functions
+
+    _Kernel = Callable[..., None]
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -227,68 +227,36 @@ SHAPES: dict[str, ShapeRule] = {
 # NumPy ---------------------------------------------------------------------------------
 
 
-def _by_element(kernel: Any) -> Callable[..., Floats]:
-    """Makes NumPy's function of a kernel of one array."""
+def _by_element(kernel: _Kernel) -> Callable[..., Floats]:
+    """Makes NumPy's function of a kernel of one array, or of several of one shape."""
 
     @widen
-    def call(b: Functions, x: Floats, *, out: Floats | None = None) -> Floats:
-        return fill(kernel, x, threads=b.threads, out=out)
+    def call(b: Functions, x: Floats, *others: Floats, out: Floats | None = None) -> Floats:
+        return fill(kernel, x, *map(to_contiguous, others), threads=b.threads, out=out)
 
     return call
 
 
-def _by_element_of_two(kernel: Any) -> Callable[..., Floats]:
-    """Makes NumPy's function of a kernel of a gradient and an input or output."""
-
-    @widen
-    def call(
-        b: Functions, grad: Floats, x: Floats, /, *, out: Floats | None = None
-    ) -> Floats:
-        return fill(kernel, grad, to_contiguous(x), threads=b.threads, out=out)
-
-    return call
-
-
-def _by_row(kernel: Any) -> Callable[..., Floats]:
-    """Makes NumPy's function of a kernel of the rows along an axis."""
-
-    @widen
-    def call(
-        b: Functions, x: Floats, *, axis: int = -1, out: Floats | None = None
-    ) -> Floats:
-        return _along(b, kernel, axis, out, x)
-
-    return call
-
-
-def _by_row_of_two(kernel: Any) -> Callable[..., Floats]:
-    """Makes NumPy's function of a kernel of the rows of a gradient and an output."""
+def _by_row(kernel: _Kernel) -> Callable[..., Floats]:
+    """Makes NumPy's function of a kernel of the rows along an axis of its arrays."""
 
     @widen
     def call(
         b: Functions,
-        grad: Floats,
-        output: Floats,
-        /,
-        *,
+        x: Floats,
+        *others: Floats,
         axis: int = -1,
         out: Floats | None = None,
     ) -> Floats:
-        return _along(b, kernel, axis, out, grad, output)
+        arrays = (x, *others)
+        axis = normalize_axis_index(axis, arrays[0].ndim or 1)
+        last = axis >= arrays[0].ndim - 1
+        inputs = [to_contiguous(it if last else np.moveaxis(it, axis, -1)) for it in arrays]
+        made = make_out(out if last else None, inputs[0].shape, inputs[0].dtype)
+        kernel(*map(_rows, inputs), _rows(made), b.threads)
+        return write_to(made if last else np.moveaxis(made, -1, axis), out)
 
     return call
-
-
-def _along(
-    b: Functions, kernel: Any, axis: int, out: Floats | None, *arrays: Floats
-) -> Floats:
-    """Runs a kernel over the rows of an axis, which a copy makes the last."""
-    axis = normalize_axis_index(axis, arrays[0].ndim or 1)
-    last = axis >= arrays[0].ndim - 1
-    inputs = [to_contiguous(x if last else np.moveaxis(x, axis, -1)) for x in arrays]
-    made = make_out(out if last else None, inputs[0].shape, inputs[0].dtype)
-    kernel(*(_rows(x) for x in inputs), _rows(made), b.threads)
-    return write_to(made if last else np.moveaxis(made, -1, axis), out)
 
 
 def _rows(x: Floats) -> Floats:
@@ -300,16 +268,16 @@ def _rows(x: Floats) -> Floats:
 
 
 numpy_relu = _by_element(_native.relu)
-numpy_relu_grad = _by_element_of_two(_native.relu_grad)
+numpy_relu_grad = _by_element(_native.relu_grad)
 numpy_gelu = _by_element(_native.gelu)
-numpy_gelu_grad = _by_element_of_two(_native.gelu_grad)
+numpy_gelu_grad = _by_element(_native.gelu_grad)
 numpy_sigmoid = _by_element(_native.sigmoid)
-numpy_sigmoid_grad = _by_element_of_two(_native.sigmoid_grad)
+numpy_sigmoid_grad = _by_element(_native.sigmoid_grad)
 numpy_silu = _by_element(_native.silu)
 numpy_softmax = _by_row(_native.softmax)
-numpy_softmax_grad = _by_row_of_two(_native.softmax_grad)
+numpy_softmax_grad = _by_row(_native.softmax_grad)
 numpy_log_softmax = _by_row(_native.log_softmax)
-numpy_log_softmax_grad = _by_row_of_two(_native.log_softmax_grad)
+numpy_log_softmax_grad = _by_row(_native.log_softmax_grad)
 
 
 @widen

@@ -26,11 +26,14 @@ from seqloom.tensor._families._numpy_arrays import (
     widen,
     write_each,
 )
-from seqloom.tensor._families._rule import Parts, Rule, add_rule, as_input
-from seqloom.tensor._families._shape_rule import (
+from seqloom.tensor._families._rule import (
     Call,
     Kind,
+    Parts,
+    Rule,
     ShapeRule,
+    add_rule,
+    as_input,
     dtype_of_statistic,
     kind_of,
 )
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from seqloom.tensor._element_types import Array
-    from seqloom.tensor._families._functions import Functions
+    from seqloom.tensor._families import Functions
 
 
 # Default bodies ------------------------------------------------------------------------

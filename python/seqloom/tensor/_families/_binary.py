@@ -11,8 +11,16 @@ from seqloom.tensor._element_types import require_in_range
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_arrays import Floats, widen, write_to
 from seqloom.tensor._families._numpy_functions import FLOAT, of_two, promote_two
-from seqloom.tensor._families._rule import Parts, Pull, Rule, Save, add_rule, as_input
-from seqloom.tensor._families._shape_rule import ShapeRule, elementwise
+from seqloom.tensor._families._rule import (
+    Parts,
+    Pull,
+    Rule,
+    Save,
+    ShapeRule,
+    add_rule,
+    as_input,
+    elementwise,
+)
 from seqloom.tensor._families._unary import flat
 from seqloom.tensor._operations import list_family
 
@@ -20,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from seqloom.tensor._element_types import Array
-    from seqloom.tensor._families._functions import Functions
+    from seqloom.tensor._families import Functions
 
     # Of the backend, the gradient, both inputs and the output.
     Slope = Callable[[Functions, Array, Any, Any, Any], Array]

@@ -18,16 +18,24 @@ import numpy as np
 
 from seqloom._rust import _native
 from seqloom.tensor._families._numpy_arrays import Floats, fresh, widen, write_to
-from seqloom.tensor._families._rule import ALL, Parts, Rule, of_each_rank
-from seqloom.tensor._families._shape_rule import Call, Kind, ShapeRule, add_shape, like_last
+from seqloom.tensor._families._rule import (
+    ALL,
+    Call,
+    Kind,
+    Parts,
+    Rule,
+    ShapeRule,
+    add_shape,
+    like_last,
+    of_each_rank,
+)
 from seqloom.tensor._families._windows import Size, Tap, Windows, to_sizes, windows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from seqloom.tensor._element_types import Array
-    from seqloom.tensor._families import _keep as keep
-    from seqloom.tensor._families._functions import Functions
+    from seqloom.tensor._families import Functions, _keep as keep
 
     Steps = tuple[int, ...]
 

@@ -15,11 +15,13 @@ from seqloom.tensor._element_types import (
     to_native,
 )
 from seqloom.tensor._families._numpy_functions import FLOAT, find_common_type, to_dtype
-from seqloom.tensor._families._rule import Parts, Rule, add_rule
-from seqloom.tensor._families._shape_rule import (
+from seqloom.tensor._families._rule import (
     Call,
     Kind,
+    Parts,
+    Rule,
     ShapeRule,
+    add_rule,
     add_shape,
     elementwise,
     to_numpy_dtype,
@@ -30,8 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from seqloom.tensor._element_types import Array
-    from seqloom.tensor._families import _keep as keep
-    from seqloom.tensor._families._functions import Functions
+    from seqloom.tensor._families import Functions, _keep as keep
     from seqloom.tensor._families._numpy_arrays import Floats
 
 

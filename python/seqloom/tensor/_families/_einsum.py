@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from seqloom.tensor._element_types import Array
-    from seqloom.tensor._families import _keep as keep
-    from seqloom.tensor._families._functions import Functions
+    from seqloom.tensor._families import Functions, _keep as keep
 
 
 # Default bodies ------------------------------------------------------------------------

@@ -25,12 +25,11 @@ from seqloom.tensor._families._numpy_arrays import (
     write_to,
 )
 from seqloom.tensor._families._numpy_functions import to_floats
-from seqloom.tensor._families._rule import Rule, by_input
-from seqloom.tensor._families._shape_rule import ShapeRule, elementwise
+from seqloom.tensor._families._rule import Rule, ShapeRule, by_input, elementwise
 
 if TYPE_CHECKING:
     from seqloom.tensor._element_types import Array
-    from seqloom.tensor._families._functions import Functions
+    from seqloom.tensor._families import Functions
 
 
 # Default bodies ------------------------------------------------------------------------

@@ -21,8 +21,17 @@ from seqloom.tensor._families._numpy_arrays import (
     widen,
     write_to,
 )
-from seqloom.tensor._families._rule import Parts, Rule, add_rule, unbroadcast
-from seqloom.tensor._families._shape_rule import Call, Kind, ShapeRule, add_shape, make_bare
+from seqloom.tensor._families._rule import (
+    Call,
+    Kind,
+    Parts,
+    Rule,
+    ShapeRule,
+    add_rule,
+    add_shape,
+    make_bare,
+    unbroadcast,
+)
 from seqloom.tensor._graph import Value
 from seqloom.tensor._index import broadcast_shapes, first_axes
 
@@ -32,7 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.tensor._element_types import Array
-    from seqloom.tensor._families._functions import Functions
+    from seqloom.tensor._families import Functions
 
 
 # Default bodies ------------------------------------------------------------------------

@@ -11,12 +11,15 @@ from numpy.lib.array_utils import normalize_axis_index
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_arrays import Floats, address_of, parts_of_one, widen
 from seqloom.tensor._families._numpy_functions import promote_all
-from seqloom.tensor._families._rule import ALL, Parts, Rule, add_rule
-from seqloom.tensor._families._shape_rule import (
+from seqloom.tensor._families._rule import (
+    ALL,
     Call,
     Kind,
+    Parts,
+    Rule,
     Shape,
     ShapeRule,
+    add_rule,
     add_shape,
     find_dtype,
     make_bare,
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from seqloom.tensor._element_types import Array
-    from seqloom.tensor._families._functions import Functions
+    from seqloom.tensor._families import Functions
 
 
 # Default bodies ------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import numpy as np
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError
 from seqloom.tensor._families._numpy_arrays import make_out, widen, write_to
-from seqloom.tensor._families._shape_rule import Call, Kind, ShapeRule, to_numpy_dtype
+from seqloom.tensor._families._rule import Call, Kind, ShapeRule, to_numpy_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.tensor._element_types import Array
-    from seqloom.tensor._families._functions import Functions
+    from seqloom.tensor._families import Functions
 
 
 # Default bodies ------------------------------------------------------------------------

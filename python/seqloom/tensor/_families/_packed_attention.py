@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.tensor._element_types import Array
-    from seqloom.tensor._families import _keep as keep
-    from seqloom.tensor._families._functions import Functions
-    from seqloom.tensor._families._shape_rule import ShapeRule
+    from seqloom.tensor._families import Functions, _keep as keep
+    from seqloom.tensor._families._rule import ShapeRule
 
 
 # Default bodies ------------------------------------------------------------------------

@@ -14,13 +14,17 @@ from seqloom.errors import ShapeError
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_arrays import Floats, fresh, widen, write_to
 from seqloom.tensor._families._numpy_functions import promote_all
-from seqloom.tensor._families._rule import Parts, Rule, add_rule, as_input, axes_of
-from seqloom.tensor._families._shape_rule import (
+from seqloom.tensor._families._rule import (
     Call,
     Kind,
+    Parts,
+    Rule,
     Shape,
     ShapeRule,
+    add_rule,
     add_shape,
+    as_input,
+    axes_of,
     find_dtype,
     promote,
     require_fit,
@@ -30,7 +34,7 @@ from seqloom.tensor._index import broadcast_shapes
 
 if TYPE_CHECKING:
     from seqloom.tensor._element_types import Array
-    from seqloom.tensor._families._functions import Functions
+    from seqloom.tensor._families import Functions
 
 
 # Default bodies ------------------------------------------------------------------------

@@ -27,8 +27,7 @@ from seqloom.tensor._families._keys import (
     words_of,
 )
 from seqloom.tensor._families._numpy_arrays import Floats, fill, make_out, widen, write_to
-from seqloom.tensor._families._rule import Rule
-from seqloom.tensor._families._shape_rule import ShapeRule, like_first
+from seqloom.tensor._families._rule import Rule, ShapeRule, like_first
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.tensor._element_types import Array
-    from seqloom.tensor._families._functions import Functions
+    from seqloom.tensor._families import Functions
 
 
 # Default bodies ------------------------------------------------------------------------

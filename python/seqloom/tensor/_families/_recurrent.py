@@ -20,11 +20,13 @@ from seqloom.tensor._families._recurrent_grad import (
     swap,
     to_truths,
 )
-from seqloom.tensor._families._rule import Parts, Rule, add_rule
-from seqloom.tensor._families._shape_rule import (
+from seqloom.tensor._families._rule import (
     Call,
     Kind,
+    Parts,
+    Rule,
     ShapeRule,
+    add_rule,
     add_shape,
     require_fit,
 )
@@ -33,8 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from seqloom.tensor._element_types import Array
-    from seqloom.tensor._families import _keep as keep
-    from seqloom.tensor._families._functions import Functions
+    from seqloom.tensor._families import Functions, _keep as keep
     from seqloom.tensor._graph import Value
 
 

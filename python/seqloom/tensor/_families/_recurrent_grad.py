@@ -19,11 +19,11 @@ from seqloom.tensor._families._numpy_arrays import (
     to_contiguous,
     widen,
 )
-from seqloom.tensor._families._shape_rule import Call, Kind, ShapeRule, add_shape, kind_of
+from seqloom.tensor._families._rule import Call, Kind, ShapeRule, add_shape, kind_of
 
 if TYPE_CHECKING:
     from seqloom.tensor._element_types import Array
-    from seqloom.tensor._families._functions import Functions
+    from seqloom.tensor._families import Functions
 
 
 # Default bodies ------------------------------------------------------------------------

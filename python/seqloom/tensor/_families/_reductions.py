@@ -17,21 +17,19 @@ from seqloom.tensor._families._numpy_functions import (
     to_floats,
 )
 from seqloom.tensor._families._rule import (
-    Parts,
-    Rule,
-    add_rule,
-    axes_of,
-    broadcast_reduced,
-    restore_axes,
-)
-from seqloom.tensor._families._shape_rule import (
     Call,
     Kind,
+    Parts,
+    Rule,
     ShapeRule,
+    add_rule,
     add_shape,
     along_axis,
+    axes_of,
+    broadcast_reduced,
     find_dtype,
     reduce_axes,
+    restore_axes,
 )
 from seqloom.tensor._families._shapes import along
 
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from seqloom.tensor._element_types import Array
-    from seqloom.tensor._families._functions import Functions
+    from seqloom.tensor._families import Functions
 
 
 # Default bodies ------------------------------------------------------------------------

@@ -1,21 +1,30 @@
-"""Rule: the derivative of one operation, as data; and what the rules share.
+"""Rules of operations: gradients, and shapes and dtypes without computing results.
 
-`save` declares what is kept of an operation (raw arrays, shapes, numbers), `pull` turns the
-gradient by its output into those by its inputs, written in the functions of the inner
-backend alone, so that it works on every backend and can itself be tracked.
+A `Rule` is the derivative of one operation, as data. `save` declares what is kept of an
+operation (raw arrays, shapes, numbers). `pull` turns the gradient by its output into those
+by its inputs, written in the functions of the inner backend alone, so that it works on
+every backend and can itself be tracked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from seqloom.tensor._element_types import Array
 from seqloom.tensor._families import _keep as keep
+from seqloom.tensor._graph import Value, flatten
+from seqloom.tensor._index import broadcast_shapes
 
 if TYPE_CHECKING:
-    from seqloom.tensor._families._functions import Functions
+    from numpy.typing import NDArray
+
+    from seqloom.tensor._families import Functions
+
 
 Save: TypeAlias = Callable[[keep.Args, Any, keep.Needs, keep.Options], Any]
 Parts: TypeAlias = Sequence[Array | None]
@@ -125,3 +134,169 @@ def restore_axes(
     gone = axes_of(options.get("axis"), len(shape))
     kept = tuple(1 if axis in gone else size for axis, size in enumerate(shape))
     return b.reshape(reduced, kept)
+
+
+Shape = tuple[int, ...]
+Kind = tuple[Shape, np.dtype[Any]]
+_FULL = np.dtype(np.float32)
+_CHOOSING = frozenset({"max", "min", "argmax", "argmin"})
+
+
+class Call(NamedTuple):
+    """A call of a backend's function, with a `Value` instead of each array."""
+
+    target: Functions
+    name: str
+    args: tuple[Any, ...]
+    options: dict[str, Any]
+
+    def get(self, position: int, name: str, default: Any = None) -> Any:
+        """Returns an argument that may be passed by position or by name."""
+        if len(self.args) > position:
+            return self.args[position]
+        return self.options.get(name, default)
+
+
+# A rule gives a list where the function gives a tuple or list of arrays.
+ShapeRule: TypeAlias = Callable[[Call], "Kind | list[Kind]"]
+
+
+def add_shape(
+    shapes: dict[str, ShapeRule], *names: str
+) -> Callable[[ShapeRule], ShapeRule]:
+    """Adds a function to the shape rules of a family, for these operations."""
+
+    def add(rule: ShapeRule) -> ShapeRule:
+        shapes.update(dict.fromkeys(names, rule))
+        return rule
+
+    return add
+
+
+_dtypes: dict[object, np.dtype[Any]] = {}
+
+
+def find_dtype(call: Call) -> np.dtype[Any]:
+    """Finds the dtype of the first result: calls the function once on single elements."""
+    target, name, args, options = call
+    key = (type(target), name, _describe(args), _describe(tuple(options.items())))
+    if key not in _dtypes:
+        small = [
+            _make_ones(target, arg, lambda value: (1,) * len(value.shape)) for arg in args
+        ]
+        with np.errstate(all="ignore"):  # 1 is outside the domain of atanh, for example
+            result = getattr(target, name)(*small, **options)
+        _dtypes[key] = target.dtype(flatten(result)[0])
+    return _dtypes[key]
+
+
+def promote(target: Functions, *values: Any) -> np.dtype[Any]:
+    """Finds the dtype of a product or sum of values."""
+    return find_dtype(Call(target, "multiply", values, {}))
+
+
+def run_on_ones(call: Call) -> Kind | list[Kind]:
+    """Finds the results of a function that has no rule and no body: calls it on ones."""
+    target, name, args, options = call
+    whole = [_make_ones(target, arg, lambda value: value.shape) for arg in args]
+    result = getattr(target, name)(*whole, **options)
+    kinds = [(tuple(array.shape), target.dtype(array)) for array in flatten(result)]
+    return kinds if isinstance(result, (list, tuple)) else kinds[0]
+
+
+def to_numpy_dtype(target: Functions, dtype: Any) -> np.dtype[Any]:
+    """Returns an element type as NumPy's, for each way to name it."""
+    if dtype in {float, int}:  # the backend has its own default for these
+        return target.dtype(target.zeros((), dtype=dtype))
+    try:
+        return np.dtype(dtype)
+    except TypeError:  # the library's own dtype
+        return target.dtype(target.zeros((), dtype=dtype))
+
+
+def like_first(call: Call) -> Kind:
+    """Shape and dtype of the first argument."""
+    return kind_of(call.args[0])
+
+
+def kind_of(value: Value) -> Kind:
+    """Shape and dtype of a value."""
+    return value.shape, value.dtype
+
+
+def make_bare(shape: Shape, dtype: type[Any] = bool) -> NDArray[Any]:
+    """Makes an array of a shape that takes the memory of one element."""
+    return np.broadcast_to(np.zeros((), np.dtype(dtype)), shape)
+
+
+def _make_ones(target: Functions, arg: Any, shape_of: Callable[[Value], Shape]) -> Array:
+    """Replaces each value in an argument by ones."""
+    if isinstance(arg, Value):
+        return 1.0 if arg.weak else target.ones(shape_of(arg), dtype=arg.dtype)
+    if isinstance(arg, (list, tuple)):
+        parts = [_make_ones(target, part, shape_of) for part in cast("list[Any]", arg)]
+        return parts if isinstance(arg, list) else tuple(parts)
+    # A size of an export is of a class of its own, which would decide the dtype.
+    return int(arg) if isinstance(arg, int) and type(arg) is not bool else arg
+
+
+def _describe(arg: object) -> object:
+    """Returns all of an argument that may decide a dtype, hashable."""
+    if isinstance(arg, Value):
+        return (arg.dtype, len(arg.shape), arg.weak)
+    if isinstance(arg, (list, tuple)):
+        return tuple(_describe(part) for part in cast("list[object]", arg))
+    return (type(arg), repr(arg))
+
+
+# Rules of several families.
+
+
+def elementwise(call: Call) -> Kind:
+    """The shape that all arguments fit."""
+    shapes = [arg.shape for arg in call.args if hasattr(arg, "shape")]
+    return broadcast_shapes(*shapes), find_dtype(call)
+
+
+def like_last(call: Call) -> Kind:
+    """The shape that the last argument is."""
+    return tuple(call.args[-1]), call.args[0].dtype
+
+
+def reduce_axes(call: Call) -> Kind:
+    """The shape without the reduced axes, or with length 1 there."""
+    shape: Shape = call.args[0].shape
+    axes = _reduced_axes(len(shape), call.options.get("axis"))
+    if call.name in _CHOOSING and 0 in (shape[axis] for axis in axes):
+        raise ValueError(f"{call.name} cannot reduce an axis of length 0")
+    if call.options.get("keepdims"):
+        reduced = tuple(1 if axis in axes else n for axis, n in enumerate(shape))
+    else:
+        reduced = tuple(n for axis, n in enumerate(shape) if axis not in axes)
+    return reduced, find_dtype(call)
+
+
+def _reduced_axes(rank: int, axis: Any) -> set[int]:
+    """The reduced axes; an array without axes may be reduced along axis 0."""
+    if axis is None:
+        return set(range(rank))
+    axes = set(normalize_axis_tuple(axis, max(rank, 1)))
+    return axes if rank else set()
+
+
+def along_axis(call: Call) -> Kind:
+    """The shape of the first argument, whose axis must exist."""
+    target, name, args, options = call
+    normalize_axis_index(options.get("axis", -1), max(len(args[0].shape), 1))
+    return args[0].shape, find_dtype(Call(target, name, args, {**options, "axis": -1}))
+
+
+def require_fit(fits: bool, left: Shape, right: Shape) -> None:  # noqa: FBT001
+    """Refuses factors that do not fit, as the product itself does."""
+    if not fits:
+        raise ValueError(f"the shapes {left} and {right} do not fit together")
+
+
+def dtype_of_statistic(x: Value) -> np.dtype[Any]:
+    """The dtype of a statistic: at least float32."""
+    return x.dtype if x.dtype.itemsize >= _FULL.itemsize else _FULL

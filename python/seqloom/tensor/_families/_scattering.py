@@ -17,12 +17,15 @@ from seqloom.errors import ArgumentError, ShapeError
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._indexing import is_basic, parts_of, shape_index
 from seqloom.tensor._families._numpy_arrays import Floats, fresh, widen
-from seqloom.tensor._families._rule import Parts, Rule, add_rule, as_input
-from seqloom.tensor._families._shape_rule import (
+from seqloom.tensor._families._rule import (
     Call,
     Kind,
+    Parts,
+    Rule,
     ShapeRule,
+    add_rule,
     add_shape,
+    as_input,
     like_first,
     make_bare,
 )
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.tensor._element_types import Array
-    from seqloom.tensor._families._functions import Functions
+    from seqloom.tensor._families import Functions
 
 
 # Default bodies ------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Functions that move numbers and change none."""
+"""Moving, sorting, searching and counting values, which stay as they are."""
 
 from __future__ import annotations
 
@@ -6,19 +6,32 @@ import math
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_tuple
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from seqloom.errors import ShapeError
+from seqloom.errors import ArgumentError, ShapeError
 from seqloom.tensor._families import _keep as keep
-from seqloom.tensor._families._rule import Parts, Rule, add_rule, unbroadcast
-from seqloom.tensor._families._shape_rule import Call, Kind, ShapeRule, add_shape, make_bare
+from seqloom.tensor._families._rule import (
+    Call,
+    Kind,
+    Parts,
+    Rule,
+    ShapeRule,
+    add_rule,
+    add_shape,
+    axes_of,
+    find_dtype,
+    make_bare,
+    unbroadcast,
+)
 from seqloom.tensor._index import broadcast_shapes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from numpy.typing import NDArray
+
     from seqloom.tensor._element_types import Array
-    from seqloom.tensor._families._functions import Functions
+    from seqloom.tensor._families import Functions
     from seqloom.tensor._families._numpy_arrays import Floats
 
 
@@ -66,6 +79,82 @@ def along(axis: int, part: Any) -> tuple[Any, ...]:
     return (*(slice(None),) * axis, part, ...)
 
 
+def topk(b: Functions, x: Array, k: int, *, axis: int = -1) -> tuple[Array, Array]:
+    """The k largest values along an axis, the largest first, and their positions."""
+    if not 0 <= k <= x.shape[axis]:
+        raise ArgumentError(
+            f"topk: k must be from 0 to {x.shape[axis]}, the length of axis {axis}; got {k}"
+        )
+    order = b.argsort(b.stop_gradient(x), axis=axis, descending=True)
+    positions = b.index(order, along(axis % len(x.shape), slice(0, k)))
+    return b.take_along_axis(x, positions, axis=axis), positions
+
+
+def one_hot(b: Functions, x: Array, num_classes: int, *, dtype: Any = "int64") -> Array:
+    """1 at each integer's place of a new last axis, 0 elsewhere."""
+    classes = b.arange(num_classes, dtype=b.dtype(x))
+    return b.astype(b.equal(b.expand_dims(x, axis=-1), classes), dtype)
+
+
+def unique_all(b: Functions, x: Array) -> tuple[Array, Array, Array, Array]:
+    """The values, where each occurs first, which one each position holds, and counts."""
+    order, starts, firsts = _groups(b, x)
+    row = b.reshape(x, (-1,))
+    indices = b.take(order, firsts, axis=0)
+    group = b.subtract(b.cumulative_sum(b.astype(starts, b.dtype(b.arange(1))), axis=0), 1)
+    inverse = b.take(group, b.argsort(order), axis=0)
+    values = b.take(row, indices, axis=0)
+    return values, indices, b.reshape(inverse, x.shape), _sizes(b, firsts, row)
+
+
+def unique_counts(b: Functions, x: Array) -> tuple[Array, Array]:
+    """The values, and how often each occurs."""
+    values, _, _, counts = b.unique_all(x)
+    return values, counts
+
+
+def unique_inverse(b: Functions, x: Array) -> tuple[Array, Array]:
+    """The values, and which of them each position holds."""
+    values, _, inverse, _ = b.unique_all(x)
+    return values, inverse
+
+
+def unique_values(b: Functions, x: Array) -> Array:
+    """The values that occur."""
+    order, _, firsts = _groups(b, x)
+    return b.take(b.reshape(x, (-1,)), b.take(order, firsts, axis=0), axis=0)
+
+
+def isin(b: Functions, x: Array, y: Array, *, invert: bool = False) -> Array:
+    """Whether each value of `x` is one of `y`'s; with `invert`, whether it is none."""
+    x, y = (b.asarray(array) for array in (x, y))
+    row = b.reshape(y, (-1,))
+    found = b.any(b.equal(b.expand_dims(x, axis=-1), row), axis=-1)
+    return b.logical_not(found) if invert else found
+
+
+def _groups(b: Functions, x: Array) -> tuple[Array, Array, Array]:
+    """The order of the values, where in it a new one begins, and those positions."""
+    row = b.reshape(b.stop_gradient(x), (-1,))
+    order = b.argsort(row)
+    ranked = b.take(row, order, axis=0)
+    count = row.shape[0]
+    later = b.not_equal(
+        b.index(ranked, slice(min(1, count), count)),
+        b.index(ranked, slice(0, max(count - 1, 0))),
+    )
+    first = b.ones((min(1, count),), dtype="bool")
+    starts = b.concat([first, later])
+    return order, starts, b.nonzero(starts)[0]
+
+
+def _sizes(b: Functions, firsts: Array, row: Array) -> Array:
+    """How many positions lie from each to the next."""
+    end = b.full((1,), row.shape[0], dtype=b.dtype(firsts))
+    ends = b.concat([firsts, end])
+    return b.subtract(b.index(ends, slice(1, None)), firsts)
+
+
 # Gradient rules ------------------------------------------------------------------------
 
 
@@ -105,10 +194,32 @@ def _pull_roll(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Par
     return (b.roll(grad, back, **options),)
 
 
+@add_rule(RULES, "sort", save=keep.first_and_options)
+def _pull_sort(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    x, options = saved
+    axis = axes_of(options.get("axis", -1), len(x.shape))[0]
+    ranks = b.argsort(b.argsort(x, **options), axis=axis)
+    return (b.take_along_axis(grad, ranks, axis=axis),)
+
+
+def _keep_found(args: keep.Args, out: Any, _needs: Any, options: keep.Options) -> Any:
+    """Where the largest stood, the shape and the axis."""
+    return out[1], tuple(args[0].shape), options.get("axis", -1)
+
+
+@add_rule(RULES, "topk", save=_keep_found)
+def _pull_topk(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    positions, shape, axis = saved
+    zeros = b.zeros(shape, dtype=grad.dtype)
+    return (b.put_along_axis(zeros, positions, grad, axis=axis),)
+
+
 # Shapes --------------------------------------------------------------------------------
 
 
-SHAPES: dict[str, ShapeRule] = {}
+SHAPES: dict[str, ShapeRule] = {
+    "searchsorted": lambda call: (call.args[1].shape, find_dtype(call)),
+}
 
 
 _ORDERING = "permute_dims expand_dims squeeze matrix_transpose"
@@ -164,6 +275,34 @@ SHAPES.update(
 )
 
 
+@add_shape(SHAPES, "sort", "argsort")
+def _shape_sort(call: Call) -> Kind:
+    """The shape of the first argument."""
+    x, options = call.args[0], call.options
+    normalize_axis_index(options.get("axis", -1), len(x.shape))
+    return x.shape, find_dtype(call._replace(options={**options, "axis": -1}))
+
+
+@add_shape(SHAPES, "topk")
+def _shape_topk(call: Call) -> list[Kind]:
+    """The `k` greatest values along the axis, and their indices."""
+    x, k = call.args
+    at = normalize_axis_index(call.options.get("axis", -1), len(x.shape))
+    if not 0 <= k <= x.shape[at]:
+        raise ValueError(
+            f"k must be from 0 to {x.shape[at]}, the length of the axis, got {k}"
+        )
+    shape = tuple(k if axis == at else size for axis, size in enumerate(x.shape))
+    return [(shape, x.dtype), (shape, find_dtype(Call(call.target, "argsort", (x,), {})))]
+
+
+@add_shape(SHAPES, "one_hot")
+def _shape_one_hot(call: Call) -> Kind:
+    """A last axis for the classes."""
+    classes: int = call.get(1, "num_classes")
+    return (*call.args[0].shape, classes), find_dtype(call)
+
+
 # NumPy ---------------------------------------------------------------------------------
 
 
@@ -184,15 +323,35 @@ def _matrices(name: str, x: Floats) -> Floats:
     return x
 
 
+def numpy_sort(
+    x: Floats, *, axis: int = -1, descending: bool = False, stable: bool = True
+) -> Floats:
+    """Values in order along an axis."""
+    found = np.sort(x, axis=axis, stable=stable)
+    return np.flip(found, axis=axis) if descending else found
+
+
+def numpy_argsort(
+    x: Floats, *, axis: int = -1, descending: bool = False, stable: bool = True
+) -> NDArray[np.int64]:
+    """The positions of the values in order; equal ones stay in theirs."""
+    if not descending:
+        return np.argsort(x, axis=axis, stable=stable)
+    found = np.argsort(np.flip(x, axis=axis), axis=axis, stable=stable)
+    return x.shape[axis] - 1 - np.flip(found, axis=axis)
+
+
 # NumPy's own functions.
 LIBRARY = {
     "broadcast_to": np.broadcast_to,
     "expand_dims": np.expand_dims,
     "flip": np.flip,
+    "isin": np.isin,
     "matrix_transpose": np.matrix_transpose,
     "moveaxis": np.moveaxis,
     "permute_dims": np.permute_dims,
     "reshape": np.reshape,
     "roll": np.roll,
+    "searchsorted": np.searchsorted,
     "squeeze": np.squeeze,
 }

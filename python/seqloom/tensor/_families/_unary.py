@@ -9,13 +9,20 @@ import numpy as np
 
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_functions import of_one, to_floats
-from seqloom.tensor._families._rule import Parts, Rule, add_rule, by_input, by_output
-from seqloom.tensor._families._shape_rule import ShapeRule, elementwise
+from seqloom.tensor._families._rule import (
+    Parts,
+    Rule,
+    ShapeRule,
+    add_rule,
+    by_input,
+    by_output,
+    elementwise,
+)
 from seqloom.tensor._operations import list_family
 
 if TYPE_CHECKING:
     from seqloom.tensor._element_types import Array
-    from seqloom.tensor._families._functions import Functions
+    from seqloom.tensor._families import Functions
     from seqloom.tensor._families._numpy_arrays import Floats
 
 

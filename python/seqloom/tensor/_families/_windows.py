@@ -8,15 +8,14 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from seqloom.tensor._families import _keep as keep
-from seqloom.tensor._families._rule import Parts, Rule, add_rule
-from seqloom.tensor._families._shape_rule import add_shape
+from seqloom.tensor._families._rule import Parts, Rule, add_rule, add_shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from seqloom.tensor._element_types import Array
-    from seqloom.tensor._families._functions import Functions
-    from seqloom.tensor._families._shape_rule import Call, Kind, Shape, ShapeRule
+    from seqloom.tensor._families import Functions
+    from seqloom.tensor._families._rule import Call, Kind, Shape, ShapeRule
 
 
 # Default bodies ------------------------------------------------------------------------

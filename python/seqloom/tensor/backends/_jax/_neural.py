@@ -13,7 +13,7 @@ from jax.core import Tracer
 
 from seqloom.errors import DTypeError
 from seqloom.tensor._backend import Backend
-from seqloom.tensor._families import _activations, _losses, _recurrent
+from seqloom.tensor._families import _activations, _recurrent, _training
 from seqloom.tensor._families._attention import scores_of
 from seqloom.tensor._families._windows import Windows, crop_input
 from seqloom.tensor.backends._jax._lookup import require_bounds, require_positions
@@ -95,7 +95,7 @@ def cross_entropy(
     require_positions("cross_entropy", logits, labels)
     if isinstance(labels, Tracer):  # below 0 jax would count from the end
         labels = jnp.where(labels < 0, logits.shape[-1], labels)
-    return _losses.cross_entropy(b, logits, labels, weights)
+    return _training.cross_entropy(b, logits, labels, weights)
 
 
 def cross_entropy_grad(

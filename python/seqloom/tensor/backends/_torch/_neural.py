@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from seqloom.tensor._families import _batch_norm, _layer_norms
+from seqloom.tensor._families import _norms
 from seqloom.tensor._families._windows import Windows, crop_input, to_sizes
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def rms_norm(
 ) -> tuple[Tensor, Tensor]:
     """The result and 1 / root mean square of each row."""
     if not x.is_cuda:
-        return _layer_norms.rms_norm(b, x, weight, eps=eps)
+        return _norms.rms_norm(b, x, weight, eps=eps)
     out, rstd = aten._fused_rms_norm(x, x.shape[-1:], weight, eps)  # noqa: SLF001
     return out, rstd.squeeze(-1)
 
@@ -230,7 +230,7 @@ def batch_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The result, the means and the biased variances ``(c,)``."""
     if mask is not None:
-        return _batch_norm.batch_norm(b, x, weight, bias, mask, eps=eps)
+        return _norms.batch_norm(b, x, weight, bias, mask, eps=eps)
     out, mean, rstd = torch.native_batch_norm(x, weight, bias, None, None, True, 0.0, eps)
     return out, mean, rstd.square().reciprocal() - eps
 
@@ -248,9 +248,7 @@ def batch_norm_grad(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The derivatives of ``batch_norm`` by its input, weight and bias."""
     if mask is not None:
-        return _batch_norm.batch_norm_grad(
-            b, grad, x, weight, mask, mean, variance, eps=eps
-        )
+        return _norms.batch_norm_grad(b, grad, x, weight, mask, mean, variance, eps=eps)
     rstd = (variance + eps).rsqrt()
     return aten.native_batch_norm_backward(
         grad, x, weight, None, None, mean, rstd, True, eps, [True, True, True]
