@@ -7,6 +7,7 @@ from seqloom.tensor._check_finite import check_finite
 from seqloom.tensor._compile._compile import compile  # noqa: A004  # torch's name
 from seqloom.tensor._derivatives import grad, hvp, jacobian, value_and_grad
 from seqloom.tensor._dispatch import apply
+from seqloom.tensor._gradients import Gradients
 from seqloom.tensor._memory import Memory, memory
 from seqloom.tensor._profile import Profile
 from seqloom.tensor._replaced_gradients import checkpoint, custom_gradient, stop_gradient
@@ -30,7 +31,7 @@ from seqloom.tensor._standard_functions import (
     topk,
     where,
 )
-from seqloom.tensor._tensor import Gradients, Tensor
+from seqloom.tensor._tensor import Tensor
 from seqloom.tensor._torch_functions import (
     chunk,
     cumprod,

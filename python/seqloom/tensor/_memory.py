@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.tensor._families._numpy_arrays import reserves
+from seqloom.tensor._gradients import Gradients
 from seqloom.tensor._leaves import Leaf
 from seqloom.tensor._origin import line_of
 from seqloom.tensor._scope import Released
 from seqloom.tensor._tape import Node, TrackedArray
-from seqloom.tensor._tensor import Gradients, Tensor
+from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,8 +24,9 @@ from seqloom.tensor._compile._program import (
     to_array,
 )
 from seqloom.tensor._compile._symbol import Symbol, SymbolKey
+from seqloom.tensor._gradients import Gradients
 from seqloom.tensor._leaves import HasLeaves
-from seqloom.tensor._tensor import Gradients, Tensor
+from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator

@@ -1,0 +1,384 @@
+"""Methods of a tensor that call the operation of their name: reductions, shapes, types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+from seqloom.errors import ShapeError
+from seqloom.tensor._dispatch import apply
+from seqloom.tensor._index import check_axis, join_axes
+
+if TYPE_CHECKING:
+    from seqloom.tensor._families import Array
+
+Axis: TypeAlias = int | tuple[int, ...] | None
+
+
+class ArrayMethods:
+    """The methods of `Tensor` that compute another tensor from it alone.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> sl.tensor.backend("numpy").tensor([[1.0, 2.0]]).sum(axis=1).tolist()
+        [3.0]
+    """
+
+    __slots__ = ()
+    _value: Array  # of the state of a tensor
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the axes."""
+        return tuple(self._value.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self._value.shape)
+
+    # Reductions. `axis` is one axis, several, or None for all of them.
+
+    def sum(self, axis: Axis = None, *, keepdims: bool = False) -> Self:
+        """Computes the sum over an axis, several, or all.
+
+        Args:
+            axis: The axis or axes; default all.
+            keepdims: Whether the reduced axes stay in the shape, with length 1.
+
+        Returns:
+            A tensor without those axes.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.tensor.backend("numpy").tensor([[1.0, 2.0]]).sum().item()
+            3.0
+        """
+        return apply("sum", self, axis=axis, keepdims=keepdims)
+
+    def mean(self, axis: Axis = None, *, keepdims: bool = False) -> Self:
+        """Computes the mean over an axis, several, or all.
+
+        Args:
+            axis: The axis or axes; default all.
+            keepdims: Whether the reduced axes stay in the shape, with length 1.
+
+        Returns:
+            A tensor without those axes.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.tensor.backend("numpy").tensor([[1.0, 2.0]]).mean().item()
+            1.5
+        """
+        return apply("mean", self, axis=axis, keepdims=keepdims)
+
+    def var(
+        self, axis: Axis = None, *, correction: float = 0, keepdims: bool = False
+    ) -> Self:
+        """Computes the variance over an axis, several, or all.
+
+        Args:
+            axis: The axis or axes; default all.
+            correction: Subtracted from the count: 0 for the variance of the values, 1 for
+                an estimate of the variance of the population that they were drawn from.
+            keepdims: Whether the reduced axes stay in the shape, with length 1.
+
+        Returns:
+            A tensor without those axes.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.tensor.backend("numpy").tensor([1.0, 3.0]).var().item()
+            1.0
+        """
+        return apply("var", self, axis=axis, correction=correction, keepdims=keepdims)
+
+    def std(
+        self, axis: Axis = None, *, correction: float = 0, keepdims: bool = False
+    ) -> Self:
+        """Computes the standard deviation over an axis, several, or all: the root of `var`.
+
+        Args:
+            axis: The axis or axes; default all.
+            correction: Subtracted from the count, as in `var`; torch's default is 1.
+            keepdims: Whether the reduced axes stay in the shape, with length 1.
+
+        Returns:
+            A tensor without those axes.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.tensor.backend("numpy").tensor([1.0, 3.0]).std().item()
+            1.0
+        """
+        return apply("std", self, axis=axis, correction=correction, keepdims=keepdims)
+
+    def max(self, axis: Axis = None, *, keepdims: bool = False) -> Self:
+        """Finds the largest value over an axis, several, or all.
+
+        Args:
+            axis: The axis or axes; default all.
+            keepdims: Whether the reduced axes stay in the shape, with length 1.
+
+        Returns:
+            A tensor without those axes; equal maxima share the gradient.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.tensor.backend("numpy").tensor([[1.0, 2.0]]).max().item()
+            2.0
+        """
+        return apply("max", self, axis=axis, keepdims=keepdims)
+
+    def min(self, axis: Axis = None, *, keepdims: bool = False) -> Self:
+        """Finds the smallest value over an axis, several, or all.
+
+        Args:
+            axis: The axis or axes; default all.
+            keepdims: Whether the reduced axes stay in the shape, with length 1.
+
+        Returns:
+            A tensor without those axes; equal minima share the gradient.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.tensor.backend("numpy").tensor([[1.0, 2.0]]).min().item()
+            1.0
+        """
+        return apply("min", self, axis=axis, keepdims=keepdims)
+
+    def prod(self, axis: Axis = None, *, keepdims: bool = False) -> Self:
+        """Computes the product over an axis, several, or all.
+
+        Args:
+            axis: The axis or axes; default all.
+            keepdims: Whether the reduced axes stay in the shape, with length 1.
+
+        Returns:
+            A tensor without those axes.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.tensor.backend("numpy").tensor([2.0, 3.0]).prod().item()
+            6.0
+        """
+        return apply("prod", self, axis=axis, keepdims=keepdims)
+
+    def any(self, axis: Axis = None, *, keepdims: bool = False) -> Self:
+        """Tests whether at least one value is true, or not 0.
+
+        Args:
+            axis: The axis or axes; default all.
+            keepdims: Whether the reduced axes stay in the shape, with length 1.
+
+        Returns:
+            A tensor of booleans without those axes.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> bool((sl.tensor.backend("numpy").tensor([1.0, 2.0]) > 1).any())
+            True
+        """
+        return apply("any", self, axis=axis, keepdims=keepdims)
+
+    def all(self, axis: Axis = None, *, keepdims: bool = False) -> Self:
+        """Tests whether every value is true, or not 0.
+
+        Args:
+            axis: The axis or axes; default all.
+            keepdims: Whether the reduced axes stay in the shape, with length 1.
+
+        Returns:
+            A tensor of booleans without those axes.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> bool((sl.tensor.backend("numpy").tensor([1.0, 2.0]) > 1).all())
+            False
+        """
+        return apply("all", self, axis=axis, keepdims=keepdims)
+
+    def argmax(self, axis: int | None = None, *, keepdims: bool = False) -> Self:
+        """Finds the index of the largest value along an axis; of equal ones the first.
+
+        Args:
+            axis: The axis; default the index among all values, flattened.
+            keepdims: Whether the reduced axis stays in the shape, with length 1.
+
+        Returns:
+            A tensor of integers.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.tensor.backend("numpy").tensor([1.0, 3.0, 2.0]).argmax().item()
+            1
+        """
+        return apply("argmax", self, axis=axis, keepdims=keepdims)
+
+    def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> Self:
+        """Finds the index of the smallest value along an axis; of equal ones the first.
+
+        Args:
+            axis: The axis; default the index among all values, flattened.
+            keepdims: Whether the reduced axis stays in the shape, with length 1.
+
+        Returns:
+            A tensor of integers.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.tensor.backend("numpy").tensor([1.0, 3.0, 2.0]).argmin().item()
+            0
+        """
+        return apply("argmin", self, axis=axis, keepdims=keepdims)
+
+    # The same values in another shape, or of another type.
+
+    @property
+    def T(self) -> Self:  # noqa: N802  # the standard's name
+        """The transpose of a matrix."""
+        if len(self._value.shape) != 2:  # noqa: PLR2004  # a matrix
+            raise ShapeError(
+                f".T is the transpose of a matrix; this tensor has shape {self.shape}: use "
+                ".mT, or .permute_dims(...)"
+            )
+        return apply("matrix_transpose", self)
+
+    @property
+    def mT(self) -> Self:  # noqa: N802  # the standard's name
+        """The last two axes exchanged."""
+        return apply("matrix_transpose", self)
+
+    def reshape(self, *shape: int | tuple[int, ...]) -> Self:
+        """Arranges the same values in another shape.
+
+        Args:
+            *shape: The lengths of the axes, or a tuple of them; one may be -1.
+
+        Returns:
+            A tensor of that shape.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.tensor.backend("numpy").tensor([[1.0, 2.0]]).reshape(2, 1).shape
+            (2, 1)
+        """
+        return apply("reshape", self, _unpack(shape))
+
+    def permute_dims(self, *axes: int | tuple[int, ...]) -> Self:
+        """Puts the axes in another order.
+
+        Args:
+            *axes: All axes in the new order, or a tuple of them.
+
+        Returns:
+            A tensor of the same values.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> x = sl.tensor.backend("numpy").tensor([[[1.0, 2.0]]])
+            >>> x.permute_dims(2, 0, 1).shape
+            (2, 1, 1)
+        """
+        return apply("permute_dims", self, _unpack(axes))
+
+    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
+        """Joins neighbouring axes to one, as torch's ``flatten``.
+
+        Args:
+            start_dim: First of the axes.
+            end_dim: Last of the axes.
+
+        Returns:
+            A tensor with one axis in place of these.
+
+        Raises:
+            ShapeError: The tensor does not have the axes in this order.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> x = sl.tensor.backend("numpy").tensor([[[1.0], [2.0]]])
+            >>> x.flatten().shape, x.flatten(1).shape
+            ((2,), (1, 2))
+        """
+        return apply("reshape", self, join_axes(self.shape, start_dim, end_dim))
+
+    def transpose(self, dim0: int, dim1: int) -> Self:
+        """Exchanges two axes, as torch's ``transpose``.
+
+        Args:
+            dim0: One axis.
+            dim1: The other.
+
+        Returns:
+            A tensor of the same values.
+
+        Raises:
+            OutOfRangeError: There is no such axis.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.tensor.backend("numpy").tensor([[[1.0, 2.0]]]).transpose(0, 2).shape
+            (2, 1, 1)
+        """
+        axes = list(range(self.ndim))
+        first, second = (check_axis(dim, len(axes), "transpose") for dim in (dim0, dim1))
+        axes[first], axes[second] = second, first
+        return apply("permute_dims", self, tuple(axes))
+
+    def squeeze(self, axis: int | tuple[int, ...] | None = None) -> Self:
+        """Removes an axis, or several, of length 1.
+
+        Args:
+            axis: The axis or axes; default every axis of length 1.
+
+        Returns:
+            A tensor of fewer axes.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.tensor.backend("numpy").tensor([[1.0, 2.0]]).squeeze().shape
+            (2,)
+        """
+        if axis is None:
+            axis = tuple(axis for axis, size in enumerate(self.shape) if size == 1)
+        return apply("squeeze", self, axis=axis)
+
+    def expand_dims(self, axis: int) -> Self:
+        """Adds a new axis of length 1.
+
+        Args:
+            axis: The position of the new axis in the result.
+
+        Returns:
+            A tensor of one axis more.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.tensor.backend("numpy").tensor([1.0, 2.0]).expand_dims(0).shape
+            (1, 2)
+        """
+        return apply("expand_dims", self, axis=axis)
+
+    def astype(self, dtype: Any) -> Self:
+        """Converts the values to another element type.
+
+        Args:
+            dtype: The name of the type, such as ``"float64"``, or a NumPy type.
+
+        Returns:
+            A tensor of that type.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.tensor.backend("numpy").tensor([1.0]).astype("float64").dtype
+            dtype('float64')
+        """
+        return apply("astype", self, dtype)
+
+
+def _unpack(sizes: tuple[Any, ...]) -> tuple[int, ...]:
+    """Returns integers that were passed one by one, or as one tuple or list."""
+    first: Any = sizes[0] if len(sizes) == 1 else None
+    found: Any = first if type(first) in (tuple, list) else sizes
+    return tuple([size if isinstance(size, int) else int(size) for size in found])
