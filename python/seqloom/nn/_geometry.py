@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.tensor import apply
-from seqloom.tensor._index import to_integer
+from seqloom.tensor._elements import to_integer
 
 if TYPE_CHECKING:
     from seqloom.tensor import Tensor

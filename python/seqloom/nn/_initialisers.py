@@ -10,7 +10,7 @@ import numpy as np
 
 from seqloom.errors import DTypeError
 from seqloom.nn._dtype import kind_of
-from seqloom.tensor._element_types import misfit
+from seqloom.tensor._elements import misfit
 
 if TYPE_CHECKING:
     from seqloom._key import Key

@@ -18,7 +18,7 @@ from seqloom.record import LazyArray, Record
 from seqloom.record._array import to_numpy
 from seqloom.record._keys import rename
 from seqloom.tensor import Tensor
-from seqloom.tensor._element_types import misfit
+from seqloom.tensor._elements import misfit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

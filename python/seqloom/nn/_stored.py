@@ -31,7 +31,7 @@ from seqloom.nn._tracking import find_tracked
 from seqloom.record._array import to_numpy
 from seqloom.tensor import Tensor
 from seqloom.tensor._compile._symbol import check_declared
-from seqloom.tensor._element_types import misfit
+from seqloom.tensor._elements import misfit
 from seqloom.tensor._leaves import Leaf
 from seqloom.tensor._replaced_gradients import is_recomputing
 

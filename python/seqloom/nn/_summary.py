@@ -17,7 +17,7 @@ from seqloom.nn._dtype import kind_of
 from seqloom.nn._parts import CONTAINERS, is_module
 from seqloom.nn._stored import Param, Stored
 from seqloom.tensor import Tensor, backend as find_backend
-from seqloom.tensor._profile import Profile
+from seqloom.tensor._inspection import Profile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

@@ -3,15 +3,14 @@
 from seqloom.tensor._autocast import autocast
 from seqloom.tensor._autodiff import Autodiff
 from seqloom.tensor._backend import Backend, backend
-from seqloom.tensor._check_finite import check_finite
 from seqloom.tensor._compile._compile import compile  # noqa: A004  # torch's name
 from seqloom.tensor._derivatives import grad, hvp, jacobian, value_and_grad
 from seqloom.tensor._dispatch import apply
 from seqloom.tensor._gradients import Gradients
+from seqloom.tensor._inspection import Profile, check_finite
 from seqloom.tensor._memory import Memory, memory
-from seqloom.tensor._profile import Profile
+from seqloom.tensor._origin import scope
 from seqloom.tensor._replaced_gradients import checkpoint, custom_gradient, stop_gradient
-from seqloom.tensor._scope import scope
 from seqloom.tensor._standard_functions import (
     clip,
     concat,

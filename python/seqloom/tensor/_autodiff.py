@@ -18,7 +18,7 @@ from seqloom.errors import GradientError
 from seqloom.tensor._backend import Array, Backend, make_array
 from seqloom.tensor._backward import pull_back, scan_tracked
 from seqloom.tensor._families import RULES
-from seqloom.tensor._tape import (
+from seqloom.tensor._state import (
     Node,
     TrackedArray,
     is_differentiable,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from seqloom.tensor._families import Rule
-    from seqloom.tensor._tape import Level
+    from seqloom.tensor._state import Level
 
     Function = Callable[..., Any]  # of arrays
 

@@ -10,11 +10,10 @@ import numpy as np
 
 from seqloom._arguments import check_unmasked
 from seqloom.errors import ArgumentError, BackendError, InternalError
-from seqloom.tensor._element_types import require_representable
+from seqloom.tensor._dispatch import find_backend, translate_data_error
+from seqloom.tensor._elements import require_representable
 from seqloom.tensor._families import EXTENSION, REQUIRED, Array, ArrayFunctions
-from seqloom.tensor._native_error import translate_data_error
 from seqloom.tensor._operations import OPERATIONS
-from seqloom.tensor._registry import find_backend
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:

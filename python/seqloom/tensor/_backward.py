@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import GradientError
-from seqloom.tensor._dispatch import observers
+from seqloom.tensor._dispatch import observers, translate
 from seqloom.tensor._families import ALL, RULES, Rule
 from seqloom.tensor._families._keep import nothing
-from seqloom.tensor._native_error import translate
-from seqloom.tensor._tape import (
+from seqloom.tensor._state import (
     CONSUMED,
     Node,
     OutputNode,
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._families import Array, ArrayFunctions
     from seqloom.tensor._families._keep import Like, Needs
-    from seqloom.tensor._tape import Level
+    from seqloom.tensor._state import Level
 
     Arrays = list[Array]
     Body = Callable[[Arrays, Arrays], tuple[Arrays, Arrays]]

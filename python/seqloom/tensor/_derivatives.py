@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, TypeVar, 
 
 from seqloom.errors import ArgumentError, GradientError, ShapeError
 from seqloom.tensor._autodiff import Autodiff
-from seqloom.tensor._tape import TrackedArray
+from seqloom.tensor._state import TrackedArray
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:

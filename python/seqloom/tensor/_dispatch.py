@@ -1,15 +1,34 @@
-"""`apply`: tensors in, the backend's function on their arrays, tensors out."""
+"""`apply`: tensors in, the backend's function on their arrays, tensors out.
+
+Backends are entry points of the group ``seqloom.backends``: a name, and a class that is
+called with a device and a number of threads.
+"""
 
 from __future__ import annotations
 
+from functools import cache
+from importlib.metadata import distribution, entry_points
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
-from seqloom.errors import BackendError, OutOfRangeError
+from seqloom._arguments import quote
+from seqloom._threads import count_threads
+from seqloom.errors import (
+    ArgumentError,
+    BackendError,
+    DTypeError,
+    MemoryLimitError,
+    MissingExtraError,
+    NumberRangeError,
+    OperationError,
+    OutOfRangeError,
+    SeqloomError,
+    ShapeError,
+)
 from seqloom.tensor._autocast import cast_arguments, casting
-from seqloom.tensor._native_error import translate
-from seqloom.tensor._origin import caller
+from seqloom.tensor._families import ArrayFunctions
+from seqloom.tensor._origin import Released, caller
 from seqloom.tensor._state import TensorState, fill, new
 
 if TYPE_CHECKING:
@@ -17,7 +36,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from seqloom.tensor._families import Array
-    from seqloom.tensor._tape import Node
+    from seqloom.tensor._state import Node
 
 
 class Observer(Protocol):
@@ -201,3 +220,149 @@ def _full_name(backend: Any) -> str:
     """Names a backend with the number of its level: two may have the same name."""
     number = getattr(backend, "number", None)
     return backend.name if number is None else f"{backend.name} (level {number})"
+
+
+_GROUP = "seqloom.backends"
+
+
+def find_backend(
+    name: object, *, num_threads: int | None = None, deterministic: bool = False
+) -> Any:
+    """Returns the backend of a name; a backend is returned as it is."""
+    if isinstance(name, ArrayFunctions):
+        backend: Any = name
+        if num_threads is not None and count_threads(num_threads) != backend.threads:
+            raise ArgumentError(
+                f"the backend {backend.name} has {backend.threads} threads, num_threads is "
+                f'{num_threads}; pass the name instead: backend="{backend.name}"'
+            )
+        return backend
+    if not isinstance(name, str):
+        raise ArgumentError(f'backend must be a name such as "numpy", got {quote(name)}')
+    library, _, device = name.partition(":")
+    return _make(library, device or None, count_threads(num_threads), deterministic)
+
+
+# By name, number of threads and determinism: one device may have several names.
+_backends: dict[tuple[str, int, bool], Any] = {}
+
+
+@cache
+def _make(library: str, device: str | None, threads: int, deterministic: bool) -> Any:  # noqa: FBT001 - a key of the cache
+    """Makes one backend for each name, device, number of threads and determinism."""
+    kind = _load(library)
+    if deterministic and not hasattr(kind, "deterministic"):
+        raise BackendError(f"the backend {library} cannot compute deterministically")
+    options = {"deterministic": True} if deterministic else {}
+    made = kind(device, threads=threads, **options)
+    return _backends.setdefault((made.name, threads, deterministic), made)
+
+
+def _load(library: str) -> Any:
+    """Imports the class of a backend."""
+    # Finds the entry point of a backend: of this package, or of any that is installed.
+    # Reading one distribution's list takes a hundredth of the time that all of them take.
+    own = distribution("seqloom").entry_points.select(group=_GROUP)
+    entries = own if library in own.names else entry_points(group=_GROUP)
+    if library not in entries.names:
+        known = ", ".join(sorted(own.names | entries.names))
+        raise BackendError(f"no backend is called {library!r}; installed are {known}")
+    entry = entries[library]
+    try:
+        return entry.load()
+    except ImportError as error:
+        if (error.name or "").startswith("seqloom"):
+            raise  # our own fault, not a missing library
+        package = (error.name or library).partition(".")[0]
+        raise MissingExtraError(
+            f"the backend {library} needs {package}, which is not installed: pip install "
+            f"{package}"
+        ) from error
+
+
+# Words in libraries' messages about memory, indices, element types and shapes; the first
+# that occurs decides.
+_BY_WORDS: tuple[tuple[tuple[str, ...], type[SeqloomError]], ...] = (
+    (("out of memory", "can't allocate memory", "resource_exhausted"), MemoryLimitError),
+    (("out of bounds", "out of range"), OutOfRangeError),
+    (("expected numbers from 0 to", "expected classes from 0 to"), OutOfRangeError),
+    (("incompatible types for broadcasting",), ShapeError),  # of shapes, says jax
+    (("dtype", "scalar type", "input type", " cast", "not implemented for"), DTypeError),
+    (("shape", "broadcast", "dimension", "size", "axes", "axis", "length"), ShapeError),
+)
+
+# Words in libraries' messages about a reduction of an empty array.
+_OF_EMPTY = ("zero-size array", "non-zero size", "empty sequence", "numel() == 0")
+
+# What an exception means where its text does not say more.
+_BY_CLASS: tuple[tuple[type[Exception], type[SeqloomError]], ...] = (
+    (MemoryError, MemoryLimitError),
+    (OverflowError, NumberRangeError),
+    (IndexError, OutOfRangeError),
+    (TypeError, DTypeError),
+    (ValueError, ArgumentError),
+)
+
+
+def translate(
+    error: Exception, name: str, args: tuple[Any, ...], backend: Any
+) -> SeqloomError:
+    """Makes our exception of what a library raised; ours stays as it is."""
+    if isinstance(error, SeqloomError):
+        return error
+    for arg in args:
+        _refuse_released(arg)
+        if (foreign := _foreign(arg, name, backend)) is not None:
+            return foreign
+    inputs = ", ".join(map(_describe, args))
+    # The first line says it; the rest is the library's advice to its own users.
+    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return _kind(error)(f"{name}({inputs}) on {backend}: {reason}")
+
+
+def translate_data_error(error: Exception, data: object, backend: Any) -> SeqloomError:
+    """Makes our exception of data that no array can be made of; names only their type."""
+    subject = data if hasattr(data, "shape") else cast("Any", type(data))
+    return translate(error, "tensor", (subject,), backend)
+
+
+def _refuse_released(arg: object) -> None:
+    """Raises the error of a released tensor if an argument is one."""
+    if isinstance(raw := getattr(arg, "raw", arg), Released):
+        raw.refuse()
+    if isinstance(arg, (list, tuple)):
+        for part in cast("list[Any]", arg):
+            _refuse_released(part)
+
+
+def _foreign(arg: object, name: str, backend: Any) -> SeqloomError | None:
+    """Returns the error of a torch array along with tensors of another library."""
+    library = type(arg).__module__.partition(".")[0]
+    if name == "tensor" or library != "torch" or library in str(backend):
+        return None
+    return BackendError(
+        f"{name} got a torch array ({type(arg).__name__}) along with tensors on {backend}; "
+        "convert it to a tensor of the same backend: backend.tensor(array)"
+    )
+
+
+def _kind(error: Exception) -> type[SeqloomError]:
+    """Chooses our exception class that fits best."""
+    text = str(error).lower()
+    if any(words in text for words in _OF_EMPTY):
+        return ShapeError
+    by_class = next((ours for kind, ours in _BY_CLASS if isinstance(error, kind)), None)
+    if by_class in (MemoryLimitError, NumberRangeError, OutOfRangeError):
+        return by_class
+    by_words = (ours for words, ours in _BY_WORDS if any(word in text for word in words))
+    return next(by_words, by_class or OperationError)
+
+
+def _describe(arg: Any) -> str:
+    """Describes an argument for a message."""
+    if isinstance(arg, (list, tuple)):
+        left, right = "[]" if isinstance(arg, list) else "()"
+        return left + ", ".join(map(_describe, cast("list[Any]", arg))) + right
+    if hasattr(arg, "shape"):
+        return f"{getattr(arg, 'dtype', '')}{list(arg.shape)}"
+    return repr(arg)

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from seqloom.errors import ArgumentError, GradientError, ShapeError
-from seqloom.tensor._element_types import NATIVE
-from seqloom.tensor._native_error import translate
-from seqloom.tensor._scope import Released
-from seqloom.tensor._state import TensorState
-from seqloom.tensor._tape import TrackedArray
+from seqloom.tensor._dispatch import translate
+from seqloom.tensor._elements import NATIVE
+from seqloom.tensor._origin import Released
+from seqloom.tensor._state import TensorState, TrackedArray
 
 if TYPE_CHECKING:
     from collections.abc import Callable

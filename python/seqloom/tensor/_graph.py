@@ -19,7 +19,7 @@ from seqloom._key import Key
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._elements import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,9 +12,8 @@ import numpy as np
 from seqloom.tensor._families._numpy_arrays import reserves
 from seqloom.tensor._gradients import Gradients
 from seqloom.tensor._leaves import Leaf
-from seqloom.tensor._origin import line_of
-from seqloom.tensor._scope import Released
-from seqloom.tensor._tape import Node, TrackedArray
+from seqloom.tensor._origin import Released, line_of
+from seqloom.tensor._state import Node, TrackedArray
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
@@ -104,15 +103,19 @@ def memory() -> Memory:
 def memory_of(array: Array, backend: Any) -> tuple[int, int]:
     """Returns a number shared by arrays in the same memory, and the memory's bytes."""
     if isinstance(array, np.ndarray):
-        owner: Any = array
-        while hasattr(owner.base, "nbytes") and hasattr(owner.base, "base"):
-            owner = owner.base
-        return id(owner if owner.base is None else owner.base), owner.nbytes
+        return _memory_of_numpy(array)
     if hasattr(array, "untyped_storage"):
         storage = array.untyped_storage()
         return storage.data_ptr(), storage.nbytes()
     is_symbol = getattr(array, "nbytes", None) == 0  # of a step that is being captured
     return id(array), backend.nbytes(array) if backend and not is_symbol else 0
+
+
+def _memory_of_numpy(array: Any) -> tuple[int, int]:
+    """Finds the array at the end of the chain of views, or the owner of its memory."""
+    while hasattr(array.base, "nbytes") and hasattr(array.base, "base"):
+        array = array.base
+    return id(array if array.base is None else array.base), array.nbytes
 
 
 def _claims() -> Iterator[_Claim]:

@@ -10,9 +10,8 @@ import ml_dtypes
 import numpy as np
 
 from seqloom.errors import ArgumentError, BackendError, SeqloomError
-from seqloom.tensor._dispatch import apply
+from seqloom.tensor._dispatch import apply, translate
 from seqloom.tensor._namespace_functions import NamespaceFunctions
-from seqloom.tensor._native_error import translate
 from seqloom.tensor._standard_functions import from_dlpack
 from seqloom.tensor._tensor import Tensor
 

@@ -12,16 +12,12 @@ from weakref import ref
 import numpy as np
 
 from seqloom.tensor._autocast import LISTED, cast_arguments, casting
-from seqloom.tensor._dispatch import apply, notify, observers
-from seqloom.tensor._element_types import require_in_range
+from seqloom.tensor._dispatch import apply, notify, observers, translate
+from seqloom.tensor._elements import normalize_key, require_in_range
 from seqloom.tensor._families import RULES
 from seqloom.tensor._families._keep import likes_of_two
-from seqloom.tensor._index import normalize_key
-from seqloom.tensor._native_error import translate
-from seqloom.tensor._origin import caller, user_frame
-from seqloom.tensor._scope import innermost
-from seqloom.tensor._state import TensorState, fill, new
-from seqloom.tensor._tape import Node, node_numbers
+from seqloom.tensor._origin import caller, innermost, user_frame
+from seqloom.tensor._state import Node, TensorState, fill, new, node_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ from seqloom.tensor._derivatives import is_own_engine, outermost_level, tensors_
 from seqloom.tensor._dispatch import apply, contains
 from seqloom.tensor._families import ALL, Rule
 from seqloom.tensor._families._keep import nothing
-from seqloom.tensor._tape import TrackedArray, draw_number, node_on, outer_nodes, record
+from seqloom.tensor._state import TrackedArray, draw_number, node_on, outer_nodes, record
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:

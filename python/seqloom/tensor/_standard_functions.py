@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from seqloom.tensor._dispatch import apply
-from seqloom.tensor._native_error import translate
-from seqloom.tensor._registry import find_backend
+from seqloom.tensor._dispatch import apply, find_backend, translate
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:

@@ -14,13 +14,11 @@ from seqloom.errors import (
     ShapeError,
 )
 from seqloom.tensor import _exchange as exchange
-from seqloom.tensor._dispatch import apply, contains, find_shared_backend
-from seqloom.tensor._index import normalize_key
+from seqloom.tensor._dispatch import apply, contains, find_backend, find_shared_backend
+from seqloom.tensor._elements import normalize_key
 from seqloom.tensor._operators import At, binary, differentiable, reflect, unary
-from seqloom.tensor._registry import find_backend
-from seqloom.tensor._scope import move_outwards
-from seqloom.tensor._state import TensorState
-from seqloom.tensor._tape import TrackedArray
+from seqloom.tensor._origin import move_outwards
+from seqloom.tensor._state import TensorState, TrackedArray
 from seqloom.tensor._tensor_methods import ArrayMethods
 
 if TYPE_CHECKING:

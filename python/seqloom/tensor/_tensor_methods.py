@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from seqloom.errors import ShapeError
 from seqloom.tensor._dispatch import apply
-from seqloom.tensor._index import check_axis, join_axes
+from seqloom.tensor._elements import check_axis, join_axes
 
 if TYPE_CHECKING:
     from seqloom.tensor._families import Array

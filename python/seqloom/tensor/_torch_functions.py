@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.tensor._dispatch import apply
-from seqloom.tensor._index import check_axis
+from seqloom.tensor._elements import check_axis
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:

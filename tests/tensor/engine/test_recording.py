@@ -10,7 +10,7 @@ import seqloom as sl
 from seqloom.errors import GradientError
 from seqloom.tensor._backward import pull_back
 from seqloom.tensor._families import ALL, Rule
-from seqloom.tensor._tape import draw_number, record
+from seqloom.tensor._state import draw_number, record
 
 B = sl.tensor.backend("numpy", num_threads=1)
 A = sl.tensor.Autodiff(B)

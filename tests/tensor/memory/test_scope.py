@@ -191,7 +191,7 @@ def test_a_scope_can_stand_before_a_function():
 
 
 def test_tensors_made_while_unscoped_belong_to_no_scope():
-    from seqloom.tensor._scope import suspend_scopes
+    from seqloom.tensor._origin import suspend_scopes
 
     with sl.tensor.scope():
         with suspend_scopes():

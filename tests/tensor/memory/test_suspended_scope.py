@@ -5,7 +5,7 @@ import contextlib
 
 import seqloom as sl
 from seqloom.errors import ReleasedError
-from seqloom.tensor._scope import innermost
+from seqloom.tensor._origin import innermost
 
 B = sl.tensor.backend("numpy", num_threads=1)
 

@@ -23,12 +23,11 @@ from seqloom.tensor._compile._symbol import (
     require_known_shape,
     substitute,
 )
+from seqloom.tensor._dispatch import translate
 from seqloom.tensor._families._rule import Call
 from seqloom.tensor._families._table import find_kinds
 from seqloom.tensor._graph import LISTS, Graph, Operation, Value, flatten, values_in
-from seqloom.tensor._native_error import translate
-from seqloom.tensor._origin import current_line
-from seqloom.tensor._scope import suspend_scopes
+from seqloom.tensor._origin import current_line, suspend_scopes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence

@@ -16,10 +16,10 @@ from seqloom._system import after_fork
 from seqloom.errors import ArgumentError, SeqloomError
 from seqloom.tensor._autocast import casting
 from seqloom.tensor._compile._symbol import SymbolKey
+from seqloom.tensor._dispatch import translate
 from seqloom.tensor._gradients import Gradients
 from seqloom.tensor._graph import UPDATES, flatten, map_values
 from seqloom.tensor._leaves import HasLeaves, Leaf, assign_owners, freeze
-from seqloom.tensor._native_error import translate
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import numpy as np
 from seqloom._key import counter_of
 from seqloom._system import after_fork
 from seqloom.errors import CaptureError
-from seqloom.tensor._index import parts_of
+from seqloom.tensor._elements import parts_of
 from seqloom.tensor._origin import current_line
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """The operations, family by family: default bodies, gradients, shapes, NumPy's kernels."""
 
-from seqloom.tensor._element_types import Array
+from seqloom.tensor._elements import Array
 from seqloom.tensor._families._rule import ALL, Rule
 from seqloom.tensor._families._table import (
     EXTENSION,

@@ -35,7 +35,7 @@ from seqloom.tensor._operations import list_family
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
 
     _Kernel = Callable[..., None]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from seqloom.tensor._element_types import require_in_range
+from seqloom.tensor._elements import require_in_range
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_arrays import Floats, widen, write_to
 from seqloom.tensor._families._numpy_functions import FLOAT, of_two, promote_two
@@ -27,7 +27,7 @@ from seqloom.tensor._operations import list_family
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
 
     # Of the backend, the gradient, both inputs and the output.

@@ -34,7 +34,7 @@ from seqloom.tensor._families._windows import Size, Tap, Windows, to_sizes, wind
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions, _keep as keep
 
     Steps = tuple[int, ...]

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from seqloom.errors import ArgumentError, NumberRangeError
-from seqloom.tensor._element_types import (
+from seqloom.tensor._elements import (
     NATIVE,
+    broadcast_shapes,
     require_range_fits,
     require_representable,
     to_native,
@@ -26,12 +27,11 @@ from seqloom.tensor._families._rule import (
     elementwise,
     to_numpy_dtype,
 )
-from seqloom.tensor._index import broadcast_shapes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions, _keep as keep
     from seqloom.tensor._families._numpy_arrays import Floats
 

@@ -14,7 +14,7 @@ from seqloom.tensor._families._rule import Parts, Rule, add_rule, unbroadcast
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions, _keep as keep
 
 

@@ -28,7 +28,7 @@ from seqloom.tensor._families._numpy_functions import to_floats
 from seqloom.tensor._families._rule import Rule, ShapeRule, by_input, elementwise
 
 if TYPE_CHECKING:
-    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from seqloom._rust import _native
+from seqloom.tensor._elements import broadcast_shapes, first_axes
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_arrays import (
     Floats,
@@ -33,14 +34,13 @@ from seqloom.tensor._families._rule import (
     unbroadcast,
 )
 from seqloom.tensor._graph import Value
-from seqloom.tensor._index import broadcast_shapes, first_axes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
 
 

@@ -30,7 +30,7 @@ from seqloom.tensor._families._products import is_ours
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
 
 

@@ -25,7 +25,7 @@ from seqloom.tensor._families._numpy_arrays import (
 from seqloom.tensor._families._rule import Parts, Rule, ShapeRule, add_rule, like_first
 
 if TYPE_CHECKING:
-    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
 
 

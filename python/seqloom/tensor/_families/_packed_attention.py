@@ -34,7 +34,7 @@ from seqloom.tensor._families._rule import Parts, Rule, add_rule
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions, _keep as keep
     from seqloom.tensor._families._rule import ShapeRule
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
 
 

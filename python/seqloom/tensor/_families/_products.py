@@ -11,6 +11,7 @@ import numpy as np
 
 from seqloom._rust import _native
 from seqloom.errors import ShapeError
+from seqloom.tensor._elements import broadcast_shapes
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_arrays import Floats, fresh, widen, write_to
 from seqloom.tensor._families._numpy_functions import promote_all
@@ -30,10 +31,9 @@ from seqloom.tensor._families._rule import (
     require_fit,
 )
 from seqloom.tensor._families._unary import is_complex
-from seqloom.tensor._index import broadcast_shapes
 
 if TYPE_CHECKING:
-    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
 
 

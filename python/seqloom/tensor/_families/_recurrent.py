@@ -34,7 +34,7 @@ from seqloom.tensor._families._rule import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions, _keep as keep
     from seqloom.tensor._graph import Value
 

@@ -22,7 +22,7 @@ from seqloom.tensor._families._numpy_arrays import (
 from seqloom.tensor._families._rule import Call, Kind, ShapeRule, add_shape, kind_of
 
 if TYPE_CHECKING:
-    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
 
 

@@ -36,7 +36,7 @@ from seqloom.tensor._families._shapes import along
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
 
 

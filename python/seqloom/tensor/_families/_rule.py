@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from seqloom.tensor._element_types import Array
+from seqloom.tensor._elements import Array, broadcast_shapes
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._graph import Value, flatten
-from seqloom.tensor._index import broadcast_shapes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from seqloom.errors import ArgumentError, ShapeError
+from seqloom.tensor._elements import broadcast_shapes
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._rule import (
     Call,
@@ -23,14 +24,13 @@ from seqloom.tensor._families._rule import (
     make_bare,
     unbroadcast,
 )
-from seqloom.tensor._index import broadcast_shapes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
     from seqloom.tensor._families._numpy_arrays import Floats
 

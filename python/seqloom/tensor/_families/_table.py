@@ -15,7 +15,7 @@ from seqloom.tensor._operations import OPERATIONS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._elements import Array
     from seqloom.tensor._families._rule import Rule
 
 

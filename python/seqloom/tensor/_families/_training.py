@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom.tensor._element_types import Array
+from seqloom.tensor._elements import Array
 from seqloom.tensor._families._numpy_arrays import (
     Floats,
     Pair,

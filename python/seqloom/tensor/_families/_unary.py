@@ -21,7 +21,7 @@ from seqloom.tensor._families._rule import (
 from seqloom.tensor._operations import list_family
 
 if TYPE_CHECKING:
-    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
     from seqloom.tensor._families._numpy_arrays import Floats
 

@@ -13,7 +13,7 @@ from seqloom.tensor._families._rule import Parts, Rule, add_rule, add_shape
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
     from seqloom.tensor._families._rule import Call, Kind, Shape, ShapeRule
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from seqloom.tensor._compile._numpy._fuse import find_dtype
 from seqloom.tensor._compile._numpy._groups import Grouping, OperationGroup, sort_groups
+from seqloom.tensor._elements import parts_of
 from seqloom.tensor._graph import UPDATES, Value, values_in
-from seqloom.tensor._index import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -20,9 +20,9 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from seqloom.errors import ArgumentError, OutOfRangeError
 from seqloom.tensor._backend import backend
+from seqloom.tensor._elements import parts_of
 from seqloom.tensor._families._scattering import require_covered
 from seqloom.tensor._graph import Value, map_values, values_in
-from seqloom.tensor._index import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

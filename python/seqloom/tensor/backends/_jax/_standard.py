@@ -13,7 +13,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from seqloom.errors import BackendError, DTypeError
 from seqloom.tensor._backend import Backend
-from seqloom.tensor._element_types import (
+from seqloom.tensor._elements import (
     is_out_of_range,
     require_in_range,
     require_range_fits,

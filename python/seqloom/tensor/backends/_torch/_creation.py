@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from seqloom.errors import DTypeError
-from seqloom.tensor._element_types import (
+from seqloom.tensor._elements import (
     NATIVE,
     require_range_fits,
     require_representable,

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from seqloom.errors import DTypeError
 from seqloom.tensor._backend import Backend
-from seqloom.tensor._element_types import is_out_of_range, require_in_range
+from seqloom.tensor._elements import is_out_of_range, require_in_range
 from seqloom.tensor._families._products import require_bias
 from seqloom.tensor.backends._torch._creation import to_numpy_type, to_torch
 

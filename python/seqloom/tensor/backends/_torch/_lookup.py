@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from seqloom.tensor._elements import parts_of
 from seqloom.tensor._families._scattering import require_covered
-from seqloom.tensor._index import parts_of
 from seqloom.tensor.backends._torch._elementwise import like
 
 if TYPE_CHECKING:

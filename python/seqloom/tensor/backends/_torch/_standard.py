@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from seqloom.errors import OutOfRangeError, ShapeError
-from seqloom.tensor._element_types import require_in_range
+from seqloom.tensor._elements import require_in_range
 from seqloom.tensor._families import _joining, _windows
 from seqloom.tensor._families._products import require_equal_lengths
 from seqloom.tensor.backends._torch._creation import to_numpy_type, to_torch
