@@ -19,7 +19,7 @@ from seqloom.errors import (
     ShapeError,
 )
 from seqloom.nn import Accuracy, _metrics as ours
-from seqloom.nn._rank_curve import RankCurve
+from seqloom.nn._metric_inputs import RankCurve
 
 stats = pytest.importorskip("scipy.stats")
 brief = settings(max_examples=30, deadline=None)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 from sklearn import metrics
 
-from seqloom.nn._rank_curve import RankCurve
+from seqloom.nn._metric_inputs import RankCurve
 
 # Few distinct scores, so that there are ties.
 ANSWERS = st.lists(st.tuples(st.booleans(), st.integers(0, 12)), min_size=2, max_size=60)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy.stats import norm
 
-from seqloom.nn._rank_curve import RankCurve
+from seqloom.nn._metric_inputs import RankCurve
 from seqloom.report import auprc_interval, auroc_interval, wilson_interval
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from sklearn import metrics
 from sklearn.calibration import calibration_curve
 
-from seqloom.nn._rank_curve import RankCurve
+from seqloom.nn._metric_inputs import RankCurve
 from seqloom.train._probabilities import (
     Calibration,
     calibration_section,

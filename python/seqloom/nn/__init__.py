@@ -29,11 +29,10 @@ from seqloom.nn._norms import GroupNorm, LayerNorm, RMSNorm
 from seqloom.nn._pooling import AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
 from seqloom.nn._rectifiers import ELU, GELU, LeakyReLU, PReLU, ReLU, SiLU
 from seqloom.nn._recurrent import GRU, LSTM
-from seqloom.nn._resizing import Upsample
 from seqloom.nn._running_counts import F1, MCC, Accuracy, BalancedAccuracy, Mean, Metric
 from seqloom.nn._running_values import AUPRC, AUROC, R2, Pearson, Spearman
 from seqloom.nn._sequential import Residual, Sequential
-from seqloom.nn._shapes import Flatten, Identity
+from seqloom.nn._shapes import Flatten, Identity, Upsample
 from seqloom.nn._sigmoids import (
     GLU,
     LogSigmoid,

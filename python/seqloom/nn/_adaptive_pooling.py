@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.errors import ShapeError
-from seqloom.nn._geometry import as_size, require_axes, with_or_without_batch
 from seqloom.nn._module import Module
-from seqloom.nn._operands import as_operand, require_floats, require_numbers
+from seqloom.nn._operands import (
+    as_operand,
+    as_size,
+    require_axes,
+    require_floats,
+    require_numbers,
+    with_or_without_batch,
+)
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:

@@ -8,15 +8,15 @@ import numpy as np
 
 from seqloom._arguments import as_integer
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.nn._geometry import as_size
-from seqloom.nn._lengths import require_rising
 from seqloom.nn._linear import Linear
 from seqloom.nn._module import Module
 from seqloom.nn._operands import (
     ATTENTION,
     as_operand,
+    as_size,
     make_range,
     require_floats,
+    require_rising,
     require_same_dtype,
 )
 from seqloom.tensor import Tensor, apply

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom._arguments import as_choice, as_integer
 from seqloom.errors import ArgumentError
-from seqloom.nn._geometry import (
+from seqloom.nn._initialisers import FanIn
+from seqloom.nn._module import Module
+from seqloom.nn._operands import (
+    LAYER,
     as_option,
     as_size,
     as_sizes,
     require_axes,
+    require_same_dtype,
     require_window,
     with_or_without_batch,
 )
-from seqloom.nn._initialisers import FanIn
-from seqloom.nn._module import Module
-from seqloom.nn._operands import LAYER, require_same_dtype
 from seqloom.nn._parts import require_axis
 from seqloom.nn._shapes import pad
 from seqloom.nn._stored import Param, get_value
@@ -26,7 +27,7 @@ from seqloom.tensor import apply
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from seqloom.nn._geometry import Size
+    from seqloom.nn._operands import Size
     from seqloom.tensor import Tensor
 
 _MODES = ("zeros", "reflect", "replicate", "circular")

@@ -14,7 +14,7 @@ from seqloom.errors import (
     GradientError,
     ShapeError,
 )
-from seqloom.nn._tracking import Tracking, find_tracked, tracked, trackings
+from seqloom.nn._joint import Tracking, find_tracked, tracked, trackings
 from seqloom.tensor import Gradients, Tensor
 from seqloom.tensor._derivatives import (
     active,

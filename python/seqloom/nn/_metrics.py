@@ -8,8 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from seqloom.errors import ArgumentError, OutOfRangeError
-from seqloom.nn._metric_inputs import Floats, read_answers, read_classes, read_values
-from seqloom.nn._rank_curve import RankCurve
+from seqloom.nn._metric_inputs import (
+    Floats,
+    RankCurve,
+    read_answers,
+    read_classes,
+    read_values,
+)
 
 
 def confusion_matrix(

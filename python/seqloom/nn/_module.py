@@ -14,13 +14,13 @@ import numpy as np
 from seqloom._arguments import as_seed
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, DTypeError, RecordError
-from seqloom.nn._dtype import to_name
 from seqloom.nn._hidden import (
     require_all_visible,
     require_no_class_parts,
     require_part_again,
     require_visible_field,
 )
+from seqloom.nn._initialisers import to_name
 from seqloom.nn._parts import (
     copy_fields,
     describe_fields,

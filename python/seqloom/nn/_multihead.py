@@ -13,10 +13,9 @@ from seqloom.nn._attention import (
     scaled_dot_product_attention,
 )
 from seqloom.nn._initialisers import FanIn, Fill
-from seqloom.nn._lengths import find_packing
 from seqloom.nn._linear import Linear, dropout, linear
 from seqloom.nn._module import Module
-from seqloom.nn._operands import as_operand
+from seqloom.nn._operands import as_operand, find_packing
 from seqloom.nn._stored import Param, get_value
 from seqloom.tensor import apply
 

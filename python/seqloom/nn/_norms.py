@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 from seqloom._arguments import as_integer
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn._batch_norm import fill_channels, require_norm_dtypes, scale_channels
-from seqloom.nn._geometry import as_size
 from seqloom.nn._initialisers import Fill
 from seqloom.nn._module import Module
-from seqloom.nn._operands import as_operand, require_floats
+from seqloom.nn._operands import as_operand, as_size, require_floats
 from seqloom.nn._parts import require_axis, spell_layer
 from seqloom.nn._stored import Param, get_value
 from seqloom.tensor import Tensor, apply

@@ -1,19 +1,21 @@
-"""Checks and converts the arguments of functions to arrays of one backend and dtype."""
+"""Arguments of functions: arrays of one backend and dtype, sizes, lengths of sequences."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from seqloom.errors import DTypeError, OutOfRangeError
+from seqloom.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
 from seqloom.tensor import Tensor, apply
 from seqloom.tensor._autocast import casting
 from seqloom.tensor._backend import make_array
+from seqloom.tensor._elements import to_integer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
 
@@ -147,3 +149,229 @@ def _kind(x: object) -> str | None:
     """Returns `dtype.kind` of an array; None for anything else, which `apply` checks."""
     is_array = isinstance(x, (Tensor, np.ndarray, np.generic))
     return cast("Any", x).dtype.kind if is_array else None
+
+
+# Lower than any activation, and finite, so that it does not cause NaN.
+_LOWEST = -3.0e38
+
+
+def masked_mean(x: Tensor, mask: object = None) -> Tensor:
+    """Computes the mean over the real positions of each record.
+
+    Args:
+        x: ``(n, c, l)``.
+        mask: ``(n, l)``, 1 for real positions and 0 for padding; default: all real.
+
+    Returns:
+        ``(n, c)``; 0 for a record without real positions.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> B = sl.tensor.backend("numpy")
+        >>> masked_mean(B.tensor([[[2.0, 4.0, 9.0]]]), B.tensor([[1.0, 1.0, 0.0]])).item()
+        3.0
+    """
+    if mask is None:
+        return x.mean(axis=-1)
+    mask = as_operand(x, mask, x.dtype)
+    count = apply("maximum", mask.sum(axis=-1, keepdims=True), 1.0)
+    wide = apply("expand_dims", mask, axis=1)
+    real = apply("where", wide > 0, x * wide, 0.0)  # padding may be NaN
+    return real.sum(axis=-1) / count
+
+
+def masked_max(x: Tensor, mask: object = None) -> Tensor:
+    """Computes the maximum over the real positions of each record.
+
+    Args:
+        x: ``(n, c, l)``.
+        mask: ``(n, l)``, 1 for real positions and 0 for padding; default: all real.
+
+    Returns:
+        ``(n, c)``; 0 for a record without real positions.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> B = sl.tensor.backend("numpy")
+        >>> masked_max(B.tensor([[[2.0, 4.0, 9.0]]]), B.tensor([[1.0, 1.0, 0.0]])).item()
+        4.0
+    """
+    if mask is None:
+        return x.max(axis=-1)
+    mask = as_operand(x, mask, x.dtype)
+    wide = apply("expand_dims", mask, axis=1)
+    highest = apply("where", wide > 0, x, _LOWEST).max(axis=-1)
+    return apply("where", mask.sum(axis=-1, keepdims=True) > 0, highest, 0.0)
+
+
+class Packing(NamedTuple):
+    """Where sequences lie end to end."""
+
+    offsets: Tensor  # (n + 1,), the start of each and the total
+    longest: int  # positions of the longest
+    owner: Tensor  # (total,), the number of each position's sequence
+    position: Tensor  # (total,), the number of each position in its sequence
+
+
+def find_packing(
+    x: Tensor, cu_seqlens: Sequence[int] | Tensor, max_seqlen: int | None
+) -> Packing:
+    """Returns where the sequences of ``x`` (total, ...) lie; refuses wrong offsets."""
+    if max_seqlen is not None:
+        longest = as_size("max_seqlen", max_seqlen, 0)
+    elif (host := read_host_array(cu_seqlens)) is not None:
+        longest = int(np.max(np.diff(host), initial=0))
+    else:
+        raise ArgumentError(
+            "max_seqlen is needed where cu_seqlens is on a device or in a compiled step: "
+            "pass the length of the longest sequence"
+        )
+    require_rising(cu_seqlens, x.shape[0], longest)
+    offsets = as_operand(x, cu_seqlens, "int32")
+    place = make_range(x, x.shape[0])
+    owner = apply("searchsorted", offsets[1:], place, side="right").astype("int32")
+    return Packing(offsets, longest, owner, place - apply("take", offsets, owner, axis=0))
+
+
+def pad_packed(x: Tensor, packing: Packing) -> tuple[Tensor, Tensor]:
+    """Returns packed values as ``(n, longest, ...)``, and which positions are real."""
+    starts = apply("expand_dims", packing.offsets[:-1], axis=1)
+    ends = apply("expand_dims", packing.offsets[1:], axis=1)
+    rows = starts + make_range(x, packing.longest)
+    real = apply("less", rows, ends)
+    rows = apply("where", real, rows, 0)
+    shape = rows.shape
+    padded = apply("take", x, apply("reshape", rows, (-1,)), axis=0)
+    return apply("reshape", padded, (*shape, *x.shape[1:])), real
+
+
+def pack_padded(x: Tensor, packing: Packing) -> Tensor:
+    """Returns padded values ``(n, longest, ...)`` end to end again."""
+    flat = apply("reshape", x, (-1, *x.shape[2:]))
+    return apply("take", flat, packing.owner * packing.longest + packing.position, axis=0)
+
+
+def require_rising(cu_seqlens: object, total: int, longest: int) -> None:
+    """Refuses wrong offsets, unless they are on a device."""
+    offsets = read_host_array(cu_seqlens)
+    if offsets is None:
+        return
+    is_list = offsets.dtype.kind in "iu" and offsets.ndim == 1 and offsets.size > 0
+    if not is_list or not (
+        offsets[0] == 0 and offsets[-1] == total and (offsets[1:] >= offsets[:-1]).all()
+    ):
+        raise ArgumentError(
+            f"cu_seqlens must be increasing integers from 0 to the total length {total}, "
+            f"got {offsets.tolist()}"
+        )
+    widest = max(np.diff(offsets), default=0)
+    if widest > longest:
+        raise ArgumentError(
+            f"max_seqlen must be at least {widest}, the longest sequence, got {longest}"
+        )
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Size = int | Sequence[int]
+_SHAPES = {3: "(n, c, l)", 4: "(n, c, h, w)"}
+
+
+def as_size(name: str, size: Any, least: int) -> int:
+    """Converts an integer, or a sequence of one, to an integer of at least `least`."""
+    number = size if type(size) is int else _to_integers(name, size, 1)[0]
+    if number < least:
+        raise ArgumentError(f"{name} must be at least {least}, got {size}")
+    return number
+
+
+def as_sizes(name: str, size: Any, least: int, axes: int) -> tuple[int, ...]:
+    """Converts an argument to one integer for each axis: from one integer, or from each."""
+    if type(size) is int and size >= least:  # the usual case
+        return (size,) * axes
+    sizes = _to_integers(name, size, axes)
+    if min(sizes) < least:
+        raise ArgumentError(f"{name} must be at least {least}, got {size}")
+    return sizes
+
+
+def as_option(sizes: tuple[int, ...]) -> int | tuple[int, ...]:
+    """Converts sizes to what operations take: a number for one axis."""
+    return sizes if len(sizes) != 1 else sizes[0]
+
+
+def _to_integers(name: str, size: Any, axes: int) -> tuple[int, ...]:
+    """Converts any integer or sequence of integers to as many as there are axes."""
+    parts = cast("Sequence[Any]", size) if isinstance(size, (list, tuple)) else (size,)
+    sizes: tuple[int, ...] = ()
+    with suppress(TypeError):
+        sizes = tuple(to_integer(part) for part in parts)
+    if len(sizes) not in {1, axes}:
+        expected = "an integer" + (" or a pair of integers" if axes > 1 else "")
+        raise ArgumentError(f"{name} must be {expected}, got {size!r}")
+    return sizes * axes if len(sizes) < axes else sizes
+
+
+def with_or_without_batch(rank: int) -> Callable[[Function], Function]:
+    """Lets a function of arrays of `rank` axes also take one without the batch axis."""
+
+    def decorate(function: Function) -> Function:
+        @wraps(function)
+        def call(x: Tensor, *args: Any, **options: Any) -> Any:
+            if getattr(x, "ndim", rank) != rank - 1:
+                return function(x, *args, **options)
+            found = function(apply("expand_dims", x, axis=0), *args, **options)
+            if isinstance(found, tuple):
+                several = cast("tuple[Tensor, ...]", found)
+                return tuple(apply("squeeze", part, axis=0) for part in several)
+            return apply("squeeze", found, axis=0)
+
+        return cast("Function", call)
+
+    return decorate
+
+
+def require_axes(name: str, rank: int, *arrays: Tensor) -> None:
+    """Raises an error for arrays of another number of axes."""
+    for x in arrays:
+        if x.ndim != rank:
+            raise ShapeError(
+                f"{name} takes arrays of {rank} axes, its input {_SHAPES[rank]}, and got "
+                f"shape {x.shape}; reshape it: one record is a batch of one"
+            )
+
+
+def require_pool(
+    x: Tensor,
+    kernel: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    name: str,
+) -> None:
+    """Raises an error for windows of padding only, or longer than the input."""
+    axes = len(kernel)
+    if x.ndim != axes + 2:
+        require_axes(name, axes + 2, x)
+    for size, around in zip(kernel, padding, strict=True):
+        if 2 * around > size:
+            raise ArgumentError(
+                f"{name}: padding must be at most half of kernel_size {size}, got {around}"
+            )
+    require_window(x, kernel, padding, dilation, name)
+
+
+def require_window(
+    x: Tensor,
+    kernel: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    name: str,
+) -> None:
+    """Raises an error for windows longer than the input: jax returns nothing for them."""
+    sizes = zip(x.shape[2:], kernel, padding, dilation, strict=True)
+    for length, size, around, apart in sizes:
+        if apart * (size - 1) + 1 > length + 2 * around:
+            raise ShapeError(
+                f"{name}: a window of {list(kernel)} positions does not fit into an input "
+                f"of {list(x.shape[2:])} with its padding and dilation; pass a longer "
+                "input or a smaller kernel"
+            )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 import numpy as np
 
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.nn._dtype import is_float
+from seqloom.nn._initialisers import is_float
 from seqloom.nn._stored import Buffer, Param, Stored
 from seqloom.tensor import Tensor
 from seqloom.tensor._leaves import freeze

@@ -5,15 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError
-from seqloom.nn._geometry import as_option, as_sizes, require_pool, with_or_without_batch
 from seqloom.nn._module import Module
-from seqloom.nn._operands import require_floats, require_numbers
+from seqloom.nn._operands import (
+    as_option,
+    as_sizes,
+    require_floats,
+    require_numbers,
+    require_pool,
+    with_or_without_batch,
+)
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqloom.nn._geometry import Size
+    from seqloom.nn._operands import Size
     from seqloom.tensor import Tensor
 
 

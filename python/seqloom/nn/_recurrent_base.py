@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING, Any
 from seqloom._arguments import as_integer
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn._initialisers import FanIn
-from seqloom.nn._lengths import find_packing, pack_padded, pad_packed
 from seqloom.nn._linear import dropout
 from seqloom.nn._module import Module
-from seqloom.nn._operands import as_operand, make_range, read_host_array
+from seqloom.nn._operands import (
+    as_operand,
+    find_packing,
+    make_range,
+    pack_padded,
+    pad_packed,
+    read_host_array,
+)
 from seqloom.nn._parts import spell_layer
 from seqloom.nn._stored import Param
 from seqloom.tensor import Tensor, apply

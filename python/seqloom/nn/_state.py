@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from seqloom.errors import ArgumentError, RecordError
-from seqloom.nn._dtype import cast, kind_of
 from seqloom.nn._hidden import require_all_visible
+from seqloom.nn._initialisers import cast_array, kind_of
 from seqloom.nn._parts import is_module, list_modules
 from seqloom.nn._stored import Stored
 from seqloom.record import LazyArray, Record
@@ -278,7 +278,7 @@ def _convert(part: Stored, value: Any, problems: list[str]) -> _New | None:
 def _adopt(part: Stored, plain: NDArray[Any]) -> Array:
     """Returns an array of a part's backend, which may share the memory."""
     backend = part.bound_backend
-    return cast(backend, backend.asarray(plain), part.dtype)
+    return cast_array(backend, backend.asarray(plain), part.dtype)
 
 
 def _fill(

@@ -16,9 +16,10 @@ from seqloom.errors import (
     RecordError,
     ShapeError,
 )
-from seqloom.nn._dtype import (
-    cast,
+from seqloom.nn._initialisers import (
+    cast_array,
     copy_of,
+    initialise,
     is_float,
     kind_of,
     misfit_of_type,
@@ -26,8 +27,7 @@ from seqloom.nn._dtype import (
     to_float_name,
     to_name,
 )
-from seqloom.nn._initialisers import initialise
-from seqloom.nn._tracking import find_tracked
+from seqloom.nn._joint import find_tracked
 from seqloom.record._array import to_numpy
 from seqloom.tensor import Tensor
 from seqloom.tensor._compile._symbol import check_declared
@@ -186,7 +186,7 @@ class Stored(Leaf):
         # NumPy casts an array first: the library may lack its type.
         is_tensor = isinstance(values, Tensor)
         raw = values.detach().raw if is_tensor else self._to_kind(values)
-        array = cast(backend, backend.asarray(raw), self.dtype)
+        array = cast_array(backend, backend.asarray(raw), self.dtype)
         if tuple(array.shape) != self.shape:
             name, given = self.path or "a parameter", tuple(array.shape)
             raise ShapeError(f"{name} has shape {self.shape}, got values of shape {given}")
@@ -238,7 +238,7 @@ class Stored(Leaf):
             if self.array is None:
                 initial, key, shape = self.initial, self._key, self.shape
                 values = initialise(initial, backend, key, shape, self.dtype)
-                self.array = cast(backend, values, self.dtype)
+                self.array = cast_array(backend, values, self.dtype)
             return self.array
 
     def on(self, backend: Backend) -> Array:

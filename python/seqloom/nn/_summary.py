@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from seqloom.errors import ArgumentError
-from seqloom.nn._dtype import kind_of
+from seqloom.nn._initialisers import kind_of
 from seqloom.nn._parts import CONTAINERS, is_module
 from seqloom.nn._stored import Param, Stored
 from seqloom.tensor import Tensor, backend as find_backend

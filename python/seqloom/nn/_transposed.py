@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any
 from seqloom._arguments import as_integer
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn._convolution import require_channels, require_groups
-from seqloom.nn._geometry import (
+from seqloom.nn._initialisers import FanIn
+from seqloom.nn._module import Module
+from seqloom.nn._operands import (
+    LAYER,
     as_option,
     as_size,
     as_sizes,
     require_axes,
+    require_same_dtype,
     with_or_without_batch,
 )
-from seqloom.nn._initialisers import FanIn
-from seqloom.nn._module import Module
-from seqloom.nn._operands import LAYER, require_same_dtype
 from seqloom.nn._stored import Param, get_value
 from seqloom.tensor import apply
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from seqloom.nn._convolution import Arrays
-    from seqloom.nn._geometry import Size
+    from seqloom.nn._operands import Size
     from seqloom.tensor import Tensor
 
 

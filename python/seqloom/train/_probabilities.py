@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from seqloom.infer._scores import order_of, values_of
 from seqloom.models import Classify, Multilabel
-from seqloom.nn._rank_curve import RankCurve
+from seqloom.nn._metric_inputs import RankCurve
 from seqloom.report import Plot, Section, Table, Trace, auprc_interval, auroc_interval
 from seqloom.report._interval import wilson_bounds
 from seqloom.report._plot import COLOURS

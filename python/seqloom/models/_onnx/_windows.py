@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom.models._onnx._values import find_extreme, take_part
 from seqloom.nn import functional as F
-from seqloom.nn._geometry import as_option
+from seqloom.nn._operands import as_option
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:

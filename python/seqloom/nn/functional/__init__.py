@@ -14,7 +14,6 @@ from seqloom.nn._binary_losses import (
 )
 from seqloom.nn._class_losses import cross_entropy, focal_loss, nll_loss
 from seqloom.nn._convolution import conv1d, conv2d
-from seqloom.nn._lengths import masked_max, masked_mean
 from seqloom.nn._linear import dropout, embedding, linear
 from seqloom.nn._losses import (
     huber_loss,
@@ -26,11 +25,11 @@ from seqloom.nn._losses import (
     smooth_l1_loss,
 )
 from seqloom.nn._norms import cosine_similarity, group_norm, layer_norm, normalize, rms_norm
+from seqloom.nn._operands import masked_max, masked_mean
 from seqloom.nn._pooling import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from seqloom.nn._rectifiers import celu, elu, gelu, leaky_relu, mish, prelu, relu, silu
 from seqloom.nn._recurrent import gru, lstm
-from seqloom.nn._resizing import interpolate
-from seqloom.nn._shapes import one_hot, pad
+from seqloom.nn._shapes import interpolate, one_hot, pad
 from seqloom.nn._sigmoids import (
     glu,
     log_softmax,
