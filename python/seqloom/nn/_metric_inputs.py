@@ -128,9 +128,6 @@ def _say_column(name: str, scores: Floats, labels: Floats) -> str:
     return f"; pass {name}[:, 0]" if is_column and labels.ndim else ""
 
 
-Floats = NDArray[np.float64]
-
-
 @dataclass(frozen=True, slots=True)
 class RankCurve:
     """Counts the records from each distinct score upwards, the highest score first.

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
+    from seqloom.tensor._families._keep import Args, Everything, Needs, OneArray
 
     _Kernel = Callable[..., None]
 
@@ -169,7 +170,7 @@ def _silu(b: Functions, grad: Array, x: Array) -> Array:
 
 
 @add_rule(RULES, "sigmoid_grad", save=keep.inputs)
-def _pull_sigmoid_grad(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _pull_sigmoid_grad(b: Functions, saved: Args, grad: Array, needs: Needs) -> Parts:
     slope, out = saved
     by_slope = b.sigmoid_grad(grad, out) if needs[0] else None
     if not needs[1]:
@@ -179,19 +180,19 @@ def _pull_sigmoid_grad(b: Functions, saved: Any, grad: Array, needs: keep.Needs)
 
 
 @add_rule(RULES, "softmax", save=keep.output_and_options)
-def _pull_softmax(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_softmax(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
     out, options = saved
     return (b.softmax_grad(grad, out, axis=options.get("axis", -1)),)
 
 
 @add_rule(RULES, "log_softmax", save=keep.output_and_options)
-def _pull_log_softmax(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_log_softmax(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
     out, options = saved
     return (b.log_softmax_grad(grad, out, axis=options.get("axis", -1)),)
 
 
 @add_rule(RULES, "logsumexp", save=keep.everything)
-def _pull_logsumexp(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_logsumexp(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Parts:
     (x,), out, options = saved
     shape = tuple(x.shape)
     share = b.exp(b.subtract(x, restore_axes(b, out, shape, options)))

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
+    from seqloom.tensor._families._keep import Args, Needs, Options
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -152,14 +153,14 @@ def _scale(q: Array, scale: float | None) -> float:
 RULES: dict[str, Rule] = {}
 
 
-def _keep_all(args: keep.Args, out: Any, _needs: Any, options: keep.Options) -> Any:
+def _keep_all(args: Args, out: Array, _needs: Needs, options: Options) -> Any:
     """The inputs, the output and its log-sum-exponents; never the weights."""
     mask, key = (*args[3:], None, None)[:2]
     return (*args[:3], mask, key, *out), options
 
 
 @add_rule(RULES, "attention", save=_keep_all)
-def _pull_attention(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _pull_attention(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     arrays, options = saved
     options = {"scale": None, "causal": False, "dropout": 0.0, **options}
     parts = [None, None, None]
@@ -170,7 +171,7 @@ def _pull_attention(b: Functions, saved: Any, grad: Array, needs: keep.Needs) ->
     return parts
 
 
-def _by_mask(b: Functions, arrays: Any, grad: Array, options: keep.Options) -> Array:
+def _by_mask(b: Functions, arrays: Any, grad: Array, options: Options) -> Array:
     """The gradient by what is added to the scores."""
     q, k, v, mask, key, *_ = arrays
     scale = options["scale"] or 1 / math.sqrt(q.shape[-1])

@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
+    from seqloom.tensor._families._keep import Args, Factors, Likes, Needs, Options
 
     # Of the backend, the gradient, both inputs and the output.
+    Saved = tuple[Args, Array | None, Likes]
     Slope = Callable[[Functions, Array, Any, Any, Any], Array]
 
 
@@ -81,7 +83,7 @@ RULES: dict[str, Rule] = {}
 
 
 @add_rule(RULES, "add", save=keep.likes_of_two)
-def _pull_add(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_add(b: Functions, saved: Likes, grad: Array, _needs: Needs) -> Parts:
     left, right = saved
     return (
         as_input(b, grad, left) if left else None,
@@ -90,7 +92,7 @@ def _pull_add(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Part
 
 
 @add_rule(RULES, "subtract", save=keep.likes_of_two)
-def _pull_subtract(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_subtract(b: Functions, saved: Likes, grad: Array, _needs: Needs) -> Parts:
     left, right = saved
     return (
         as_input(b, grad, left) if left else None,
@@ -99,7 +101,7 @@ def _pull_subtract(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) ->
 
 
 @add_rule(RULES, "multiply", save=keep.partners)
-def _pull_multiply(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_multiply(b: Functions, saved: Factors, grad: Array, _needs: Needs) -> Parts:
     left, right, (left_like, right_like) = saved
     return (
         as_input(b, b.multiply(grad, right), left_like) if left_like else None,
@@ -107,13 +109,13 @@ def _pull_multiply(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) ->
     )
 
 
-def _keep_quotient(args: keep.Args, out: Any, needs: keep.Needs, options: Any) -> Any:
+def _keep_quotient(args: Args, out: Array, needs: Needs, options: Options) -> Any:
     """The divisor; the quotient only where the divisor is followed."""
     return args[1], out if needs[1] else None, keep.likes(args, out, needs, options)
 
 
 @add_rule(RULES, "divide", save=_keep_quotient)
-def _pull_divide(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_divide(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     right, out, (left_like, right_like) = saved
     share = b.divide(grad, right)
     return (
@@ -122,25 +124,25 @@ def _pull_divide(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> P
     )
 
 
-def _keep_pair(args: keep.Args, out: Any, needs: keep.Needs, options: Any) -> Any:
+def _keep_pair(args: Args, out: Array, needs: Needs, options: Options) -> Saved:
     """The inputs, the output and what the followed inputs look like."""
     return args, out, keep.likes(args, out, needs, options)
 
 
-def _keep_inputs(args: keep.Args, out: Any, needs: keep.Needs, options: Any) -> Any:
+def _keep_inputs(args: Args, out: Array, needs: Needs, options: Options) -> Saved:
     """The inputs and what the followed ones look like."""
     return args, None, keep.likes(args, out, needs, options)
 
 
-def _keep_power(args: keep.Args, out: Any, needs: keep.Needs, options: Any) -> Any:
+def _keep_power(args: Args, out: Array, needs: Needs, options: Options) -> Saved:
     """The inputs; the power only where the exponent is followed."""
     return args, out if needs[1] else None, keep.likes(args, out, needs, options)
 
 
-def _by_slopes(save: Save, *slopes: Slope) -> Rule:
+def _by_slopes(save: Save[Saved], *slopes: Slope) -> Rule:
     """The rule of a function whose derivative by each input is a factor."""
 
-    def pull(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    def pull(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
         args, out, likes = saved
         return [
             as_input(b, slope(b, grad, args[0], args[1], out), like) if like else None
@@ -182,11 +184,11 @@ def _over_square_of_radius(b: Functions, grad: Array, part: Any, other: Any) -> 
     return b.where(none, 0.0, b.divide(b.multiply(grad, part), b.where(none, 1.0, square)))
 
 
-def _rule_of_choice(left_loses: str, right_loses: str) -> Pull:
+def _rule_of_choice(left_loses: str, right_loses: str) -> Pull[Saved]:
     """The rule of maximum and minimum: to the chosen input, to equal ones half each."""
     # Where one of them is NaN neither loses, and both get all of it, as torch's do.
 
-    def pull(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    def pull(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
         (left, right), _, (left_like, right_like) = saved
         part = b.where(b.equal(left, right), b.multiply(grad, 0.5), grad)
 
@@ -199,13 +201,13 @@ def _rule_of_choice(left_loses: str, right_loses: str) -> Pull:
     return pull
 
 
-def _keep_condition(args: keep.Args, out: Any, needs: keep.Needs, options: Any) -> Any:
+def _keep_condition(args: Args, out: Array, needs: Needs, options: Options) -> Any:
     """The condition alone, as truth values."""
     return args[0], keep.likes(args, out, needs, options)
 
 
 @add_rule(RULES, "where", save=_keep_condition)
-def _pull_where(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_where(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     condition, (_, left, right) = saved
     return (
         None,
@@ -215,7 +217,7 @@ def _pull_where(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Pa
 
 
 @add_rule(RULES, "clip", save=_keep_inputs)
-def _pull_clip(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_clip(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
     (x, *bounds), _, likes = saved
     low, high = (*bounds, None, None)[:2]
     under = None if low is None else b.less(x, low)

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from seqloom.tensor._elements import Array
-    from seqloom.tensor._families import Functions, _keep as keep
+    from seqloom.tensor._families import Functions
+    from seqloom.tensor._families._keep import Args, Needs, Options
 
     Steps = tuple[int, ...]
 
@@ -168,7 +169,7 @@ conv_transpose1d = conv_transpose2d = conv_transpose
 # Gradient rules ------------------------------------------------------------------------
 
 
-def _keep_factors(args: keep.Args, _out: Any, needs: keep.Needs, options: Any) -> Any:
+def _keep_factors(args: Args, _out: Array, needs: Needs, options: Options) -> Any:
     """The input if the weight is tracked, the weight if the input is; shapes, options."""
     x, weight = args[:2]
     kept = x if needs[1] else None, weight if needs[0] else None
@@ -178,7 +179,7 @@ def _keep_factors(args: keep.Args, _out: Any, needs: keep.Needs, options: Any) -
 def _conv_rule(name: str) -> Rule:
     """The rule of a convolution."""
 
-    def pull(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+    def pull(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
         (x, weight), (x_shape, weight_shape), options = saved
         # Of the class: a level has all names of the backend that it is over.
         if needs[1] and (together := getattr(type(b), "conv_grads", None)):
@@ -200,7 +201,7 @@ def _conv_rule(name: str) -> Rule:
 def _pull_together(
     together: Callable[..., Any],
     arrays: tuple[Any, ...],
-    needs: keep.Needs,
+    needs: Needs,
     options: dict[str, Any],
 ) -> Parts:
     """Computes the gradients that are needed in one call of the library."""
@@ -213,7 +214,7 @@ def _pull_together(
 def _conv_input_grad_rule(name: str) -> Rule:
     """The rule of a convolution's gradient by its input, of (gradient, weight, shape)."""
 
-    def pull(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+    def pull(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
         (slope, weight), (_, weight_shape), options = saved
         by_slope = by_weight = None
         if needs[0]:
@@ -229,7 +230,7 @@ def _conv_input_grad_rule(name: str) -> Rule:
 def _conv_weight_grad_rule(name: str) -> Rule:
     """The rule of its gradients by weight and bias, of (input, gradient, shape)."""
 
-    def pull(b: Functions, saved: Any, grads: Any, needs: keep.Needs) -> Parts:
+    def pull(b: Functions, saved: Any, grads: Any, needs: Needs) -> Parts:
         (x, slope), (x_shape, slope_shape), options = saved
         by_weight, by_bias = grads
         by_x = by_slope = None

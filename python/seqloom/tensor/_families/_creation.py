@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from seqloom.tensor._elements import Array
-    from seqloom.tensor._families import Functions, _keep as keep
+    from seqloom.tensor._families import Functions
+    from seqloom.tensor._families._keep import Needs
     from seqloom.tensor._families._numpy_arrays import Floats
 
 
@@ -126,7 +127,7 @@ RULES: dict[str, Rule] = {}
 @add_rule(
     RULES, "astype", save=lambda args, out, _needs, _options: (args[0].dtype, out.dtype)
 )
-def _pull_astype(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_astype(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     before, after = saved
     steps = b.isdtype(after, ("bool", "integral"))
     return (None if steps else b.astype(grad, before),)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from seqloom.tensor._elements import Array
-    from seqloom.tensor._families import Functions, _keep as keep
+    from seqloom.tensor._families import Functions
+    from seqloom.tensor._families._keep import Args, Needs, Options
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -173,7 +174,7 @@ def _sizes(term: Term) -> dict[str, int]:
 RULES: dict[str, Rule] = {}
 
 
-def _keep(args: keep.Args, _out: Any, needs: keep.Needs, _options: Any) -> Any:
+def _keep(args: Args, _out: Array, needs: Needs, _options: Options) -> Any:
     """The formula, the factors that another one's gradient needs, and all shapes."""
     formula, *factors = args
     kept = [
@@ -186,7 +187,7 @@ def _keep(args: keep.Args, _out: Any, needs: keep.Needs, _options: Any) -> Any:
 
 
 @add_rule(RULES, "einsum", save=_keep)
-def _pull_einsum(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _pull_einsum(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     formula, factors, shapes = saved
     terms, result = _parse(formula, tuple(len(shape) for shape in shapes))
     # The length that each letter stands for.

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
+    from seqloom.tensor._families._keep import Needs, OfShape
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -141,13 +142,13 @@ RULES: dict[str, Rule] = {
 
 
 @add_rule(RULES, "index", save=keep.shape_and_options)
-def _pull_index(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_index(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
     shape, (key,), _ = saved
     return (b.scatter_index(grad, key, shape),)
 
 
 @add_rule(RULES, "take", save=keep.shape_and_options)
-def _pull_take(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_take(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
     shape, (positions,), options = saved
     axis = options.get("axis")
     axis = 0 if axis is None else axis % len(shape)
@@ -156,13 +157,13 @@ def _pull_take(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Par
 
 @add_rule(RULES, "take_along_axis", save=keep.shape_and_options)
 def _pull_take_along_axis(
-    b: Functions, saved: Any, grad: Array, _needs: keep.Needs
+    b: Functions, saved: OfShape, grad: Array, _needs: Needs
 ) -> Parts:
     shape, (positions,), options = saved
     axis = options.get("axis", -1) % len(shape)
     positions = b.where(b.less(positions, 0), b.add(positions, shape[axis]), positions)
     # Both may have been repeated along the other axes.
-    wide = (*grad.shape[:axis], shape[axis], *grad.shape[axis + 1 :])
+    wide: tuple[int, ...] = (*grad.shape[:axis], shape[axis], *grad.shape[axis + 1 :])
     if tuple(positions.shape) != tuple(grad.shape):
         positions = b.broadcast_to(positions, tuple(grad.shape))
     added = b.scatter_add(b.zeros(wide, dtype=grad.dtype), positions, grad, axis=axis)
@@ -170,7 +171,7 @@ def _pull_take_along_axis(
 
 
 @add_rule(RULES, "embedding", save=keep.shape_and_options)
-def _pull_embedding(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_embedding(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
     shape, (ids,), _ = saved
     return (b.embedding_grad(grad, ids, rows=shape[0]),)
 

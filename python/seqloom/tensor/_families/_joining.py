@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
+    from seqloom.tensor._families._keep import Args, Needs, OfShape, Options
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -79,13 +80,13 @@ def spaced(
 RULES: dict[str, Rule] = {}
 
 
-def _keep_shapes(args: keep.Args, _out: Any, _needs: Any, options: keep.Options) -> Any:
+def _keep_shapes(args: Args, _out: Array, _needs: Needs, options: Options) -> Any:
     """The shapes of all inputs and the axis."""
     return [tuple(arg.shape) for arg in args], options.get("axis", 0)
 
 
 @add_rule(RULES, "concat", save=_keep_shapes, of_sequence=True)
-def _pull_concat(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _pull_concat(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     shapes, axis = saved
     flat, start = axis is None, 0
     axis = 0 if flat else axis % len(shapes[0])
@@ -104,7 +105,7 @@ def _slice(b: Functions, grad: Array, axis: int, which: Any) -> Array:
 
 
 @add_rule(RULES, "stack", save=_keep_shapes, of_sequence=True)
-def _pull_stack(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _pull_stack(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     shapes, axis = saved
     axis %= len(shapes[0]) + 1
     return [
@@ -113,13 +114,13 @@ def _pull_stack(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Par
     ]
 
 
-def _keep_pieces(args: keep.Args, _out: Any, _needs: Any, options: keep.Options) -> Any:
+def _keep_pieces(args: Args, _out: Array, _needs: Needs, options: Options) -> Any:
     """What the input looks like, and the axis."""
     return tuple(args[0].shape), args[0].dtype, options.get("axis", 0)
 
 
 @add_rule(RULES, "unstack", save=_keep_pieces, tracked=ALL)
-def _pull_unstack(b: Functions, saved: Any, grads: Any, _needs: keep.Needs) -> Parts:
+def _pull_unstack(b: Functions, saved: Any, grads: Any, _needs: Needs) -> Parts:
     shape, dtype, axis = saved
     axis %= len(shape)
     rest = shape[:axis] + shape[axis + 1 :]
@@ -128,7 +129,7 @@ def _pull_unstack(b: Functions, saved: Any, grads: Any, _needs: keep.Needs) -> P
 
 
 @add_rule(RULES, "repeat", save=keep.shape_and_options)
-def _pull_repeat(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_repeat(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
     shape, (repeats,), options = saved
     axis = options.get("axis")
     flat = axis is None
@@ -144,7 +145,7 @@ def _pull_repeat(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> P
 
 
 @add_rule(RULES, "tile", save=keep.shape_and_options)
-def _pull_tile(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_tile(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
     shape, (times,), _ = saved
     ndim = max(len(shape), len(times))
     sizes = (1,) * (ndim - len(shape)) + shape
@@ -155,7 +156,7 @@ def _pull_tile(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Par
 
 
 @add_rule(RULES, "pad", save=keep.further)
-def _pull_pad(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_pad(b: Functions, saved: Args, grad: Array, _needs: Needs) -> Parts:
     (widths,) = saved
     sizes = zip(widths, grad.shape, strict=True)
     # What was added is cut off; what a negative width had cut gets zeros.

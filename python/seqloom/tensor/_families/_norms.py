@@ -27,6 +27,7 @@ from seqloom.tensor._families._rule import Parts, Rule, ShapeRule, add_rule, lik
 if TYPE_CHECKING:
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
+    from seqloom.tensor._families._keep import Args, Needs, Options, Statistics
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -185,25 +186,25 @@ RULES: dict[str, Rule] = {}
 
 
 @add_rule(RULES, "layer_norm", save=keep.statistics)
-def _pull_layer_norm(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_layer_norm(b: Functions, saved: Statistics, grad: Array, _needs: Needs) -> Parts:
     (x, weight, *_), (mean, rstd), _ = saved
     return b.layer_norm_grad(grad, x, weight, mean, rstd)
 
 
 @add_rule(RULES, "rms_norm", save=keep.statistics)
-def _pull_rms_norm(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_rms_norm(b: Functions, saved: Statistics, grad: Array, _needs: Needs) -> Parts:
     (x, weight), (rstd,), _ = saved
     return b.rms_norm_grad(grad, x, weight, rstd)
 
 
 @add_rule(RULES, "batch_norm", save=keep.statistics)
-def _pull_batch_norm(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_batch_norm(b: Functions, saved: Statistics, grad: Array, _needs: Needs) -> Parts:
     (x, weight, _bias, *mask), (mean, variance), options = saved
     mask = mask[0] if mask else None
     return b.batch_norm_grad(grad, x, weight, mask, mean, variance, eps=options["eps"])
 
 
-def _keep_scaled(args: keep.Args, _out: Any, needs: keep.Needs, _options: Any) -> Any:
+def _keep_scaled(args: Args, _out: Array, needs: Needs, _options: Options) -> Any:
     """The input if the scale is followed, the scale if the input is; the mask."""
     x, scale, _shift, *mask = args
     kept = x if needs[1] else None, scale if needs[0] else None
@@ -211,7 +212,7 @@ def _keep_scaled(args: keep.Args, _out: Any, needs: keep.Needs, _options: Any) -
 
 
 @add_rule(RULES, "scale_shift", save=_keep_scaled)
-def _pull_scale_shift(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _pull_scale_shift(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     x, scale, mask = saved
     if mask is not None:
         mask = b.expand_dims(mask, axis=1)

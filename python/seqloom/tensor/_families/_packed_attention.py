@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.tensor._elements import Array
-    from seqloom.tensor._families import Functions, _keep as keep
+    from seqloom.tensor._families import Functions
+    from seqloom.tensor._families._keep import Needs
     from seqloom.tensor._families._rule import ShapeRule
 
 
@@ -210,9 +211,7 @@ RULES: dict[str, Rule] = {}
 @add_rule(
     RULES, "attention_varlen", save=lambda args, out, _, options: ((*args, *out), options)
 )
-def _pull_attention_varlen(
-    b: Functions, saved: Any, grad: Array, _needs: keep.Needs
-) -> Parts:
+def _pull_attention_varlen(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     arrays, options = saved
     options = {"scale": None, "causal": False, **options}
     return b.attention_varlen_grad(grad, *arrays, **options)

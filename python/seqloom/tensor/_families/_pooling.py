@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
+    from seqloom.tensor._families._keep import Args, Needs, Options
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -170,7 +171,7 @@ avg_pool1d_grad = avg_pool2d_grad = avg_pool_grad
 # Gradient rules ------------------------------------------------------------------------
 
 
-def _keep_indices(args: keep.Args, out: Any, _needs: Any, _options: Any) -> Any:
+def _keep_indices(args: Args, out: Array, _needs: Needs, _options: Options) -> Any:
     """The index of each maximum, and the shape of the input."""
     return out[1], tuple(args[0].shape)
 
@@ -178,7 +179,7 @@ def _keep_indices(args: keep.Args, out: Any, _needs: Any, _options: Any) -> Any:
 def _max_pool_rule(name: str) -> Rule:
     """The rule of a max pool: gradients go back to the maxima."""
 
-    def pull(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    def pull(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
         return (getattr(b, f"{name}_grad")(grad, *saved),)
 
     return Rule(_keep_indices, pull)
@@ -187,7 +188,7 @@ def _max_pool_rule(name: str) -> Rule:
 def _max_pool_grad_rule(_name: str) -> Rule:
     """The rule of its gradient: the values at the indices, which count positions."""
 
-    def pull(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    def pull(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
         indices, _ = saved
         shape = tuple(indices.shape)
         rows = b.reshape(grad, (*shape[:2], math.prod(grad.shape[2:])))
@@ -200,7 +201,7 @@ def _max_pool_grad_rule(_name: str) -> Rule:
 def _avg_pool_rule(name: str) -> Rule:
     """The rule of a mean pool."""
 
-    def pull(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    def pull(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
         shape, _, options = saved
         return (getattr(b, f"{name}_grad")(grad, shape, **options),)
 
@@ -210,7 +211,7 @@ def _avg_pool_rule(name: str) -> Rule:
 def _avg_pool_grad_rule(name: str) -> Rule:
     """The rule of its gradient, which is linear too."""
 
-    def pull(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    def pull(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
         _, options = saved
         return (getattr(b, name)(grad, **options),)
 

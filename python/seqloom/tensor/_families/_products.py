@@ -35,6 +35,7 @@ from seqloom.tensor._families._unary import is_complex
 if TYPE_CHECKING:
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
+    from seqloom.tensor._families._keep import Args, Needs, Options
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -86,7 +87,7 @@ def vecdot(b: Functions, x: Array, y: Array, *, axis: int = -1) -> Array:
 RULES: dict[str, Rule] = {}
 
 
-def _keep_factors(args: keep.Args, out: Any, needs: keep.Needs, options: Any) -> Any:
+def _keep_factors(args: Args, out: Array, needs: Needs, options: Options) -> Any:
     """Of two factors, the one whose partner is followed; what both look like."""
     del out
     return (
@@ -99,7 +100,7 @@ def _keep_factors(args: keep.Args, out: Any, needs: keep.Needs, options: Any) ->
 
 
 @add_rule(RULES, "matmul", save=_keep_factors)
-def _pull_matmul(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _pull_matmul(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     left, right, (left_shape, left_dtype), (right_shape, right_dtype), _ = saved
     left, right, grad = _with_unit_axes(b, (left, right, grad), left_shape, right_shape)
     by_left = by_right = None
@@ -126,7 +127,7 @@ def _with_unit_axes(b: Functions, arrays: Any, left_shape: Any, right_shape: Any
     return left, right, grad
 
 
-def _keep_linear(args: keep.Args, _out: Any, needs: keep.Needs, _options: Any) -> Any:
+def _keep_linear(args: Args, _out: Array, needs: Needs, _options: Options) -> Any:
     """The input if the weight is followed, the weight if the input is; a shape."""
     x, weight = args[:2]
     kept = x if needs[1] else None, weight if needs[0] else None
@@ -134,7 +135,7 @@ def _keep_linear(args: keep.Args, _out: Any, needs: keep.Needs, _options: Any) -
 
 
 @add_rule(RULES, "linear", save=_keep_linear)
-def _pull_linear(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _pull_linear(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     x, weight, shape = saved
     count = math.prod(shape[:-1])
     rows = b.reshape(grad, (count, grad.shape[-1]))
@@ -149,7 +150,7 @@ def _pull_linear(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Pa
 
 
 @add_rule(RULES, "tensordot", save=_keep_factors)
-def _pull_tensordot(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _pull_tensordot(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     left, right, *likes, options = saved
     sizes = [len(shape) for shape, _ in likes]
     ours, theirs = _find_contracted_axes(options.get("axes", 2), *sizes)

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from seqloom.tensor._elements import Array
-    from seqloom.tensor._families import Functions, _keep as keep
+    from seqloom.tensor._families import Functions
+    from seqloom.tensor._families._keep import Args, Needs, Options
     from seqloom.tensor._graph import Value
 
 
@@ -158,13 +159,13 @@ def _hold(b: Functions, seen: list[Array], new: Array, old: Array) -> Array:
 RULES: dict[str, Rule] = {}
 
 
-def _keep_gru(args: keep.Args, out: Any, _needs: Any, options: keep.Options) -> Any:
+def _keep_gru(args: Args, out: Array, _needs: Needs, options: Options) -> Any:
     """All seven inputs, the states and what the kernel kept."""
     return (*args, *(None,) * (7 - len(args))), out[0], out[2], options
 
 
 @add_rule(RULES, "gru", save=_keep_gru, tracked=2)
-def _pull_gru(b: Functions, saved: Any, grads: Any, needs: keep.Needs) -> Parts:
+def _pull_gru(b: Functions, saved: Any, grads: Any, needs: Needs) -> Parts:
     inputs, states, kept, options = saved
     x, h0 = inputs[:2]
     given = (*_fill(b, grads, (states, h0)), *inputs, states, kept)
@@ -174,13 +175,13 @@ def _pull_gru(b: Functions, saved: Any, grads: Any, needs: keep.Needs) -> Parts:
     return [parts[0], by_h0, *parts[1:], None]
 
 
-def _keep_lstm(args: keep.Args, out: Any, _needs: Any, options: keep.Options) -> Any:
+def _keep_lstm(args: Args, out: Array, _needs: Needs, options: Options) -> Any:
     """All eight inputs, the states and what the kernel kept."""
     return (*args, *(None,) * (8 - len(args))), out[0], out[3], options
 
 
 @add_rule(RULES, "lstm", save=_keep_lstm, tracked=3)
-def _pull_lstm(b: Functions, saved: Any, grads: Any, needs: keep.Needs) -> Parts:
+def _pull_lstm(b: Functions, saved: Any, grads: Any, needs: Needs) -> Parts:
     inputs, states, kept, options = saved
     x, h0, c0 = inputs[:3]
     given = (*_fill(b, grads, (states, h0, c0)), *inputs, states, kept)
@@ -191,7 +192,7 @@ def _pull_lstm(b: Functions, saved: Any, grads: Any, needs: keep.Needs) -> Parts
 
 
 def _pull_by_inputs(
-    b: Functions, pairs: Sequence[tuple[Array, Array]], w_ih: Array, needs: keep.Needs
+    b: Functions, pairs: Sequence[tuple[Array, Array]], w_ih: Array, needs: Needs
 ) -> list[Array | None]:
     """The gradients by the inputs, by both weights and by both biases."""
     # Each pair is the gradient by a sum, and what a weight multiplied in it.

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
+    from seqloom.tensor._families._keep import Args, Everything, Needs, OneArray, Options
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -129,34 +130,34 @@ def _of_products(b: Functions, x: Array) -> Any:
 RULES: dict[str, Rule] = {}
 
 
-def _keep_like(args: keep.Args, _out: Any, _needs: Any, options: keep.Options) -> Any:
+def _keep_like(args: Args, _out: Array, _needs: Needs, options: Options) -> Any:
     """What the input looks like, and the options."""
     return tuple(args[0].shape), args[0].dtype, options
 
 
 @add_rule(RULES, "sum", save=_keep_like)
-def _pull_sum(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_sum(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     shape, dtype, options = saved
     grad = grad if grad.dtype == dtype else b.astype(grad, dtype)
     return (broadcast_reduced(b, grad, shape, options),)
 
 
 @add_rule(RULES, "mean", save=_keep_like)
-def _pull_mean(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_mean(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     shape, _, options = saved
     return (
         broadcast_reduced(b, b.multiply(grad, 1 / _count(shape, options)), shape, options),
     )
 
 
-def _count(shape: tuple[int, ...], options: keep.Options) -> int:
+def _count(shape: tuple[int, ...], options: Options) -> int:
     """How many numbers a reduction brings together."""
     axes = axes_of(options.get("axis"), len(shape))
     return max(math.prod(shape[axis] for axis in axes), 1)
 
 
 @add_rule(RULES, "var", save=keep.first_and_options)
-def _pull_var(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_var(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
     x, options = saved
     shape, axis = tuple(x.shape), options.get("axis")
     free = _count(shape, options) - options.get("correction", 0.0)
@@ -169,7 +170,7 @@ def _pull_var(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Part
 
 
 @add_rule(RULES, "std", save=keep.everything)
-def _pull_std(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_std(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Parts:
     """Of equal values, which have no slope, 0."""
     (x,), out, options = saved
     shape, axis = tuple(x.shape), options.get("axis")
@@ -183,7 +184,7 @@ def _pull_std(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Part
 
 
 @add_rule(RULES, "max", "min", save=keep.everything)
-def _pull_extreme(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_extreme(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Parts:
     """To the largest or smallest; equal ones share."""
     (x,), out, options = saved
     shape = tuple(x.shape)
@@ -194,7 +195,7 @@ def _pull_extreme(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> 
 
 
 @add_rule(RULES, "prod", save=keep.first_and_options)
-def _pull_prod(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_prod(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
     """The product of all others, without a division, so that zeros are right."""
     x, options = saved
     shape = tuple(x.shape)
@@ -229,9 +230,7 @@ def _shift_right(b: Functions, rows: Array, positions: int) -> Array:
 
 
 @add_rule(RULES, "cumulative_sum", save=_keep_like)
-def _pull_cumulative_sum(
-    b: Functions, saved: Any, grad: Array, _needs: keep.Needs
-) -> Parts:
+def _pull_cumulative_sum(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     shape, _, options = saved
     axis = options.get("axis")
     axis = axis if axis is not None else 0
@@ -242,7 +241,9 @@ def _pull_cumulative_sum(
 
 
 @add_rule(RULES, "logcumsumexp", save=keep.everything)
-def _pull_logcumsumexp(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_logcumsumexp(
+    b: Functions, saved: Everything, grad: Array, _needs: Needs
+) -> Parts:
     """Sums from the end of weighted shares; positive and negative weights apart."""
     (x,), out, options = saved
     axis = options["axis"]

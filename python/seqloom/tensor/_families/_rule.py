@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from seqloom.tensor._elements import Array, broadcast_shapes
 from seqloom.tensor._families import _keep as keep
+from seqloom.tensor._families._keep import Args, Like, Needs, Options
 from seqloom.tensor._graph import Value, flatten
 
 if TYPE_CHECKING:
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
     from seqloom.tensor._families import Functions
 
 
-Save: TypeAlias = Callable[[keep.Args, Any, keep.Needs, keep.Options], Any]
+_S = TypeVar("_S")
+Save: TypeAlias = Callable[[Args, Array, Needs, Options], _S]
 Parts: TypeAlias = Sequence[Array | None]
-Pull: TypeAlias = "Callable[[Functions, Any, Any, keep.Needs], Parts]"
+Pull: TypeAlias = "Callable[[Functions, _S, Array, Needs], Parts]"
 
 ALL = 1 << 30
 
@@ -46,8 +48,8 @@ class Rule:
         name: The operation's, as errors call it.
     """
 
-    save: Save
-    pull: Pull
+    save: Save[Any]
+    pull: Pull[Any]
     of_sequence: bool = False
     tracked: int = 1
     name: str = ""
@@ -56,13 +58,13 @@ class Rule:
 def add_rule(
     rules: dict[str, Rule],
     *names: str,
-    save: Save,
+    save: Save[_S],
     of_sequence: bool = False,
     tracked: int = 1,
-) -> Callable[[Pull], Pull]:
+) -> Callable[[Pull[_S]], Pull[_S]]:
     """Adds a function to the rules of a family, as the `pull` of these operations."""
 
-    def add(pull: Pull) -> Pull:
+    def add(pull: Pull[_S]) -> Pull[_S]:
         rule = Rule(save, pull, of_sequence, tracked)
         rules.update(dict.fromkeys(names, rule))
         return pull
@@ -102,7 +104,7 @@ def unbroadcast(b: Functions, grad: Array, shape: tuple[int, ...]) -> Array:
     return b.reshape(total, shape) if repeated else total
 
 
-def as_input(b: Functions, grad: Array, like: keep.Like) -> Array:
+def as_input(b: Functions, grad: Array, like: Like) -> Array:
     """A gradient in the shape and the element type of its input."""
     shape, dtype = like
     grad = unbroadcast(b, grad, tuple(shape))

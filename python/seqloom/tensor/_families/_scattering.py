@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
+    from seqloom.tensor._families._keep import Args, Needs, Options
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -162,13 +163,13 @@ RULES: dict[str, Rule] = {
 }
 
 
-def _keep_positions(args: keep.Args, _out: Any, needs: keep.Needs, options: Any) -> Any:
+def _keep_positions(args: Args, _out: Array, needs: Needs, options: Options) -> Any:
     """The indices, the shape and dtype of the values if they are tracked, the options."""
     return args[1], keep.like(args[2]) if needs[2] else None, options
 
 
 @add_rule(RULES, "scatter_add", save=_keep_positions)
-def _pull_scatter_add(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _pull_scatter_add(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     positions, like, options = saved
     axis = options["axis"] % len(grad.shape)
     by_source = _gather(b, grad, positions, axis) if like else None
@@ -185,7 +186,7 @@ def _gather(b: Functions, grad: Array, positions: Array, axis: int) -> Array:
 
 
 @add_rule(RULES, "put_along_axis", save=_keep_positions)
-def _pull_put_along_axis(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _pull_put_along_axis(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     positions, like, options = saved
     by_x = by_values = None
     if needs[0]:
@@ -197,7 +198,7 @@ def _pull_put_along_axis(b: Functions, saved: Any, grad: Array, needs: keep.Need
 
 
 @add_rule(RULES, "slice_update", save=_keep_positions)
-def _pull_slice_update(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _pull_slice_update(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     key, like, _ = saved
     by_x = by_values = None
     if needs[0]:
@@ -208,7 +209,7 @@ def _pull_slice_update(b: Functions, saved: Any, grad: Array, needs: keep.Needs)
 
 
 @add_rule(RULES, "slice_add", save=_keep_positions)
-def _pull_slice_add(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _pull_slice_add(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     key, like, _ = saved
     by_values = as_input(b, b.index(grad, key), like) if like else None
     return grad if needs[0] else None, None, by_values

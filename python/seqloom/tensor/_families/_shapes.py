@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
+    from seqloom.tensor._families._keep import Args, Needs, OneArray, Options, Shape
     from seqloom.tensor._families._numpy_arrays import Floats
 
 
@@ -172,19 +173,19 @@ RULES: dict[str, Rule] = {
 
 
 @add_rule(RULES, "reshape", "expand_dims", "squeeze", save=keep.shape)
-def _pull_reshape(b: Functions, shape: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_reshape(b: Functions, shape: Shape, grad: Array, _needs: Needs) -> Parts:
     return (b.reshape(grad, shape),)
 
 
 @add_rule(RULES, "permute_dims", save=keep.further)
-def _pull_permute_dims(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_permute_dims(b: Functions, saved: Args, grad: Array, _needs: Needs) -> Parts:
     (axes,) = saved
     back = sorted(range(len(axes)), key=lambda position: axes[position] % len(axes))
     return (b.permute_dims(grad, tuple(back)),)
 
 
 @add_rule(RULES, "roll", save=keep.further_and_options)
-def _pull_roll(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_roll(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     (shift,), options = saved
     back = (
         tuple(-distance for distance in cast("Any", shift))
@@ -195,20 +196,20 @@ def _pull_roll(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Par
 
 
 @add_rule(RULES, "sort", save=keep.first_and_options)
-def _pull_sort(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_sort(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
     x, options = saved
     axis = axes_of(options.get("axis", -1), len(x.shape))[0]
     ranks = b.argsort(b.argsort(x, **options), axis=axis)
     return (b.take_along_axis(grad, ranks, axis=axis),)
 
 
-def _keep_found(args: keep.Args, out: Any, _needs: Any, options: keep.Options) -> Any:
+def _keep_found(args: Args, out: Array, _needs: Needs, options: Options) -> Any:
     """Where the largest stood, the shape and the axis."""
     return out[1], tuple(args[0].shape), options.get("axis", -1)
 
 
 @add_rule(RULES, "topk", save=_keep_found)
-def _pull_topk(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_topk(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     positions, shape, axis = saved
     zeros = b.zeros(shape, dtype=grad.dtype)
     return (b.put_along_axis(zeros, positions, grad, axis=axis),)

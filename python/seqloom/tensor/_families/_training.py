@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.tensor._families import Functions, _keep as keep
+    from seqloom.tensor._families import Functions
+    from seqloom.tensor._families._keep import Args, Needs, Options
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -193,7 +194,7 @@ def _slope(b: Functions, logits: Array, labels: Array, weights: Array | None) ->
 # Gradient rules ------------------------------------------------------------------------
 
 
-def _keep_loss(args: keep.Args, out: Any, _needs: Any, _options: Any) -> Any:
+def _keep_loss(args: Args, out: Array, _needs: Needs, _options: Options) -> Any:
     """The inputs, and the derivative that a fused kernel has written already."""
     logits, labels, *weights = args
     return logits, labels, weights[0] if weights else None, out[1]

@@ -23,6 +23,7 @@ from seqloom.tensor._operations import list_family
 if TYPE_CHECKING:
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
+    from seqloom.tensor._families._keep import Like, Needs
     from seqloom.tensor._families._numpy_arrays import Floats
 
 
@@ -176,7 +177,7 @@ def _other_side(b: Functions, x: Array) -> Array:
 RULES: dict[str, Rule] = {}
 
 
-def flat(b: Functions, saved: Any, _grad: Array, _needs: keep.Needs) -> Parts:
+def flat(b: Functions, saved: Any, _grad: Array, _needs: Needs) -> Parts:
     """A function of steps: zero wherever it has a derivative."""
     shape, dtype = saved
     return (b.zeros(tuple(shape), dtype=dtype),)
@@ -193,7 +194,7 @@ def _logarithm(base: float) -> Rule:
 
 
 @add_rule(RULES, "imag", save=keep.first_like)
-def _pull_imag(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_imag(b: Functions, saved: Like, grad: Array, _needs: Needs) -> Parts:
     shape, dtype = saved
     if b.isdtype(dtype, "real floating"):
         return (b.zeros(tuple(shape), dtype=dtype),)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
+    from seqloom.tensor._families._keep import Needs, OfShape
     from seqloom.tensor._families._rule import Call, Kind, Shape, ShapeRule
 
 
@@ -213,13 +214,13 @@ RULES: dict[str, Rule] = {}
 
 
 @add_rule(RULES, "unfold", save=keep.shape_and_options)
-def _pull_unfold(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_unfold(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
     shape, _, options = saved
     return (b.fold(grad, shape=shape[2:], **options),)
 
 
 @add_rule(RULES, "fold", save=keep.further_and_options)
-def _pull_fold(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_fold(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     _, options = saved
     return (b.unfold(grad, **{key: options[key] for key in options if key != "shape"}),)
 
