@@ -199,10 +199,7 @@ def _conv_rule(name: str) -> Rule:
 
 
 def _pull_together(
-    together: Callable[..., Any],
-    arrays: tuple[Any, ...],
-    needs: Needs,
-    options: dict[str, Any],
+    together: Callable[..., Any], arrays: Args, needs: Needs, options: Options
 ) -> Parts:
     """Computes the gradients that are needed in one call of the library."""
     wanted = (*needs, False)[:3]  # by input, weight and bias

@@ -163,10 +163,13 @@ def _pull_take_along_axis(
     axis = options.get("axis", -1) % len(shape)
     positions = b.where(b.less(positions, 0), b.add(positions, shape[axis]), positions)
     # Both may have been repeated along the other axes.
-    wide: tuple[int, ...] = (*grad.shape[:axis], shape[axis], *grad.shape[axis + 1 :])
+    wide: list[int] = list(grad.shape)
+    wide[axis] = shape[axis]
     if tuple(positions.shape) != tuple(grad.shape):
         positions = b.broadcast_to(positions, tuple(grad.shape))
-    added = b.scatter_add(b.zeros(wide, dtype=grad.dtype), positions, grad, axis=axis)
+    added = b.scatter_add(
+        b.zeros(tuple(wide), dtype=grad.dtype), positions, grad, axis=axis
+    )
     return (unbroadcast(b, added, shape),)
 
 

@@ -1,7 +1,6 @@
 """Batch norm, layer norm and root mean square norm.
 
-Statistics are further results, kept for the gradient kernels. The default bodies of the
-derivatives compute them again, so that they can be differentiated themselves.
+Statistics are further results; default bodies of derivatives compute them once more.
 """
 
 from __future__ import annotations
@@ -228,9 +227,7 @@ def _pull_scale_shift(b: Functions, saved: Any, grad: Array, needs: Needs) -> Pa
 # Shapes --------------------------------------------------------------------------------
 
 
-SHAPES: dict[str, ShapeRule] = {
-    "scale_shift": like_first,
-}
+SHAPES: dict[str, ShapeRule] = {"scale_shift": like_first}
 
 
 # NumPy ---------------------------------------------------------------------------------
