@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import cache, wraps
 from math import isqrt, prod
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from seqloom.nn._module import Module
     from seqloom.tensor._backend import Backend
 
 
@@ -132,7 +133,7 @@ class Summary:
 
 
 def summarise(
-    module: Any, args: tuple[Any, ...], method: str, options: dict[str, Any]
+    module: Module, args: tuple[Any, ...], method: str, options: dict[str, Any]
 ) -> Summary:
     """Calls a method of a module on a sample, and returns the figures of its layers."""
     if not callable(getattr(module, method, None)):
@@ -143,7 +144,7 @@ def summarise(
         ("", module),
         *((path, each) for path, each in module.named() if is_module(each)),
     ]
-    modules: list[Any] = [each for _, each in named]
+    modules: list[Module] = [each for _, each in named]
     stored: list[Stored] = [part for _, part in module.named(Stored)]
     counter = _Counter(_find_backend(module, stored, args))
     modes = [each.training for each in modules]
@@ -162,7 +163,7 @@ def summarise(
     return Summary(tuple(_describe(path, each, counter) for path, each in named))
 
 
-def _find_backend(module: Any, stored: list[Stored], args: tuple[Any, ...]) -> Any:
+def _find_backend(module: Module, stored: list[Stored], args: tuple[Any, ...]) -> Backend:
     """Returns the backend of a module, or of the sample if the module has no parts."""
     if stored:
         return module.backend
@@ -170,7 +171,7 @@ def _find_backend(module: Any, stored: list[Stored], args: tuple[Any, ...]) -> A
     return found[0] if found else find_backend("numpy")
 
 
-def _describe(path: str, module: Any, counter: _Counter) -> LayerSummary:
+def _describe(path: str, module: Module, counter: _Counter) -> LayerSummary:
     """Returns the figures of one module."""
     params: list[Param] = [param for _, param in module.named(Param)]
     return LayerSummary(
@@ -228,7 +229,7 @@ class _Counter(Profile):
         return repr(self.inner)
 
     @contextmanager
-    def watching(self, modules: list[Any]) -> Generator[None]:
+    def watching(self, modules: list[Module]) -> Generator[None]:
         """Notes the calls of modules while the block runs, on this thread."""
         with ExitStack() as stack:
             for module in modules:
@@ -296,7 +297,7 @@ def _note(function: Callable[..., Any]) -> Callable[..., Any]:
     """Makes a method that tells the counter that its module is called."""
 
     @wraps(function)
-    def call(module: Any, *args: Any, **options: Any) -> Any:
+    def call(module: Module, *args: Any, **options: Any) -> Any:
         counter = _Watched.counter
         if counter is None or counter.thread != threading.get_ident():
             return function(module, *args, **options)
@@ -326,24 +327,32 @@ def _find_shapes(result: Any) -> Any:
 # Multiply-adds of an operation, from its result and its arguments -----------------------
 
 
-def _matmul(_: Backend, out: Any, x: Any, *__: Any) -> int:
+class Shaped(Protocol):
+    """An array of any library."""
+
+    shape: tuple[int, ...]
+
+
+def _matmul(_: Backend, out: Shaped, x: Shaped, *__: Shaped) -> int:
     return prod(out.shape) * x.shape[-1]
 
 
-def _convolution(_: Backend, out: Any, __: Any, weight: Any, *___: Any) -> int:
+def _convolution(_: Backend, out: Shaped, __: Shaped, weight: Shaped, *___: Shaped) -> int:
     return prod(out.shape) * prod(weight.shape[1:])
 
 
-def _transposed(_: Backend, __: Any, x: Any, weight: Any, *___: Any) -> int:
+def _transposed(_: Backend, __: Shaped, x: Shaped, weight: Shaped, *___: Shaped) -> int:
     return prod(x.shape) * prod(weight.shape[1:])
 
 
-def _attention(_: Backend, __: Any, q: Any, k: Any, v: Any, *___: Any) -> int:
+def _attention(
+    _: Backend, __: Shaped, q: Shaped, k: Shaped, v: Shaped, *___: Shaped
+) -> int:
     return prod(q.shape) // q.shape[-1] * k.shape[-2] * (q.shape[-1] + v.shape[-1])
 
 
 def _packed_attention(
-    b: Backend, _: Any, q: Any, __: Any, v: Any, bounds: Any, *___: Any
+    b: Backend, _: Shaped, q: Shaped, __: Shaped, v: Shaped, bounds: Any, *___: Shaped
 ) -> int:
     lengths = np.diff(b.to_numpy(bounds)).astype(np.int64)
     heads = prod(q.shape[1:-1])
@@ -353,17 +362,17 @@ def _packed_attention(
 def _recurrent(at: int) -> Callable[..., int]:
     """Counts both products of each step; the first weights are the argument `at`."""
 
-    def count(_: Backend, __: Any, x: Any, *rest: Any) -> int:
+    def count(_: Backend, __: Shaped, x: Shaped, *rest: Shaped) -> int:
         return x.shape[0] * x.shape[1] * (prod(rest[at].shape) + prod(rest[at + 1].shape))
 
     return count
 
 
-def _tensordot(_: Backend, out: Any, x: Any, y: Any, *__: Any) -> int:
+def _tensordot(_: Backend, out: Shaped, x: Shaped, y: Shaped, *__: Shaped) -> int:
     return isqrt(prod(x.shape) * prod(y.shape) * prod(out.shape))
 
 
-def _einsum(_: Backend, __: Any, text: str, *arrays: Any) -> int:
+def _einsum(_: Backend, __: Shaped, text: str, *arrays: Shaped) -> int:
     """Counts one product over all letters; two arrays or more."""
     terms = text.replace(" ", "").partition("->")[0].split(",")
     if len(arrays) < 2 or "." in text:  # noqa: PLR2004  # a sum has no products
