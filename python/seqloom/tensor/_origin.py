@@ -184,9 +184,9 @@ class Scope:
                 around.made.extend(self.made)
             self.made.clear()
         elif self.opener is not None:
-            found = _running(self)
+            reference, found = self.made.pop(), _running(self)
             if found is not None:
-                found.made.append(self.made.pop())
+                found.made.append(reference)
                 if len(found.made) > found.crowd:
                     found._drop_dead()  # noqa: SLF001
         else:
