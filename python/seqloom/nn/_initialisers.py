@@ -113,7 +113,7 @@ class Normal:
         return backend.multiply(backend.normal(key, shape), self.deviation)
 
 
-DType = np.dtype[Any]
+DType = np.dtype[np.generic]
 
 _WIDE_INTEGERS = frozenset({"int64", "uint64"})
 

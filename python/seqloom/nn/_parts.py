@@ -277,7 +277,7 @@ def _describe_dict(value: dict[object, object], leaves: list[Leaf]) -> object:
     return (type(value), *[(key, _describe(v, leaves)) for key, v in value.items()])
 
 
-def _describe_array(value: NDArray[Any], _leaves: list[Leaf]) -> object:
+def _describe_array(value: NDArray[np.generic], _leaves: list[Leaf]) -> object:
     """Describes an array by its contents, which may change between two calls."""
     if value.nbytes > _MOST_BYTES or value.dtype.hasobject:
         return freeze(value)

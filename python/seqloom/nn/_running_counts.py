@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    Arrays = dict[str, NDArray[Any]]
+    Arrays = dict[str, NDArray[np.generic]]
 
 # Every float64 is an integer times this power of two.
 _UNIT = 1126
@@ -137,7 +137,7 @@ class Metric(ABC):
 
     _settings: ClassVar[tuple[str, ...]] = ()  # the attributes that both must share
 
-    def _read(self, record: Mapping[str, Any], *names: str) -> list[NDArray[Any]]:
+    def _read(self, record: Mapping[str, Any], *names: str) -> list[NDArray[np.generic]]:
         """Returns the arrays of a record; refuses other names."""
         if set(record) != set(names):
             raise RecordError(
@@ -342,7 +342,7 @@ class Mean(Metric):
         self._count += other._count
         self._beyond += other._beyond
 
-    def to_record(self) -> dict[str, NDArray[Any]]:
+    def to_record(self) -> dict[str, NDArray[np.generic]]:
         """Returns the sum as bytes, and the count."""
         total = self._total.to_bytes(_BYTES, "little", signed=True)
         return {

@@ -43,7 +43,7 @@ class _OfValues(Metric):
         read(true, guess)
         self._append(true, guess)
 
-    def _append(self, true: NDArray[Any], guess: NDArray[Any]) -> None:
+    def _append(self, true: NDArray[np.generic], guess: NDArray[np.generic]) -> None:
         """Adds arrays; refuses other columns than before."""
         if self._labels:
             before = self._labels[0].shape[1:], self._scores[0].shape[1:]
@@ -61,16 +61,16 @@ class _OfValues(Metric):
         return self._measure(*self._join())
 
     @abstractmethod
-    def _measure(self, labels: NDArray[Any], scores: NDArray[Any]) -> float:
+    def _measure(self, labels: NDArray[np.generic], scores: NDArray[np.generic]) -> float:
         """Computes the metric of all data."""
 
-    def _join(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _join(self) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
         """Returns all labels and all scores."""
         return np.concatenate(self._labels), np.concatenate(self._scores)
 
     def reset(self) -> None:
-        self._labels: list[NDArray[Any]] = []
-        self._scores: list[NDArray[Any]] = []
+        self._labels: list[NDArray[np.generic]] = []
+        self._scores: list[NDArray[np.generic]] = []
 
     def _add(self, other: Self) -> None:
         for true, guess in list(zip(other._labels, other._scores, strict=True)):
@@ -109,7 +109,7 @@ class AUROC(_OfValues):
 
     _takes_answers = True
 
-    def _measure(self, labels: NDArray[Any], scores: NDArray[Any]) -> float:
+    def _measure(self, labels: NDArray[np.generic], scores: NDArray[np.generic]) -> float:
         return auroc(labels, scores)
 
 
@@ -126,7 +126,7 @@ class AUPRC(_OfValues):
 
     _takes_answers = True
 
-    def _measure(self, labels: NDArray[Any], scores: NDArray[Any]) -> float:
+    def _measure(self, labels: NDArray[np.generic], scores: NDArray[np.generic]) -> float:
         return auprc(labels, scores)
 
 
@@ -141,7 +141,7 @@ class Pearson(_OfValues):
         1.0
     """
 
-    def _measure(self, labels: NDArray[Any], scores: NDArray[Any]) -> float:
+    def _measure(self, labels: NDArray[np.generic], scores: NDArray[np.generic]) -> float:
         return pearson(labels, scores)
 
 
@@ -156,7 +156,7 @@ class Spearman(_OfValues):
         1.0
     """
 
-    def _measure(self, labels: NDArray[Any], scores: NDArray[Any]) -> float:
+    def _measure(self, labels: NDArray[np.generic], scores: NDArray[np.generic]) -> float:
         return spearman(labels, scores)
 
 
@@ -171,5 +171,5 @@ class R2(_OfValues):
         0.5
     """
 
-    def _measure(self, labels: NDArray[Any], scores: NDArray[Any]) -> float:
+    def _measure(self, labels: NDArray[np.generic], scores: NDArray[np.generic]) -> float:
         return r2(labels, scores)

@@ -275,14 +275,14 @@ def _convert(part: Stored, value: Any, problems: list[str]) -> _New | None:
     return None if problems else _New(_adopt(part, plain))
 
 
-def _adopt(part: Stored, plain: NDArray[Any]) -> Array:
+def _adopt(part: Stored, plain: NDArray[np.generic]) -> Array:
     """Returns an array of a part's backend, which may share the memory."""
     backend = part.bound_backend
     return cast_array(backend, backend.asarray(plain), part.dtype)
 
 
 def _fill(
-    part: Stored, out: NDArray[Any], array: NDArray[Any], problems: list[str]
+    part: Stored, out: NDArray[np.generic], array: NDArray[np.generic], problems: list[str]
 ) -> None:
     """Converts numbers piece by piece; adds a phrase for those that the type lacks."""
     flat, source = out.reshape(-1), _in_order(array).reshape(-1)
@@ -294,6 +294,6 @@ def _fill(
         flat[start : start + _PIECE] = piece.astype(flat.dtype)
 
 
-def _in_order(array: NDArray[Any]) -> NDArray[Any]:
+def _in_order(array: NDArray[np.generic]) -> NDArray[np.generic]:
     """Returns an array in C order; ascontiguousarray adds an axis to one without axes."""
     return np.ascontiguousarray(array).reshape(array.shape)

@@ -313,7 +313,7 @@ def _require_integers_fit(data: object, dtype: Any) -> None:
             require_representable(extreme, kind)
 
 
-def _find_integer_type(dtype: Any) -> np.dtype[Any] | None:
+def _find_integer_type(dtype: Any) -> np.dtype[np.generic] | None:
     """Returns the integer type that a name or a type means; None for any other."""
     if dtype is None:
         return None

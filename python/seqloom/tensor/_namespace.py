@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
-    DType: TypeAlias = np.dtype[Any]
+    DType: TypeAlias = np.dtype[np.generic]
     Shape: TypeAlias = int | Sequence[int]
 
 

@@ -85,7 +85,7 @@ class Tensor(ArrayMethods, TensorState):
         return math.prod(self._value.shape)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype[np.generic]:
         """The element type, as NumPy's on every backend."""
         return self.backend.dtype(self._value)
 

@@ -8,7 +8,8 @@ from seqloom._rust._native import ElementwiseProgram
 from seqloom.errors import InternalError
 from seqloom.tensor import Backend, backend
 from seqloom.tensor._backend import check_overrides
-from seqloom.tensor._families import EXTENSION, FAMILIES, REQUIRED, RULES, ArrayFunctions
+from seqloom.tensor._families import EXTENSION, REQUIRED, RULES, ArrayFunctions
+from seqloom.tensor._families._table import FAMILIES
 from seqloom.tensor._operations import OPERATIONS
 
 BACKENDS = ["numpy", "torch", "jax"]

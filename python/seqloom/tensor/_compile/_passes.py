@@ -183,13 +183,13 @@ def _make_copy(value: Value, new_value: Callable[..., Value]) -> Operation:
 def cast_numbers(graph: Graph) -> Graph:
     """Casts each number, an array without axes, to the dtype of the array it meets."""
     weak = {value.number for value in graph.inputs if value.weak}
-    casts: dict[tuple[int, np.dtype[Any]], Operation] = {}
+    casts: dict[tuple[int, np.dtype[np.generic]], Operation] = {}
     operations: list[Operation] = []
     made = [value for operation in graph.operations for value in operation.outputs]
     numbers = [value.number for value in (*graph.inputs, *made)]
     first_free = max([*numbers, *graph.constants], default=0) + 1
 
-    def cast(value: Value, dtype: np.dtype[Any]) -> Value:
+    def cast(value: Value, dtype: np.dtype[np.generic]) -> Value:
         if not value.weak:
             return value
         known = casts.get((value.number, dtype))
@@ -210,7 +210,7 @@ def cast_numbers(graph: Graph) -> Graph:
     return replace(graph, operations=operations)
 
 
-def _find_common_dtype(operation: Operation, weak: set[int]) -> np.dtype[Any]:
+def _find_common_dtype(operation: Operation, weak: set[int]) -> np.dtype[np.generic]:
     """Returns the dtype of the result; of a comparison, the dtype of the array."""
     dtype = operation.outputs[0].dtype
     if dtype.kind != "b":

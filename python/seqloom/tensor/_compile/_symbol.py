@@ -42,7 +42,7 @@ class Symbol:
         return self.value.shape
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype[np.generic]:
         """The element type."""
         return self.value.dtype
 

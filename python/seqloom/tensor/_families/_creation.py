@@ -72,7 +72,7 @@ def linspace(
     """So many numbers at equal distances from `start` to `stop`."""
     if num < 0:
         raise ArgumentError(f"linspace: num must be at least 0, got {num}")
-    made: np.ndarray[Any, np.dtype[Any]] = np.asarray(
+    made: np.ndarray[Any, np.dtype[np.generic]] = np.asarray(
         np.linspace(start, stop, num, endpoint=endpoint)  # pyright: ignore[reportUnknownArgumentType]
     )
     if dtype is not None and b.isdtype(dtype, "integral"):
@@ -227,7 +227,7 @@ def numpy_arange(
     return made
 
 
-def numpy_dtype(x: Any) -> np.dtype[Any]:
+def numpy_dtype(x: Any) -> np.dtype[np.generic]:
     """The array's own."""
     return x.dtype
 
@@ -256,7 +256,7 @@ def numpy_isdtype(dtype: Any, kind: Any) -> bool:
     return np.isdtype(dtype if dtype in NATIVE else np.dtype(np.float16), kind)
 
 
-def numpy_result_type(*args: Any) -> np.dtype[Any]:
+def numpy_result_type(*args: Any) -> np.dtype[np.generic]:
     """What a result of these has; numbers are weak."""
     numbers = [arg for arg in args if isinstance(arg, (int, float, complex))]
     rest = [arg for arg in args if not isinstance(arg, (int, float, complex))]

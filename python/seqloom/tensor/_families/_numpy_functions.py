@@ -17,7 +17,7 @@ from seqloom.tensor._families._numpy_arrays import Floats, fresh, is_half
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    DType = np.dtype[Any]
+    DType = np.dtype[np.generic]
 
 FLOAT: DType = np.dtype(np.float32)  # `Backend.float_dtype`
 _WHOLE = "biu"

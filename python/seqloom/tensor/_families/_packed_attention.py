@@ -235,7 +235,7 @@ def numpy_attention_varlen(
     q: Floats,
     k: Floats,
     v: Floats,
-    cu_seqlens: NDArray[Any],
+    cu_seqlens: NDArray[np.generic],
     *,
     max_seqlen: int,
     scale: float | None = None,
@@ -263,7 +263,7 @@ def numpy_attention_varlen_grad(
     q: Floats,
     k: Floats,
     v: Floats,
-    cu_seqlens: NDArray[Any],
+    cu_seqlens: NDArray[np.generic],
     output: Floats,
     lse: Floats,
     /,
@@ -289,7 +289,7 @@ def numpy_attention_varlen_grad(
     return write_each(made, out)
 
 
-def _find_bounds(cu_seqlens: NDArray[Any], longest: int) -> list[int]:
+def _find_bounds(cu_seqlens: NDArray[np.generic], longest: int) -> list[int]:
     """Where sequences begin and end, none of them longer than it was said."""
     widest = int(max(np.diff(cu_seqlens), default=0))
     if widest > longest:

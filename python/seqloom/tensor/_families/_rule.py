@@ -138,7 +138,7 @@ def restore_axes(
 
 
 Shape = tuple[int, ...]
-Kind = tuple[Shape, np.dtype[Any]]
+Kind = tuple[Shape, np.dtype[np.generic]]
 _FULL = np.dtype(np.float32)
 _CHOOSING = frozenset({"max", "min", "argmax", "argmin"})
 
@@ -174,10 +174,10 @@ def add_shape(
     return add
 
 
-_dtypes: dict[object, np.dtype[Any]] = {}
+_dtypes: dict[object, np.dtype[np.generic]] = {}
 
 
-def find_dtype(call: Call) -> np.dtype[Any]:
+def find_dtype(call: Call) -> np.dtype[np.generic]:
     """Finds the dtype of the first result: calls the function once on single elements."""
     target, name, args, options = call
     key = (type(target), name, _describe(args), _describe(tuple(options.items())))
@@ -191,7 +191,7 @@ def find_dtype(call: Call) -> np.dtype[Any]:
     return _dtypes[key]
 
 
-def promote(target: Functions, *values: Any) -> np.dtype[Any]:
+def promote(target: Functions, *values: Any) -> np.dtype[np.generic]:
     """Finds the dtype of a product or sum of values."""
     return find_dtype(Call(target, "multiply", values, {}))
 
@@ -205,7 +205,7 @@ def run_on_ones(call: Call) -> Kind | list[Kind]:
     return kinds if isinstance(result, (list, tuple)) else kinds[0]
 
 
-def to_numpy_dtype(target: Functions, dtype: Any) -> np.dtype[Any]:
+def to_numpy_dtype(target: Functions, dtype: Any) -> np.dtype[np.generic]:
     """Returns an element type as NumPy's, for each way to name it."""
     if dtype in {float, int}:  # the backend has its own default for these
         return target.dtype(target.zeros((), dtype=dtype))
@@ -225,7 +225,7 @@ def kind_of(value: Value) -> Kind:
     return value.shape, value.dtype
 
 
-def make_bare(shape: Shape, dtype: type[Any] = bool) -> NDArray[Any]:
+def make_bare(shape: Shape, dtype: type[Any] = bool) -> NDArray[np.generic]:
     """Makes an array of a shape that takes the memory of one element."""
     return np.broadcast_to(np.zeros((), np.dtype(dtype)), shape)
 
@@ -298,6 +298,6 @@ def require_fit(fits: bool, left: Shape, right: Shape) -> None:  # noqa: FBT001
         raise ValueError(f"the shapes {left} and {right} do not fit together")
 
 
-def dtype_of_statistic(x: Value) -> np.dtype[Any]:
+def dtype_of_statistic(x: Value) -> np.dtype[np.generic]:
     """The dtype of a statistic: at least float32."""
     return x.dtype if x.dtype.itemsize >= _FULL.itemsize else _FULL

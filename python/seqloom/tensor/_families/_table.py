@@ -47,7 +47,7 @@ class ArrayFunctions:
         for name, function in functions.items():
             setattr(cls, name, function)
 
-    def dtype(self, x: Array) -> np.dtype[Any]:
+    def dtype(self, x: Array) -> np.dtype[np.generic]:
         """The element type of an array as NumPy's; of bfloat16, as ml_dtypes'."""
         return np.dtype(x.dtype)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._graph import Graph
 
-    Floats = NDArray[Any]
+    Floats = NDArray[np.generic]
 
 
 import_module("ml_dtypes")  # NumPy then knows bfloat16

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._backend import Backend
 
-    Array = NDArray[Any]
+    Array = NDArray[np.generic]
 
 
 _PROGRAMS: WeakSet[NumPyProgram] = WeakSet()

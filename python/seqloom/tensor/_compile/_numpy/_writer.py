@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._compile._numpy._layout import Aliases, Layout
     from seqloom.tensor._graph import Graph, Operation
 
-    Array = NDArray[Any]
+    Array = NDArray[np.generic]
     Run = Callable[[list[Array]], list[Array]]
 
 
