@@ -10,8 +10,13 @@ import numpy as np
 
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn import Fill, Int8Linear, LayerNorm, Linear, Module, Param, functional as F
-from seqloom.nn._lengths import Packing, find_packing
-from seqloom.nn._operands import as_operand, make_range, require_below
+from seqloom.nn._operands import (
+    Packing,
+    as_operand,
+    find_packing,
+    make_range,
+    require_below,
+)
 from seqloom.nn._stored import get_value
 from seqloom.tensor import Tensor, apply
 from seqloom.tensor._autocast import casting

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.models._esm2_layers import number_layers
-from seqloom.nn._lengths import Packing, find_packing
-from seqloom.nn._operands import as_operand, require_below
+from seqloom.nn._operands import Packing, as_operand, find_packing, require_below
 from seqloom.tensor import Tensor, backend as find_backend
 
 if TYPE_CHECKING:
