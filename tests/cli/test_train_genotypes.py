@@ -161,7 +161,7 @@ def test_a_run_is_resumed_to_the_same_bits(call, run):
         ([BED, "--alphabet", "dna"], "--alphabet: only for sequences"),
         ([BED, "--label-from-header", "x"], "--label-from-header: only for sequences"),
         ([BED, BED], "one .bed at a time"),
-        ([BED, *Y1[:4]], "choose with label_column (--label-column)"),
+        ([BED, *Y1[:4]], "choose with label_column of Labels (--label-column)"),
         ([BED, "--covariate-column", "V1"], "--covariate-column is of --covariates"),
         ([BED, "--covariates", "none.txt"], "none.txt: no such file"),
         (

@@ -13,7 +13,7 @@ from seqloom import Key
 from seqloom._ragged import Ragged
 from seqloom.data import Labels, SequenceDataset, folds, split
 from seqloom.data._position import Position
-from seqloom.data._sequence_dataset import SequenceSource
+from seqloom.data._sequence_source import SequenceSource
 from seqloom.encode import Integer, Kmer, OneHot, Tokens
 from seqloom.errors import (
     ArgumentError,
@@ -327,7 +327,7 @@ def test_a_bad_letter_in_a_file_left_alone_is_found_at_the_batch(fasta, both):
 
 
 def test_large_files_are_left_where_they_are(many, monkeypatch):
-    monkeypatch.setattr("seqloom.data._sequence_dataset.LIMIT", 100)
+    monkeypatch.setattr("seqloom.data._sequence_source.LIMIT", 100)
     data = SequenceDataset(many)
     assert many.with_name("many.fa.sli").exists()
     assert data[3]["sequence"] == b"ACGGT" * 4

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Sequence
 
-    from seqloom.data._sequence_dataset import SequenceSource
+    from seqloom.data._sequence_source import SequenceSource
     from seqloom.io import SequenceRecord
 
 _EXAMPLES = 3

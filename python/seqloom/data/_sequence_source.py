@@ -1,0 +1,188 @@
+"""The records of sequence files, or of sequences in memory."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._arguments import as_integer
+from seqloom._ragged import offsets_of
+from seqloom.data._encoder import (
+    count_positions,
+    in_file,
+    leaves_out,
+)
+from seqloom.data._source import Fetched, NativeRecords, Source, are_all
+from seqloom.data._store import LIMIT, IndexedStore, MemoryStore, read_store
+from seqloom.errors import ArgumentError, FileError, FormatError
+from seqloom.io._settings import check_regular
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from seqloom.data._inputs import Inputs
+    from seqloom.data._source import FetchOptions, Rows
+    from seqloom.data._store import Store
+    from seqloom.data.label._labels import LabelColumn
+    from seqloom.errors import LetterError
+    from seqloom.io import SequenceRecord
+
+
+class SequenceSource(Source):
+    """Sequence records of several files.
+
+    A pickle holds paths and a digest of the content; the files are opened again where it is
+    unpickled, on first use, and must not have changed. What was given in memory it holds.
+    """
+
+    kind, title = "sequences", "SequenceDataset"
+
+    def __init__(
+        self, inputs: Inputs, *, in_memory: bool | None = None, has_ids: bool = True
+    ) -> None:
+        for path in inputs.paths:
+            if path not in inputs.held:
+                check_regular(path)
+        self.inputs, self.paths, self.has_ids = inputs, inputs.paths, has_ids
+        self._store: Store | None = _open(inputs, in_memory=in_memory)
+        self.in_memory = self.counts_letters = isinstance(self._store, MemoryStore)
+        self._digest: bytes | None = None
+        self._stamp: bytes | None = None
+        self.starts: Rows = offsets_of(self._store.counts)
+        self.size = int(self.starts[-1])
+        self._native: NativeRecords | None = None
+        self._encoded: tuple[Any, Rows] | None = None
+
+    @property
+    def store(self) -> Store:
+        """The opened files; opened again after unpickling."""
+        if self._store is None:
+            store = _open(self.inputs, in_memory=self.in_memory)
+            store.forget_headers()
+            if store.stamp() != self._stamp:
+                raise FileError(
+                    f"{', '.join(self.paths)}: the content has changed since the dataset "
+                    "was made; make it anew"
+                )
+            self._store = store
+        return self._store
+
+    @property
+    def native(self) -> NativeRecords | None:
+        """The records in memory, of which Rust makes batches."""
+        if self._native is None and self.in_memory:
+            store = self.store
+            if isinstance(store, MemoryStore):
+                self._native = NativeRecords(store.native, store.letters)
+        return self._native
+
+    def ids(self, rows: Rows) -> list[str]:
+        """Lists ids."""
+        return self.store.ids(rows)
+
+    def lengths(self, rows: Rows, encoder: Any) -> Rows:
+        """Counts letters; a stop that the encoder leaves out is no letter."""
+        if not leaves_out(encoder):
+            return self.store.lengths[rows]
+        # Of files too large to hold this reads all letters, once: no index knows stops.
+        if self._encoded is None or self._encoded[0] is not encoder:
+            batches = self.store.batches()
+            counts = [encoder.encoded_lengths(batch.sequences) for batch in batches]
+            self._encoded = encoder, np.concatenate(counts)
+        return self._encoded[1][rows]
+
+    def fetch(self, rows: Rows, options: FetchOptions) -> Fetched:
+        """Copies ids, letters and qualities."""
+        return Fetched(*self.store.fetch(rows, options.num_threads))
+
+    def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
+        """Returns the file and the number of each record."""
+        del epoch
+        if len(self.paths) == 1:
+            return {"file": [self.paths[0]] * rows.size, "ordinal": rows}
+        numbers = np.searchsorted(self.starts, rows, side="right") - 1
+        return {"file": [self.paths[at] for at in numbers.tolist()], "ordinal": rows}
+
+    def place(self, row: int) -> tuple[str, int]:
+        """Finds the file of a record, and its number there."""
+        file = int(np.searchsorted(self.starts, row, side="right")) - 1
+        return self.paths[file], row - int(self.starts[file])
+
+    def locate(
+        self, error: LetterError, row: int, epoch: int | None, *, is_augmented: bool
+    ) -> LetterError:
+        """Adds the position of the letter in its file."""
+        del epoch
+        name = self.ids(np.array([row]))[0]
+        return in_file(error, self.place(row), name, augmented=is_augmented)
+
+    def content(
+        self, rows: Rows, labels: LabelColumn, *, encoder: Any, jitter: int
+    ) -> Iterator[bytes]:
+        """Yields hashes of the records and of which are used, and their labels."""
+        del encoder, jitter
+        if self._digest is None:
+            self._digest = self.store.digest()
+        used = b"" if are_all(rows, self.size) else rows.tobytes()
+        yield repr((labels.task, labels.classes)).encode()
+        yield hashlib.blake2b(self._digest + used, digest_size=16).digest()
+        yield labels.to_bytes()
+
+    def records(self) -> Iterator[SequenceRecord]:
+        """Yields all records in order."""
+        return (record for batch in self.store.batches() for record in batch)
+
+    def check_lengths(self, max_length: int | None, encoder: Any) -> None:
+        """Raise if a sequence is too long, or has nothing to encode."""
+        lengths = self.store.lengths
+        if max_length is not None:
+            max_length = as_integer("max_length", max_length)
+            if (lengths > max_length).any():
+                row = int((lengths > max_length).argmax())
+                found = f"{lengths[row]:,} letters, more than {max_length:,}"
+                raise self._fault(row, found)
+        if encoder is None:
+            return
+        # Files too large to hold are not read for a stop: there the batch finds it.
+        if self.in_memory:
+            lengths = self.lengths(np.arange(self.size), encoder)
+        is_short = count_positions(encoder, lengths) < 1
+        if is_short.any():
+            row = int(is_short.argmax())
+            letters = int(lengths[row])
+            raise self._fault(
+                row,
+                f"{letters} letters are too few for the encoder"
+                if letters
+                else "the sequence has no letters",
+            )
+
+    def _fault(self, row: int, message: str) -> FormatError:
+        """Names the record in an error."""
+        path, record = self.place(row)
+        name = self.ids(np.array([row]))[0]
+        return FormatError(
+            f"{path}: record {record} ({name}): {message}", path=path, record=record
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._stamp is None:
+            self._stamp = self.store.stamp()
+        return {**self.__dict__, "_store": None, "_native": None, "_encoded": None}
+
+
+def _open(inputs: Inputs, *, in_memory: bool | None) -> Store:
+    """Reads files into memory if they are small, or finds out where their records are."""
+    if in_memory is not False or inputs.held:
+        store = read_store(inputs, None if in_memory or inputs.held else LIMIT)
+        if store is not None:
+            return store
+    if inputs.must_be_held:
+        raise ArgumentError(
+            f"{inputs.paths[0]}: is not held in memory, and an index leaves nothing out "
+            "and changes no id: pass in_memory=True, or write a clean file with seqloom "
+            "convert --whitespace strip --comments skip --ids number"
+        )
+    return IndexedStore(inputs)
