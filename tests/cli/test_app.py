@@ -30,15 +30,17 @@ def test_each_help_has_an_example_that_names_the_command(call, command):
     assert f"Example: seqloom {command}" in said.out
 
 
-def test_the_help_of_train_lists_every_option(call):
+def test_the_help_of_train_lists_every_usual_option(call):
     said = call("train", "--help")
     options = (
         "--labels --out --valid --valid-share --folds --test --task --alphabet --id-column "
-        "--label-column --label-from-header --unlabelled --threads --epochs --batch-size "
-        "--lr --class-weight --seed --backend --resume --overwrite --traceback "
-        "--checkpoint-every --keep"
+        "--label-column --label-from-header --threads --epochs --batch-size --lr --seed "
+        "--backend --resume --overwrite --traceback --set --config"
     )
     assert [name for name in options.split() if name not in said.out] == []
+    said = call("train", "--set", "help")
+    names = "unlabelled class_weight checkpoint_every keep"
+    assert [name for name in names.split() if name not in said.out] == []
 
 
 def test_version(call):

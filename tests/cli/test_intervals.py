@@ -8,7 +8,7 @@ from shutil import copytree
 
 import pytest
 
-from seqloom.cli._intervals import count_overlaps
+from seqloom.cli._warn import count_overlaps
 from seqloom.data import IntervalDataset
 
 Seq = pytest.importorskip("Bio.Seq").Seq

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from seqloom.cli._bed_filters import FILTER_DEFAULTS, FilterOptions, choose
+from seqloom.cli._bed_filters import FilterOptions, choose
 from seqloom.cli._console import counter_bar, open_console, table_of
-from seqloom.cli._options import PATH, Flag, Threads
+from seqloom.cli._options import PATH, Flag, Threads, takes_options
 from seqloom.errors import ArgumentError, FileError
 
 if TYPE_CHECKING:
@@ -114,12 +114,13 @@ def stats(
         console.print(f"plots in {plot}")
 
 
+@takes_options()
 def subset(
     source: Annotated[str, PATH, Parameter(name="IN")],
     target: Annotated[str, PATH, Parameter(name="OUT")],
     /,
     *,
-    filters: FilterOptions = FILTER_DEFAULTS,
+    filters: FilterOptions,
     threads: Threads | None = None,
     overwrite: Flag = False,
     skip_format_check: Flag = False,

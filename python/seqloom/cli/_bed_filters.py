@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from cyclopts import Parameter, validators
 
-from seqloom.cli._options import Names
+from seqloom.cli._options import Several
 from seqloom.errors import ArgumentError, FileError
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ Ids = set[tuple[str, ...]]
 _SLACK = 1e-11
 
 
-@Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterOptions:
     """Says which individuals and variants are chosen.
@@ -43,13 +42,12 @@ class FilterOptions:
     remove: Path | None = None
     extract: Path | None = None
     exclude: Path | None = None
-    chromosome: Names = ()
+    chromosome: Several = ()
     maf: Share | None = None
     max_missing: Share | None = None
     hwe: Share | None = None
 
 
-FILTER_DEFAULTS = FilterOptions()
 Chosen = tuple["NDArray[np.int64]", "NDArray[np.int64]"]
 
 

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from rich import box
 from rich.table import Table
@@ -10,9 +10,8 @@ from rich.text import Text
 
 from seqloom._files import write_atomic
 from seqloom._text import printable
-from seqloom.cli._check import check_free
-from seqloom.cli._console import open_console
-from seqloom.cli._options import SHOWN_DEFAULTS, Flag, ShownOptions
+from seqloom.cli._console import check_free, open_console
+from seqloom.cli._options import OUTPUT, Flag
 from seqloom.cli._show import print_json
 
 if TYPE_CHECKING:
@@ -32,7 +31,8 @@ def compare(
     *,
     out: Path | None = None,
     overwrite: Flag = False,
-    shown: ShownOptions = SHOWN_DEFAULTS,
+    json: Annotated[Flag, OUTPUT] = False,
+    quiet: Annotated[Flag, OUTPUT] = False,
 ) -> None:
     """Show runs beside each other, the best first: metrics, tests, settings that differ.
 
@@ -45,7 +45,8 @@ def compare(
             them.
         out: Write a page too, one file of HTML, with the learning curves in one chart.
         overwrite: Replace the page where it is there already.
-        shown: What is printed, and how.
+        json: Print the results as one JSON object; all else goes to standard error.
+        quiet: Print warnings, errors and the results that were asked for alone.
     """
     from seqloom.report import make_page
     from seqloom.train._compare import report_of, values_of
@@ -57,12 +58,12 @@ def compare(
     report = report_of(compared, tests)
     if out is not None:
         write_atomic(out, make_page(report))
-    if shown.json:
+    if json:
         print_json(values_of(compared, tests))
     else:
         _show(report)
     if out is not None:
-        open_console(stderr=shown.json, quiet=shown.quiet).print(f"page   {out}")
+        open_console(stderr=json, quiet=quiet).print(f"page   {out}")
 
 
 def _show(report: "Report") -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -11,9 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from seqloom._text import printable
+from seqloom.errors import FileError
 
 if TYPE_CHECKING:
-    from seqloom.cli._options import MachineOptions
+    from seqloom.tensor import Backend
 
 
 def version() -> str:
@@ -51,9 +53,11 @@ def table_of(facts: Mapping[str, str]) -> Table:
     return table
 
 
-def announce(console: Console, machine: "MachineOptions") -> None:
-    """Prints version, backend, device and threads; an unknown backend is an error here."""
-    found = machine.find_backend()
+def announce(console: Console, backend: "str | Backend", threads: int | None) -> None:
+    """Prints version, backend, device and threads: the first line of long work."""
+    from seqloom.tensor import backend as find_backend
+
+    found = find_backend(backend, num_threads=threads)
     device = found.name.partition(":")[2] or "cpu"
     plural = "" if found.threads == 1 else "s"
     console.print(
@@ -75,3 +79,10 @@ def counter_bar() -> Generator[Callable[[int, int], object]]:
     with Progress(*columns, console=console, transient=True, disable=is_hidden) as bar:
         task = bar.add_task("", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def check_free(*targets: Path | None, overwrite: bool) -> None:
+    """Raises if a file would be replaced without --overwrite."""
+    for target in targets:
+        if target is not None and target.is_file() and not overwrite:
+            raise FileError(f"{target}: is there already; --overwrite replaces it")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from cyclopts import Parameter, validators
 
 from seqloom.cli._console import open_console
 from seqloom.cli._convert_files import open_with_meter, resolve_paths
-from seqloom.cli._options import PATH, Count, Files, Flag, Threads
+from seqloom.cli._options import PATH, Count, Files, Flag, Threads, takes_options
 from seqloom.errors import ArgumentError
+from seqloom.io._settings import Quality, TextOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,32 +22,21 @@ if TYPE_CHECKING:
 
     from seqloom.io import PairedReader, SequenceBatch, SequenceReader
 
-Encoding: TypeAlias = Literal["phred33", "phred64", "solexa"]
 _BATCH = 1 << 14
 Level = Annotated[int, Parameter(validator=validators.Number(gte=0, lte=9))]
 
 
-@Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadOptions:
+class ReadOptions(TextOptions):
     """Says how IN is to be read.
 
     Args:
-        quality: How FASTQ's qualities are written; they are kept as they are.
         on_error: At a fault in a record: stop, or leave it out and count it.
-        comments: Lines of FASTA that begin with ; or #: an error, or left out.
-        whitespace: Blanks among letters of FASTA: an error, or left out.
-        ids: Headers without a word: an error, or numbered.
     """
 
-    quality: Encoding = "phred33"
     on_error: Literal["raise", "skip"] = "raise"
-    comments: Literal["error", "skip"] = "error"
-    whitespace: Literal["error", "strip"] = "error"
-    ids: Literal["error", "number"] = "error"
 
 
-@Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepOptions:
     """Says which records are kept.
@@ -59,13 +49,10 @@ class KeepOptions:
 
     min_length: Count | None = None
     max_length: Count | None = None
-    min_mean_quality: Annotated[float | None, Parameter(negative="")] = None
+    min_mean_quality: float | None = None
 
 
-KEEP_DEFAULTS = KeepOptions()
-READ_DEFAULTS = ReadOptions()
-
-
+@takes_options()
 def convert(
     source: Annotated[str, PATH, Parameter(name="IN")],
     target: Annotated[str | None, PATH, Parameter(name="OUT")] = None,
@@ -75,8 +62,8 @@ def convert(
     interleaved: Flag = False,
     format: Literal["fasta", "fastq"] | None = None,  # noqa: A002 - the option's name
     compression: Literal["none", "gzip", "bgzip"] | None = None,
-    keep: KeepOptions = KEEP_DEFAULTS,
-    read: ReadOptions = READ_DEFAULTS,
+    keep: KeepOptions,
+    read: ReadOptions,
     line_width: Count = 60,
     level: Level = 6,
     threads: Threads | None = None,
@@ -130,7 +117,7 @@ def convert(
 class Selection:
     """Selects records, and counts why others are dropped."""
 
-    def __init__(self, keep: KeepOptions, encoding: Encoding) -> None:
+    def __init__(self, keep: KeepOptions, encoding: Quality) -> None:
         least, most = keep.min_length or 0, keep.max_length
         if most is not None and least > most:
             raise ArgumentError(f"--min-length {least} is more than --max-length {most}")
@@ -138,7 +125,7 @@ class Selection:
         if quality is not None and not math.isfinite(quality):
             raise ArgumentError(f"--min-mean-quality must be a number, got {quality}")
         self._keep = keep
-        self._encoding: Encoding = encoding
+        self._encoding: Quality = encoding
         self.kept = 0
         self.dropped = {"too short": 0, "too long": 0, "of low quality": 0}
 

@@ -1,13 +1,13 @@
 """``seqloom demo``: a real question, answered in one command and compared with others."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from warnings import catch_warnings, simplefilter
 
 from seqloom import _demo
 from seqloom._files import write_atomic
 from seqloom.cli._console import announce, open_console
-from seqloom.cli._options import MACHINE_DEFAULTS, Flag, MachineOptions, Seed
+from seqloom.cli._options import MACHINE, Flag, MachineOptions, Seed, takes_options
 from seqloom.cli._show import show_confusion, show_tiles
 from seqloom.errors import FileError, RunFolderError, SeenRecordsWarning
 
@@ -36,13 +36,14 @@ GENOTYPES = (
 )
 
 
+@takes_options()
 def demo(
     *,
     out: Path = HOME,
     files: Path | None = None,
     overwrite: Flag = False,
     seed: Seed = 0,
-    machine: MachineOptions = MACHINE_DEFAULTS,
+    machine: Annotated[MachineOptions, MACHINE],
 ) -> None:
     """Learn to find splice junctions in real DNA, and write a report.
 
@@ -70,7 +71,7 @@ def demo(
         _copy_files(console, files, overwrite=overwrite)
         return
     _check_folder(out, overwrite=overwrite)
-    announce(console, machine)
+    announce(console, machine.backend, machine.threads)
     try:
         _compare(console, out, machine, seed=seed, overwrite=overwrite)
     except KeyboardInterrupt:

@@ -10,20 +10,19 @@ from cyclopts import Parameter
 from seqloom.cli._console import announce, open_console
 from seqloom.cli._options import (
     MACHINE,
-    MACHINE_DEFAULTS,
+    OUTPUT,
     PATHS,
-    QUIET_DEFAULTS,
     SEQUENCES,
     Count,
+    Flag,
     MachineOptions,
-    QuietOption,
+    takes_options,
 )
 from seqloom.errors import ArgumentError
 
 DType = Literal["float32", "float16", "bfloat16", "int8"]
 
 
-@Parameter(name="*", group=SEQUENCES)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenOptions:
     """Says which tokens letters become.
@@ -41,9 +40,7 @@ class TokenOptions:
     case: Literal["fold", "mask", "error"] = "fold"
 
 
-_TOKEN_DEFAULTS = TokenOptions()
-
-
+@takes_options()
 def embed(
     files: Annotated[list[str], PATHS],
     /,
@@ -61,13 +58,13 @@ def embed(
         Count | None, Parameter(show_default=lambda _: "256 MiB of embeddings")
     ] = None,
     resume: Annotated[bool, Parameter(negative="--no-resume")] = True,
-    dtype: Annotated[DType, Parameter(group=MACHINE)] = "float32",
-    part: Annotated[str | None, Parameter(group=MACHINE, show_default=False)] = None,
-    devices: Annotated[Count | None, Parameter(group=MACHINE, show_default=False)] = None,
-    engine: Annotated[Literal["processes", "ray"], Parameter(group=MACHINE)] = "processes",
-    letters: TokenOptions = _TOKEN_DEFAULTS,
-    machine: MachineOptions = MACHINE_DEFAULTS,
-    shown: QuietOption = QUIET_DEFAULTS,
+    dtype: Annotated[DType, MACHINE] = "float32",
+    part: Annotated[str | None, MACHINE] = None,
+    devices: Annotated[Count | None, MACHINE] = None,
+    engine: Annotated[Literal["processes", "ray"], MACHINE] = "processes",
+    letters: Annotated[TokenOptions, SEQUENCES],
+    machine: Annotated[MachineOptions, MACHINE],
+    quiet: Annotated[Flag, OUTPUT] = False,
 ) -> None:
     """Compute embeddings of sequences with ESM-2, each record exactly once.
 
@@ -99,16 +96,16 @@ def embed(
         engine: What starts them: this machine, or a cluster of Ray.
         letters: Which tokens letters become.
         machine: What computes.
-        shown: What is printed.
+        quiet: Print warnings and errors alone.
     """
     from seqloom.encode import Tokens
     from seqloom.infer import embed as run
     from seqloom.infer.embedding._summary import embed_bar, summary_table
     from seqloom.io._settings import replace_remedies
 
-    console = open_console(quiet=shown.quiet)
+    console = open_console(quiet=quiet)
     machine = replace(machine, backend=_choose_device(machine.backend))
-    announce(console, machine)
+    announce(console, machine.backend, machine.threads)
     network = _find_model(model, dtype, machine, is_alone=devices is None)
     options: dict[str, Any] = {"max_length": max_length, "overlap": overlap}
     options |= {"shard_size": shard_size, "resume": resume, "format": format}

@@ -2,31 +2,38 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from cyclopts import Parameter
 
 from seqloom._text import count_of, printable
 from seqloom.cli._console import announce, open_console
-from seqloom.cli._kinds import Kind, check_reading
 from seqloom.cli._options import (
-    COVARIATE_DEFAULTS,
-    INTERVAL_DEFAULTS,
+    FURTHER,
+    INTERVALS,
+    MACHINE,
+    OUTPUT,
     PATH,
     PATHS,
-    QUIET_DEFAULTS,
-    SEQUENCE_DEFAULTS,
     SEQUENCES,
-    TRAINED_DEFAULTS,
     Count,
     Flag,
-    IntervalOptions,
-    QuietOption,
-    SequenceOptions,
+    FurtherOptions,
     TrainedOptions,
+    takes_options,
 )
-from seqloom.cli._predict import STREAM, check_out, check_table, open_both, paths_of
+from seqloom.cli._predict import check_out, open_both, paths_of
+from seqloom.cli._read import STREAM, Inputs, IntervalOptions
+from seqloom.data import Dataset, Subset
+from seqloom.data._inputs import SourceOptions
 from seqloom.errors import ArgumentError
+from seqloom.infer import explain as find_attributions
+from seqloom.infer._attributions import write_page
+from seqloom.infer._exported import refuse_exported
+from seqloom.infer._predict import open_examples
+from seqloom.infer._score_bar import score_bar
+from seqloom.infer._scores import check_table_name
+from seqloom.models._training_facts import names_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,13 +41,12 @@ if TYPE_CHECKING:
     from seqloom.infer import Attributions
 
 _PAGE, _TABLES = ".html", (".tsv", ".csv", ".parquet")
-_INSTEAD = {
-    "genotypes": "what variants weigh, Python gives: sl.tensor.grad of "
-    "model.logits(x) by x, a row of a batch",
-    "embeddings": "explain a model that seqloom train made of the sequences themselves",
-}
 
 
+@takes_options(
+    shown="model files out method window target limit reverse_complement overwrite quiet "
+    "id_column sequence_column intervals length backend threads set config"
+)
 def explain(
     model: Path,
     files: Annotated[list[str], PATHS],
@@ -53,11 +59,11 @@ def explain(
     limit: Count = 20,
     reverse_complement: Flag = False,
     overwrite: Flag = False,
-    id_column: Annotated[str, Parameter(group=SEQUENCES)] = "id",
-    sequences: SequenceOptions = SEQUENCE_DEFAULTS,
-    intervals: IntervalOptions = INTERVAL_DEFAULTS,
-    machine: TrainedOptions = TRAINED_DEFAULTS,
-    shown: QuietOption = QUIET_DEFAULTS,
+    quiet: Annotated[Flag, OUTPUT] = False,
+    sequences: Annotated[SourceOptions, SEQUENCES],
+    intervals: Annotated[IntervalOptions, INTERVALS],
+    machine: Annotated[TrainedOptions, MACHINE],
+    further: Annotated[FurtherOptions, FURTHER],
 ) -> None:
     """Show which letters of sequences count for a trained model.
 
@@ -83,75 +89,59 @@ def explain(
         reverse_complement: Explain the mean of the scores of a sequence and its reverse
             complement, as predict --reverse-complement gives it.
         overwrite: Replace the file where it is there already.
-        id_column: The column of ids, where FILES are tables.
+        quiet: Print warnings and errors alone.
         sequences: How sequences are read.
         intervals: Which parts of a genome are explained.
         machine: What computes.
-        shown: What is printed.
-    """
-    from seqloom.infer import explain as weigh
-    from seqloom.infer._exported import refuse_exported
-    from seqloom.infer._predict import open_examples
-    from seqloom.infer._score_bar import score_bar
+        further: Where other options come from.
 
-    console = open_console(stderr=out == STREAM, quiet=shown.quiet)
-    announce(console, machine)
-    paths = paths_of(files)
-    options: dict[str, Any] = {"sequences": sequences, "intervals": intervals}
+    Raises:
+        ArgumentError: FILES have no letters.
+    """
+    del further  # read before the other options
+    console = open_console(stderr=out == STREAM, quiet=quiet)
+    announce(console, machine.backend, machine.threads)
     _check_ending(out)
-    kind = _check_kind(paths, options)
-    check_out(out, [*paths, *intervals.intervals], overwrite=overwrite)
-    options |= {"kind": kind, "id_column": id_column, "covariates": COVARIATE_DEFAULTS}
+    paths = paths_of(files)
+    inputs = Inputs.of(paths, sequences, intervals)
+    if not inputs.kind.has_letters:
+        raise ArgumentError(
+            f"explain changes the letters of sequences, but FILES are {inputs.kind.name}; "
+            f"{inputs.kind.instead_of_explain}"
+        )
+    read = [*paths, *intervals.intervals]
+    check_out(out, read, overwrite=overwrite)
     refuse_exported(model)
-    trained, data = open_both(console, model, paths, machine=machine, options=options)
-    settings: dict[str, Any] = {"method": method, "window": window, "target": target}
-    settings["reverse_complement"] = reverse_complement
+    trained, data = open_both(console, model, inputs, machine=machine)
+    settings: dict[str, Any] = {
+        "method": method,
+        "window": window,
+        "target": target,
+        "reverse_complement": reverse_complement,
+        "num_threads": machine.threads,
+    }
     with (
         open_examples(trained, data) as examples,
         score_bar(console, noun="letters") as tell,
     ):
-        chosen = _first(examples, limit) if out.endswith(_PAGE) else examples
-        settings |= {"num_threads": machine.threads, "progress": tell}
-        found = weigh(trained, chosen, **settings)
-    sources = _name_sources(model, [*paths, *intervals.intervals])
+        chosen = cast("Dataset", examples)  # of files with letters
+        if out.endswith(_PAGE) and len(chosen) > limit:
+            chosen = Subset(chosen, range(limit))
+        found = find_attributions(trained, chosen, progress=tell, **settings)
+    names = ["standard input" if it == STREAM else it for it in names_of(read)]
+    sources = {"model": printable(model.absolute().name), "files": ", ".join(names)}
     _write(console, found, out, total=len(examples), sources=sources)
 
 
 def _check_ending(out: str) -> None:
-    """Refuses a name that says neither page nor table."""
+    """Raises for a name that says neither page nor table."""
     if out != STREAM and not out.endswith((_PAGE, *_TABLES)):
         raise ArgumentError(
             f"{out}: --out must end in {_PAGE} (a page) or in .tsv, .csv or .parquet (a "
             "table), or be - for a table on standard output"
         )
-    if not out.endswith(_PAGE):
-        check_table(out)
-
-
-def _check_kind(paths: list[Path], options: dict[str, Any]) -> Kind:
-    """Gives the kind of the records; refuses those without letters."""
-    kind = check_reading(paths, COVARIATE_DEFAULTS, **options)
-    if kind not in {"sequences", "intervals"}:
-        raise ArgumentError(
-            f"explain changes the letters of sequences, but FILES are {kind}; "
-            f"{_INSTEAD[kind]}"
-        )
-    return kind
-
-
-def _first(examples: Any, limit: int) -> Any:
-    """Takes the first records, if there are more."""
-    from seqloom.data import Subset
-
-    return Subset(examples, range(limit)) if len(examples) > limit else examples
-
-
-def _name_sources(model: Path, files: list[Path]) -> dict[str, str]:
-    """Names the model and the files without their folders, for the page."""
-    from seqloom.models._training_facts import names_of
-
-    names = ["standard input" if it == STREAM else it for it in names_of(files)]
-    return {"model": printable(model.absolute().name), "files": ", ".join(names)}
+    if out != STREAM and not out.endswith(_PAGE):
+        check_table_name(out)
 
 
 def _write(
@@ -163,8 +153,6 @@ def _write(
     sources: dict[str, str],
 ) -> None:
     """Writes the page or the table, and says what is in it."""
-    from seqloom.infer._attributions import write_page
-
     if out.endswith(_PAGE):
         write_page(Path(out), found, most=len(found), total=total, sources=sources)
     else:

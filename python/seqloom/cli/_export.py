@@ -9,13 +9,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from seqloom.cli._console import open_console
-from seqloom.cli._options import (
-    MACHINE,
-    PATH,
-    QUIET_DEFAULTS,
-    Flag,
-    QuietOption,
-)
+from seqloom.cli._options import MACHINE, OUTPUT, PATH, Flag
 from seqloom.errors import MissingFileError
 
 # Next to the extension: the Makefile puts it there, and the wheel contains it.
@@ -31,8 +25,8 @@ def export(
     out: Annotated[str, PATH],
     onnx: Flag = False,
     overwrite: Flag = False,
-    base: Annotated[Path | None, Parameter(group=MACHINE, show_default=False)] = None,
-    shown: QuietOption = QUIET_DEFAULTS,
+    base: Annotated[Path | None, MACHINE] = None,
+    quiet: Annotated[Flag, OUTPUT] = False,
 ) -> None:
     """Write a trained model for where there is no Python.
 
@@ -49,12 +43,12 @@ def export(
         onnx: Write one file of ONNX instead.
         overwrite: Replace the export that is there.
         base: The ESM-2 folder that adapters are for, where it has moved.
-        shown: What is printed.
+        quiet: Print warnings and errors alone.
     """
     from seqloom import export as exports
     from seqloom.models import load
 
-    console = open_console(quiet=shown.quiet)
+    console = open_console(quiet=quiet)
     moved: dict[str, Any] = {} if base is None else {"base": base}
     trained = load(model, **moved)
     write = exports.onnx if onnx else exports.save

@@ -15,10 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 from seqloom.cli import _bed
-from seqloom.cli._check import check_free
-from seqloom.cli._console import open_console, table_of
-from seqloom.cli._kinds import check_no_sequence_options
-from seqloom.cli._options import FILE_DEFAULTS, PATH, SEQUENCES, FileOptions, Flag, Threads
+from seqloom.cli._console import check_free, open_console, table_of
+from seqloom.cli._options import PATH, SEQUENCES, Flag, Threads, takes_options
+from seqloom.errors import ArgumentError
+from seqloom.io._settings import TextOptions
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,13 +36,14 @@ _BLOCKS = " ▁▂▃▄▅▆▇█"
 _PLAIN_BLOCKS = " .:-=+*#%@"
 
 
+@takes_options()
 def inspect(
     file: Annotated[str, PATH],
     /,
     *,
-    reading: FileOptions = FILE_DEFAULTS,
-    sequence_column: Annotated[str, Parameter(group=SEQUENCES)] = "sequence",
-    id_column: Annotated[str, Parameter(group=SEQUENCES)] = "id",
+    reading: Annotated[TextOptions, SEQUENCES],
+    sequence_column: Annotated[str, SEQUENCES] = "sequence",
+    id_column: Annotated[str, SEQUENCES] = "id",
     plot: Path | None = None,
     overwrite: Flag = False,
     json: Flag = False,
@@ -68,7 +69,7 @@ def inspect(
     check_free(plot, overwrite=overwrite)
     check_svg(plot)
     if plot is None and _bed.is_bed(file):
-        check_no_sequence_options(reading)
+        _refuse_options(reading)
         _bed.inspect(file, json=json)
         return
     if is_sequence_table(file, sequence_column):
@@ -89,6 +90,17 @@ def inspect(
     if not json:
         console.line()
         console.print(f"plots in {plot}")
+
+
+def _refuse_options(reading: TextOptions) -> None:
+    """Raises if options read sequences, because the file has genotypes."""
+    usual = asdict(TextOptions())
+    names = [f"--{name}" for name, value in asdict(reading).items() if value != usual[name]]
+    if names:
+        raise ArgumentError(
+            f"{' and '.join(names)}: only for sequences, but FILES are genotypes (a PLINK "
+            ".bed)"
+        )
 
 
 def _summarise_table(file: str, **options: Any) -> "Summary":

@@ -1,44 +1,54 @@
-"""From options to a network's settings, and to what changes its training part."""
+"""The network of `seqloom train`: its options, its encoder, and what changes its input."""
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from seqloom.cli._options import NetworkOptions
+from cyclopts import Parameter
+from rich.console import Console
+
+from seqloom.augment import ReverseComplement
+from seqloom.cli._options import Count, Flag
+from seqloom.cli._read import Inputs, LetterOptions
+from seqloom.data import Dataset
+from seqloom.encode import OneHot, Tokens
 from seqloom.errors import ArgumentError
+from seqloom.infer._kinds import Kind
+from seqloom.models import ESM2LoRAConfig
+from seqloom.nn import Config
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from seqloom.nn import Config
-
-
-def network_for(options: NetworkOptions, train: Any, *others: Any) -> "Config":
-    """Chooses the network that reads such records, and changes what is asked for."""
-    from seqloom.data import EmbeddingEncoder, GenotypeEncoder
-    from seqloom.models import GenotypeMLPConfig, HeadConfig, SequenceCNNConfig
-
-    if isinstance(train.encoder, GenotypeEncoder):
-        return _perceptron(GenotypeMLPConfig.for_data(train), options, "genotypes")
-    if isinstance(train.encoder, EmbeddingEncoder):
-        return _perceptron(HeadConfig.for_data(train), options, "embeddings")
-    if options.finetune:
-        return _adapters(train, options)
-    return _convolutions(SequenceCNNConfig.for_data(train, *others), options)
+_POLICY = ("unknown", "case", "rare", "symbols", "rna_as_dna")
 
 
-def augment_for(alphabet: str, options: NetworkOptions) -> Any:
-    """Gives what changes the training sequences; None: nothing."""
-    if not options.reverse_complement:
-        return None
-    from seqloom.augment import ReverseComplement
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkOptions:
+    """Says what the network is; without an option the data choose it.
 
-    if alphabet not in {"dna", "rna"}:
-        raise ArgumentError(f"--reverse-complement is for DNA and RNA, not {alphabet}")
-    return ReverseComplement(p=0.5, alphabet=cast("Any", alphabet))
+    Args:
+        width: The features of each convolution, of a .bed of each hidden layer: one number
+            for each layer.
+        kernel_size: The letters that a convolution sees at once, an odd number.
+        dropout: The share of the last features that is left out in training.
+        reverse_complement: Show every second sequence, drawn anew in each epoch, as its
+            reverse complement.
+        finetune: Train adapters of a protein language model, and a head on it: "lora".
+        model: The folder of that ESM-2 network, which stays as it is.
+        rank: The rank of each adapter; by default 8.
+    """
+
+    width: Annotated[
+        tuple[Count, ...], Parameter(consume_multiple=1, show_default=False)
+    ] = ()
+    kernel_size: Count | None = None
+    dropout: float | None = None
+    reverse_complement: Flag = False
+    finetune: Literal["lora"] | None = None
+    model: Path | None = None
+    rank: Count | None = None
 
 
-def check_network(options: NetworkOptions, kind: str) -> None:
-    """Refuses options of adapters that do not go together, or have no sequences."""
+def check_network(options: NetworkOptions, kind: Kind) -> None:
+    """Raises for options of adapters that do not go together, or have no sequences."""
     given = {"--model": options.model is not None, "--rank": options.rank is not None}
     names = [name for name, is_given in given.items() if is_given]
     if options.finetune is None and names:
@@ -50,50 +60,75 @@ def check_network(options: NetworkOptions, kind: str) -> None:
             "--finetune lora needs --model FOLDER: config.json and model.safetensors of an "
             "ESM-2 network"
         )
-    if kind != "sequences":
-        raise ArgumentError(f"--finetune lora reads protein sequences, FILES are {kind}")
+    if not kind.takes("finetune"):
+        raise ArgumentError(
+            f"--finetune lora reads protein sequences, FILES are {kind.name}"
+        )
 
 
-def _adapters(train: Any, options: NetworkOptions) -> "Config":
-    """Puts adapters to a language model; the widths are those of its head."""
-    from seqloom.models import ESM2LoRAConfig
-
+def network_for(
+    options: NetworkOptions, kind: Kind, train: Dataset, *others: Dataset
+) -> Config:
+    """Chooses the network that reads such records, and changes what the options say."""
+    changes: dict[str, Any] = {}
+    if options.dropout is not None:
+        changes["dropout"] = options.dropout
+    if options.model is None:
+        changes |= {"width": options.width} if options.width else {}
+        if options.kernel_size is not None:
+            changes["kernel_size"] = options.kernel_size
+        return kind.network(train, *others, **changes)
     if options.kernel_size is not None:
         raise ArgumentError("--kernel-size is of convolutions: not with --finetune lora")
-    chosen = {"hidden": options.width or None, "dropout": options.dropout}
-    base = cast("Path", options.model)
-    changes = _drop_unset(rank=options.rank, **chosen)
-    return ESM2LoRAConfig.for_data(train, base, **changes)
+    # The widths are those of the head on a language model.
+    changes |= {"hidden": options.width} if options.width else {}
+    changes |= {} if options.rank is None else {"rank": options.rank}
+    return ESM2LoRAConfig.for_data(train, options.model, **changes)
 
 
-def _perceptron(config: Any, options: NetworkOptions, kind: str) -> "Config":
-    """Changes the layers behind genotypes or embeddings."""
-    if options.kernel_size is not None:
-        raise ArgumentError(f"--kernel-size is of convolutions, but FILES are {kind}")
-    return replace(
-        config, **_drop_unset(hidden=options.width or None, dropout=options.dropout)
-    )
+def encoding_for(
+    console: Console,
+    options: NetworkOptions,
+    inputs: Inputs,
+    *,
+    letters: LetterOptions,
+) -> dict[str, Any]:
+    """Chooses encoder and augmentation of the training records, by the alphabet."""
+    policy = {name: inputs.given[name] for name in _POLICY if name in inputs.given}
+    alphabet: str = letters.alphabet
+    if options.finetune:
+        _check_protein(alphabet, policy)
+        encoder = Tokens("esm2", **policy)
+        return {"encoder": encoder, "augment": augment_for("protein", options)}
+    if not inputs.kind.has_letters:
+        augment_for(inputs.kind.name, options)
+        return {}
+    if alphabet == "auto" and letters.rna_as_dna:
+        alphabet = "dna"
+        console.print("alphabet dna, by --rna-as-dna")
+    elif alphabet == "auto":
+        alphabet = inputs.kind.guess_alphabet(inputs.files, inputs.given)
+        console.print(f"alphabet {alphabet}, by all letters of the training files")
+    encoder = OneHot(alphabet, **policy)
+    return {"encoder": encoder, "augment": augment_for(alphabet, options)}
 
 
-def _convolutions(config: Any, options: NetworkOptions) -> "Config":
-    """Changes the convolutions; each new one is as the last of those that were chosen."""
-    widths = options.width or config.widths
-    kernels = options.kernel_size or _repeat_last(config.kernel_sizes, len(widths))
-    pools = _repeat_last(config.pools, len(widths))
-    return replace(
-        config,
-        widths=widths,
-        kernel_size=kernels if options.width or options.kernel_size else config.kernel_size,
-        pools=pools,
-        **_drop_unset(dropout=options.dropout),
-    )
+def _check_protein(alphabet: str, policy: dict[str, Any]) -> None:
+    """Raises for options that do not fit ESM-2: other alphabets, and rules for letters."""
+    if alphabet not in {"auto", "protein"}:
+        raise ArgumentError(f"--finetune lora reads proteins, not --alphabet {alphabet}")
+    strange = [name for name in ("unknown", "rare", "rna_as_dna") if name in policy]
+    if strange:
+        raise ArgumentError(
+            f"--{strange[0].replace('_', '-')}: not with --finetune lora, because ESM-2 "
+            "has a token for each letter"
+        )
 
 
-def _repeat_last(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
-    """Gives as many sizes as are wanted; those that lack are as the last one."""
-    return (*sizes[:count], *sizes[-1:] * (count - len(sizes)))
-
-
-def _drop_unset(**settings: Any) -> dict[str, Any]:
-    """Leaves out what is left to the data."""
-    return {name: value for name, value in settings.items() if value is not None}
+def augment_for(alphabet: str, options: NetworkOptions) -> ReverseComplement | None:
+    """Returns what changes the training sequences, if anything does."""
+    if not options.reverse_complement:
+        return None
+    if alphabet == "dna" or alphabet == "rna":  # noqa: PLR1714 - narrows the type
+        return ReverseComplement(p=0.5, alphabet=alphabet)
+    raise ArgumentError(f"--reverse-complement is for DNA and RNA, not {alphabet}")

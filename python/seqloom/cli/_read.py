@@ -1,33 +1,23 @@
-"""Opens the files of a command as datasets, as its options say."""
+"""The records of a command: how files are read, and files as datasets by their kind."""
 
+import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Literal
 
+from cyclopts import Parameter, validators
 from rich.console import Console
 
-from seqloom.cli._genotypes import open_genotypes
-from seqloom.cli._intervals import hold_out, open_intervals
-from seqloom.cli._kinds import detect_kind, one_folder
-from seqloom.cli._network import augment_for
-from seqloom.cli._options import (
-    DataOptions,
-    GenotypeOptions,
-    IntervalOptions,
-    LabelOptions,
-    LetterOptions,
-    MovingOptions,
-    NetworkOptions,
-    PartOptions,
-    SequenceOptions,
-)
-from seqloom.errors import ArgumentError, LabelError
+from seqloom.cli._options import Count, Files, Flag, Texts, read_whole
+from seqloom.data import Dataset, Labels
+from seqloom.data._describe import describe_letters
+from seqloom.errors import ArgumentError
+from seqloom.infer._kinds import Kind, kind_of_files
+from seqloom.infer._score_bar import work_bar
 
-if TYPE_CHECKING:
-    from seqloom.data import Dataset, Labels
-
-EXAMPLES = 3
+STREAM = "-"
+_MAX_EXAMPLES = 3
 _LEFT_OUT = {
     "dropped": "intervals left out, they leave their chromosome",
     "unlabelled": "{} left out, without a label",
@@ -41,238 +31,205 @@ _LEFT_OUT = {
 }
 
 
-def read_parts(
-    console: Console,
-    files: Sequence[Path],
-    parts: PartOptions,
-    *,
-    network: NetworkOptions,
-    **options: Any,
-) -> "tuple[Dataset, Dataset | None, Dataset | None]":
-    """Opens the training, validation and test part; None where no option names one."""
-    whole = _read_training(console, files, network=network, **options)
-    valid, test = (
-        _read_part(console, whole, others, option=option, files=files, **options)
-        for option, others in (("--valid", parts.valid), ("--test", parts.test))
-    )
-    if not parts.test_chromosomes:
-        return whole, valid, test
-    train, held = hold_out(whole, parts.test_chromosomes, "--test-chromosomes")
-    return train, valid, held
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LetterOptions:
+    """Says what letters mean; a trained model keeps it.
+
+    Args:
+        alphabet: What sequences are made of; auto decides on all letters of FILES.
+        unknown: An ambiguity code such as N: zeros, equal shares, or an error.
+        case: A lower-case letter: as upper case, zeros, or an error.
+        rare: U and O of a protein.
+        symbols: The symbols * and - and a point.
+        rna_as_dna: Read U as T in DNA.
+    """
+
+    alphabet: Literal["auto", "dna", "rna", "protein"] = "auto"
+    unknown: Literal["zeros", "uniform", "fractional", "error"] | None = None
+    case: Literal["fold", "mask", "keep", "error"] | None = None
+    rare: Literal["error", "zeros", "unknown", "replace", "keep"] | None = None
+    symbols: Literal["strip_terminal_stop", "error", "zeros", "keep"] | None = None
+    rna_as_dna: Flag = False
 
 
-def _read_training(
-    console: Console,
-    files: Sequence[Path],
-    *,
-    options: DataOptions,
-    sequences: LetterOptions,
-    genotypes: GenotypeOptions,
-    intervals: MovingOptions,
-    network: NetworkOptions,
-) -> "Dataset":
-    """Opens the training files as a dataset, and prints what they hold."""
-    kind = detect_kind(files, intervals)
-    labels = options.to_labels(task=options.task)
-    if kind == "genotypes":
-        augment_for("genotypes", network)
-        data = open_genotypes(
-            console,
-            files,
-            labels=labels,
-            genotypes=genotypes,
-        )
-    elif kind == "embeddings":
-        augment_for("embeddings", network)
-        data = open_embeddings(files, labels)
-    else:
-        encoding = _encoding(console, files, options, sequences=sequences, network=network)
-        data = (
-            _open_whole(files, labels, sequences, **encoding)
-            if kind == "sequences"
-            else open_intervals(files[0], intervals, labels=labels, **encoding)
-        )
-    console.print(str(data))
-    if data.labels is None:
-        also = ", or of a table its column, --label-column" if kind == "sequences" else ""
-        raise LabelError(f"{files[0]}: holds no labels to learn: give --labels TABLE{also}")
-    show_letters(console, data)
-    if options.task == "auto":
-        console.print(f"task {data.task}, guessed from the labels; --task names another")
-    return data
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntervalOptions:
+    """Says which parts of a genome are read.
+
+    Args:
+        intervals: Files of intervals: BED, narrowPeak or a table with a header. FILES is
+            then the genome, and the records are these parts of it.
+        length: The letters of each part, about its summit or middle; otherwise as it is.
+        edge: A part that leaves its chromosome: an error, filled with N, or left out.
+        ignore_strand: Read the plus strand, whatever the intervals say.
+    """
+
+    intervals: Files = ()
+    length: Count | None = None
+    edge: Literal["error", "pad", "drop"] = "error"
+    ignore_strand: Flag = False
 
 
-def read_like(
-    console: Console,
-    model: Any,
-    files: Sequence[Path],
-    *,
-    options: LabelOptions,
-    sequences: SequenceOptions,
-    genotypes: GenotypeOptions,
-    intervals: IntervalOptions,
-) -> "Dataset":
-    """Opens further files in the way of a dataset or of a trained model."""
-    task = getattr(model.task, "name", model.task)
-    encoder = model.encoder
-    columns = model.classes if task == "regress" else ()
-    kind = detect_kind(files, intervals)
-    # The column of a .fam has no name.
-    columns = columns if options.labels or kind != "genotypes" else ()
-    labels = options.to_labels(columns=columns, classes=model.classes, task=task)
-    if kind == "intervals":
-        return open_intervals(files[0], intervals, labels=labels, encoder=encoder)
-    if kind == "genotypes":
-        return open_genotypes(
-            console, files, labels=labels, genotypes=genotypes, encoder=encoder
-        )
-    if kind == "embeddings":
-        return open_embeddings(files, labels, layer=getattr(encoder, "layer", None))
-    return _open_whole(files, labels, sequences, encoder=encoder)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovingOptions(IntervalOptions):
+    """Says which parts of a genome are trained on, and how they move.
+
+    Args:
+        jitter: Move each training part by up to this number of letters, differently in
+            each epoch.
+    """
+
+    jitter: Annotated[
+        int, Parameter(converter=read_whole, validator=validators.Number(gte=0))
+    ] = 0
 
 
-def _read_part(
-    console: Console,
-    whole: Any,
-    others: Sequence[Path],
-    *,
-    option: str,
-    files: Sequence[Path],
-    intervals: MovingOptions,
-    **options: Any,
-) -> "Dataset | None":
-    """Opens the files of the validation or test part, if there are any."""
-    if not others:
-        return None
-    if intervals.intervals:  # files of intervals, in the genome of the training part
-        intervals, others = replace(intervals, intervals=tuple(others), jitter=0), files
-    try:
-        return read_like(console, whole, others, intervals=intervals, **options)
-    except LabelError as error:
-        error.add_note(_where_labels_are(option, options["options"]))
-        raise
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CovariateOptions:
+    """Says how a .bed is read, and which numbers go with its genotypes.
+
+    Args:
+        covariates: Tables of numbers for each sample of a .bed, joined as labels are.
+        covariate_column: A column of these tables; otherwise all of them.
+        missing_covariates: A sample without a covariate: an error, or given the mean.
+        skip_format_check: Do not look whether the tables fit the ends of the .bed's lines.
+    """
+
+    covariates: Files = ()
+    covariate_column: Texts = ()
+    missing_covariates: Literal["error", "mean"] = "error"
+    skip_format_check: Flag = False
 
 
-def _where_labels_are(option: str, labels: LabelOptions) -> str:
-    """Says where the labels of a validation or test file come from."""
-    if labels.labels:
-        given = " ".join(map(str, labels.labels))
-        place = f"--labels too: give its table there as well (--labels {given} MORE.tsv)"
-    else:
-        place = "where those of FILES do: its headers, its name, or a column of its table"
-    return (
-        f"{option} files need labels, which come from {place}; `seqloom predict` scores "
-        "files without labels"
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelTables:
+    """Says where labels are.
+
+    Args:
+        labels: Tables of labels (TSV, CSV or white space), joined to the records by id.
+        label_from_file: Or each file is a class: pos.fa.gz or pos.bed holds the class pos.
+    """
+
+    labels: Files = ()
+    label_from_file: Flag = False
+
+    def to_labels(self, options: Labels) -> Labels:
+        """Adds the tables to the options of labels."""
+        source = "file" if self.label_from_file else list(self.labels) or None
+        return replace(options, source=source)
 
 
-def open_embeddings(
-    files: Sequence[Path], labels: Any = None, *, layer: int | None = None
-) -> "Dataset":
-    """Opens a folder of embeddings with its labels, if there are any."""
-    from seqloom.data import EmbeddingDataset
-    from seqloom.infer import load
-
-    return EmbeddingDataset(load(one_folder(files)), labels, layer=layer)
-
-
-def _open_whole(
-    files: Sequence[Path],
-    labels: "Labels",
-    sequences: SequenceOptions,
-    **settings: Any,
-) -> "Dataset":
-    """Opens sequence files with their labels."""
-    from seqloom.data import SequenceDataset
-
-    # The column of ids is that of FILES too, where they are tables.
-    settings |= {"id_column": labels.id_column or "id", **sequences.to_reading()}
-    return SequenceDataset(files, labels=labels, **settings)
-
-
-def _encoding(
-    console: Console,
-    files: Sequence[Path],
-    options: DataOptions,
-    *,
-    sequences: LetterOptions,
-    network: NetworkOptions,
-) -> dict[str, Any]:
-    """Chooses the encoder and the augmentation, by the alphabet given or found."""
-    from seqloom.encode import OneHot, Tokens
-
-    if network.finetune:
-        _check_protein(options.alphabet, sequences)
-        encoder = Tokens("esm2", **sequences.to_policy())
-        return {"encoder": encoder, "augment": augment_for("protein", network)}
-    alphabet = options.alphabet
-    if alphabet == "auto":
-        alphabet = _find_alphabet(console, files, sequences)
+def find_given(*values: Any) -> dict[str, Any]:
+    """Returns the options that differ from their defaults, by name."""
     return {
-        "encoder": OneHot(alphabet, **sequences.to_policy()),
-        "augment": augment_for(alphabet, network),
+        item.name: value
+        for options in values
+        for item in fields(options)
+        if (value := getattr(options, item.name)) != item.default
     }
 
 
-def _find_alphabet(
-    console: Console, files: Sequence[Path], sequences: LetterOptions
-) -> str:
-    """Takes the alphabet that an option implies, or that the letters tell."""
-    from seqloom.data import guess_alphabet
-
-    if sequences.rna_as_dna:
-        console.print("alphabet dna, by --rna-as-dna")
-        return "dna"
-    reading = sequences.to_reading()
-    del reading["quality"], reading["id_from_header"]
-    if sequences.symbols is not None:
-        reading["symbols"] = sequences.symbols
-    alphabet = guess_alphabet(files, **reading)
-    console.print(f"alphabet {alphabet}, by all letters of the training files")
-    return alphabet
+def refuse(names: Sequence[str], why: str) -> None:
+    """Raises if options are given that do not go with the others."""
+    if names:
+        spelled = " and ".join(f"--{name.replace('_', '-')}" for name in names)
+        raise ArgumentError(f"{spelled}: {why}")
 
 
-def _check_protein(alphabet: str, sequences: LetterOptions) -> None:
-    """Refuses options that do not fit ESM-2: other alphabets, and rules for letters."""
-    if alphabet not in {"auto", "protein"}:
-        raise ArgumentError(f"--finetune lora reads proteins, not --alphabet {alphabet}")
-    strange = [it for it in ("unknown", "rare", "rna_as_dna") if getattr(sequences, it)]
-    if strange:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """Holds FILES, their kind, and the options of data that were given."""
+
+    files: Sequence[Path]
+    kind: Kind
+    given: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls, files: Sequence[Path], *values: Any, others: Sequence[Path] = ()
+    ) -> "Inputs":
+        """Finds the kind of the files; raises for options that do not go with it."""
+        given = find_given(*values)
+        kind = kind_of_files([*files, *others], given)
+        kind.check_options([*files, *others], given)
+        return cls(files=files, kind=kind, given=given)
+
+    def check_labels(self) -> None:
+        """Raises if there are no labels, or more than one way to find them."""
+        ways = ("labels", "label_from_header", "label_from_file")
+        names = [f"--{name.replace('_', '-')}" for name in ways if name in self.given]
+        if len(names) > 1:
+            raise ArgumentError(f"{' and '.join(names)} exclude each other: give one")
+        if names or self.kind.has_labels(self.files, **self.given):
+            return
+        if not self.kind.takes("label_from_header"):
+            raise ArgumentError(
+                f"no labels: give --labels TABLE, joined to the {self.kind.name} by id"
+            )
         raise ArgumentError(
-            f"--{strange[0].replace('_', '-')}: not with --finetune lora, because ESM-2 "
-            "has a token for each letter"
+            "no labels: give --labels TABLE, --label-from-header REGEX, or "
+            "--label-from-file where each file is a class"
         )
 
+    def open(
+        self, console: Console, *, labels: Labels | Literal[False], **settings: Any
+    ) -> Dataset:
+        """Opens the files as a dataset; a copy that must be made first shows a bar."""
+        with work_bar(console, "copy, samples first") as tell:
+            options = {**self.kind.options_of(self.given), **settings}
+            if "progress" in self.kind.options:
+                options["progress"] = tell
+            return self.kind.open(self.files, labels=labels, **options)
 
-def show_left_out(console: Console, *datasets: "Dataset") -> None:
+    def open_like(self, console: Console, model: Any, labels: Labels) -> Dataset:
+        """Opens labelled files with the encoder and the classes of a dataset or a model."""
+        task = model.task if isinstance(model, Dataset) else model.task.name
+        has_names = self.kind.has_named_columns or labels.source is not None
+        columns = model.classes if task == "regress" and has_names else None
+        labels = replace(
+            labels,
+            label_column=labels.label_column or columns,
+            classes=model.classes,
+            task=task,
+        )
+        return self.open(console, labels=labels, encoder=model.encoder)
+
+    def open_unlabelled(self, console: Console, encoder: Any) -> Any:
+        """Opens files to be scored; `seqloom.infer` opens standard input itself."""
+        if list(self.files) == [Path(STREAM)]:
+            why = "only for files; save standard input to a file first"
+            refuse(list(self.kind.options_of(self.given)), why)
+            return sys.stdin.buffer
+        settings: dict[str, Any] = {}
+        if "sequence_column" in self.kind.options and "id_column" in self.given:
+            settings["id_column"] = self.given["id_column"]
+        return self.open(console, labels=False, encoder=encoder, **settings)
+
+
+def show_left_out(console: Console, noun: str, *datasets: Dataset) -> None:
     """Prints which records were left out of datasets, and which labels have no record."""
-    noun = getattr(datasets[0], "noun", "sequences")
     # Parts of one dataset share its report, which counts once.
     reports = [data.report for data in datasets]
     reports = list({id(report): report for report in reports}.values())
     for key, text in _LEFT_OUT.items():
         if number := sum(report.get(key, 0) for report in reports):
             names = [it for report in reports for it in report.get(f"{key}_examples", ())]
-            console.print(f"{text.format(noun)}: {_spell(number, names)}")
+            console.print(f"{text.format(noun)}: {_count(number, names)}")
     # A table of labels may serve several datasets: a label is lost if none of them uses it.
     first, *others = (data.unmatched for data in datasets)
     if lost := set(first).intersection(*others):
         names = [name for name in first if name in lost]
-        spelled = _spell(len(lost), names)
-        console.print(
-            f"labels without a {noun.removesuffix('s')} in these files: {spelled}"
-        )
+        found = _count(len(lost), names)
+        console.print(f"labels without a {noun.removesuffix('s')} in these files: {found}")
 
 
-def show_letters(console: Console, data: Any) -> None:
+def _count(number: int, names: Sequence[str]) -> str:
+    """Writes a number with some of the names as examples."""
+    shown = f" ({', '.join(names[:_MAX_EXAMPLES])})" if names else ""
+    return f"{number:,}{shown}"
+
+
+def show_letters(console: Console, data: Dataset) -> None:
     """Prints how many letters are ambiguous or soft-masked, if any are."""
-    from seqloom.data._describe import describe_letters
-
     if text := describe_letters(data.report.get("letters", {})):
         console.print(text)
-
-
-def _spell(number: int, names: Sequence[str]) -> str:
-    """Writes a number with some of the names as examples."""
-    shown = f" ({', '.join(names[:EXAMPLES])})" if names else ""
-    return f"{number:,}{shown}"

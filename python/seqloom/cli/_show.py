@@ -91,10 +91,10 @@ def start_table(first: str, *names: str) -> Table:
 
 
 def noun_of(run: "Run") -> str:
-    """Says what the records of a run are called."""
-    from seqloom.data import GenotypeEncoder
+    """Returns what the records of a run are called."""
+    from seqloom.infer._kinds import kind_of_encoder
 
-    return "samples" if isinstance(run.trained.encoder, GenotypeEncoder) else "sequences"
+    return kind_of_encoder(run.trained.encoder).noun
 
 
 def title_of(name: str, noun: str = "") -> str:

@@ -1,39 +1,57 @@
 """``seqloom train``: from files to a run folder."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Annotated, Any, Literal
 
 from rich.console import Console
 
-from seqloom.cli._check import check_folder, check_labels, check_parts, holds_run
+from seqloom import optim
 from seqloom.cli._console import announce, open_console
-from seqloom.cli._groups import groups_of
-from seqloom.cli._kinds import check_options
-from seqloom.cli._network import check_network, network_for
-from seqloom.cli._options import (
-    DATA_DEFAULTS,
-    GENOTYPE_DEFAULTS,
-    LEARNING_DEFAULTS,
-    LETTER_DEFAULTS,
-    MACHINE_DEFAULTS,
-    MOVING_DEFAULTS,
-    NETWORK_DEFAULTS,
-    PART_DEFAULTS,
-    SHOWN_DEFAULTS,
-    DataOptions,
-    FolderOptions,
-    GenotypeOptions,
-    LearningOptions,
-    LetterOptions,
-    MachineOptions,
-    MovingOptions,
+from seqloom.cli._network import (
     NetworkOptions,
-    PartOptions,
-    ShownOptions,
+    check_network,
+    encoding_for,
+    network_for,
 )
-from seqloom.cli._parts import DataPart, parts_of
-from seqloom.cli._read import read_parts, show_left_out
-from seqloom.cli._recall import Keep
+from seqloom.cli._options import (
+    FURTHER,
+    GENOTYPES,
+    INTERVALS,
+    LABELS,
+    LEARNING,
+    MACHINE,
+    NETWORK,
+    OUTPUT,
+    PARTS,
+    RUN,
+    SEQUENCES,
+    Flag,
+    FurtherOptions,
+    Seed,
+    takes_options,
+)
+from seqloom.cli._parts import (
+    DataPart,
+    PartOptions,
+    check_parts,
+    groups_of,
+    open_parts,
+    parts_of,
+)
+from seqloom.cli._read import (
+    CovariateOptions,
+    Inputs,
+    LabelTables,
+    LetterOptions,
+    MovingOptions,
+    find_given,
+    show_left_out,
+)
+from seqloom.cli._settings import Keep
 from seqloom.cli._show import facts_of, facts_of_folds, print_json, show_folds, show_run
 from seqloom.cli._warn import (
     warn_of_classes,
@@ -41,29 +59,96 @@ from seqloom.cli._warn import (
     warn_of_overlaps,
     warn_of_part,
 )
+from seqloom.data import Dataset, Labels
+from seqloom.data._inputs import SourceOptions
+from seqloom.errors import ArgumentError
+from seqloom.nn import Config
+from seqloom.train import (
+    Batches,
+    Computation,
+    Epochs,
+    Objective,
+    Run,
+    RunFolder,
+    Updates,
+    fit,
+)
+from seqloom.train._values import LR
+from seqloom.train._watch import Watch
 
-if TYPE_CHECKING:
-    from seqloom.data import Dataset
-    from seqloom.nn import Config
-    from seqloom.train import Run
+_OPTIMISERS = {
+    "adam": optim.Adam,
+    "sgd": optim.SGD,
+    "rmsprop": optim.RMSProp,
+    "lion": optim.Lion,
+    "muon": optim.Muon,
+}
 
-Data = TypeVar("Data")
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateOptions:
+    """Says how the weights change.
+
+    Args:
+        lr: The highest learning rate.
+        optimizer: The rule that changes the weights, with its default settings and
+            --weight-decay.
+        schedule: How the learning rate changes: a rise and half a cosine, not at all, or
+            down to a tenth where the validation loss stays for 10 epochs.
+        seed: Decides the first weights, the order, the dropout and the parts.
+    """
+
+    lr: float = LR
+    optimizer: Literal["adamw", "adam", "sgd", "rmsprop", "lion", "muon"] = "adamw"
+    schedule: Literal["cosine", "constant", "plateau"] = "cosine"
+    seed: Seed = 0
+
+    def to_keywords(self, updates: Updates) -> dict[str, Any]:
+        """Spells the options as `seqloom.train.fit` takes them."""
+        lr: Any = self.lr  # the highest rate of the cosine that `fit` makes
+        if self.schedule != "cosine":
+            kind = optim.Constant if self.schedule == "constant" else optim.Plateau
+            lr = kind(self.lr)
+        if self.optimizer != "adamw":
+            decay = updates.weight_decay
+            settings: dict[str, Any] = {}
+            if decay is not None:
+                settings["weight_decay"] = decay
+            optimiser = _OPTIMISERS[self.optimizer](**settings)
+            updates = replace(updates, optimizer=optimiser, weight_decay=None)
+        return {"lr": lr, "optimizer": updates, "seed": self.seed}
 
 
+@takes_options(
+    shown="files out resume overwrite labels label_column id_column label_from_header "
+    "label_from_file task alphabet intervals length covariates valid test valid_share "
+    "folds group_column epochs batch_size lr seed finetune model backend num_threads "
+    "quiet json set config"
+)
 def train(
     files: list[Path],
     /,
     *,
-    folder: FolderOptions,
-    data: DataOptions = DATA_DEFAULTS,
-    sequences: LetterOptions = LETTER_DEFAULTS,
-    intervals: MovingOptions = MOVING_DEFAULTS,
-    genotypes: GenotypeOptions = GENOTYPE_DEFAULTS,
-    parts: PartOptions = PART_DEFAULTS,
-    learning: LearningOptions = LEARNING_DEFAULTS,
-    network: NetworkOptions = NETWORK_DEFAULTS,
-    machine: MachineOptions = MACHINE_DEFAULTS,
-    shown: ShownOptions = SHOWN_DEFAULTS,
+    out: Annotated[Path, RUN],
+    resume: Annotated[Flag, RUN] = False,
+    folder: Annotated[RunFolder, RUN],
+    tables: Annotated[LabelTables, LABELS],
+    labels: Annotated[Labels, LABELS],
+    letters: Annotated[LetterOptions, SEQUENCES],
+    sequences: Annotated[SourceOptions, SEQUENCES],
+    intervals: Annotated[MovingOptions, INTERVALS],
+    covariates: Annotated[CovariateOptions, GENOTYPES],
+    parts: Annotated[PartOptions, PARTS],
+    epochs: Annotated[Epochs, LEARNING],
+    batches: Annotated[Batches, LEARNING],
+    rates: Annotated[RateOptions, LEARNING],
+    updates: Annotated[Updates, LEARNING],
+    objective: Annotated[Objective, LEARNING],
+    network: Annotated[NetworkOptions, NETWORK],
+    computation: Annotated[Computation, MACHINE],
+    quiet: Annotated[Flag, OUTPUT] = False,
+    json: Annotated[Flag, OUTPUT] = False,
+    further: Annotated[FurtherOptions, FURTHER],
 ) -> None:
     """Train a network on labelled sequences or genotypes and write a run folder.
 
@@ -92,106 +177,110 @@ def train(
         files: Sequence files, their format and compression told from the content; tables
             with a column of sequences; or a PLINK .bed with its .bim and .fam. With
             --intervals one genome.
-        folder: Where the run goes.
-        data: What sequences and labels are.
-        sequences: How sequences are read, and what letters mean.
+        out: The run folder: model, scores, pictures and report.html.
+        resume: Go on with the run in OUT from its last checkpoint; without one, begin.
+            FILES and options that are not given are those that it was begun with; more
+            --epochs make it longer.
+        folder: How the run folder is written.
+        tables: Where labels are.
+        labels: How labels are read.
+        letters: What letters mean.
+        sequences: How sequences are read.
         intervals: Which parts of a genome are read.
-        genotypes: What goes with a .bed.
-        parts: Which records choose and judge.
-        learning: How to learn.
+        covariates: What goes with a .bed.
+        parts: Which records choose the epoch, and which evaluate the result.
+        epochs: How long to train.
+        batches: How many records a step takes.
+        rates: How the weights change.
+        updates: How gradients change the weights.
+        objective: What the network learns.
         network: What the network is.
-        machine: What computes.
-        shown: What is printed, and how.
+        computation: What computes.
+        quiet: Print warnings, errors and the results that were asked for alone.
+        json: Print the results as one JSON object; all else goes to standard error.
+        further: Where other options come from.
     """
+    del further  # read before the other options
     # With --intervals, --valid and --test name intervals in the same genome.
-    all_files = files if intervals.intervals else [*files, *parts.valid, *parts.test]
-    reading: Any = {
-        "options": data,
-        "sequences": sequences,
-        "intervals": intervals,
-        "genotypes": genotypes,
-    }
-    keep = Keep(files, *reading.values(), folder, parts, learning, network, machine)
-    kind = check_options(all_files, **reading)
-    check_labels(data, files, sequences=sequences, kind=kind)
-    check_parts(parts, kind)
-    check_network(network, kind)
-    check_folder(folder)
-    console = open_console(stderr=shown.json, quiet=shown.quiet)
-    warnings = open_console(stderr=True) if shown.quiet else console
-    announce(console, machine)
-    _say_if_nothing_resumes(console, folder)
-    whole, valid, test = read_parts(console, files, parts, network=network, **reading)
-    show_left_out(console, whole, *_drop_absent(valid, test))
+    others = [] if intervals.intervals else [*parts.valid, *parts.test]
+    reading = (tables, labels, letters, sequences, intervals, covariates)
+    inputs = Inputs.of(files, *reading, others=others)
+    inputs.check_labels()
+    check_parts(parts, inputs.kind)
+    check_network(network, inputs.kind)
+    _check_folder(resume=resume, overwrite=folder.overwrite)
+    console = open_console(stderr=json, quiet=quiet)
+    warnings = open_console(stderr=True) if quiet else console
+    announce(console, computation.backend, computation.num_threads)
+    if resume and not _holds_run(out):
+        console.print(f"{out} holds no run yet: this one begins there")
+    named = tables.to_labels(labels)
+    encoding = encoding_for(console, network, inputs, letters=letters)
+    data = open_parts(console, inputs, parts, labels=named, encoding=encoding)
+    show_left_out(console, inputs.kind.noun, *data.present)
     warn_of_files(warnings, intervals.intervals or files, parts)
-    warn_of_classes(warnings, whole)
-    runs: list[Run] = []
-    for part in parts_of(
-        whole,
-        valid,
-        parts,
-        folder=folder.out,
-        seed=learning.seed,
-        groups=groups_of(whole, files, parts, labels=data, sequences=sequences),
-    ):
-        warn_of_part(warnings, part)
-        warn_of_overlaps(warnings, part, test)
-        settings = learning.to_keywords(network.weight_decay, machine)
-        config = network_for(network, part.train, *_drop_absent(part.valid, test))
-        runs.append(
-            _fit(console, part, folder, config=config, test=test, keep=keep, **settings)
+    warn_of_classes(warnings, data.whole)
+    groups = groups_of(data.whole, inputs, parts, labels=named)
+    values = (parts, epochs, batches, rates, updates, objective, network, computation)
+    runs = [
+        _fit(
+            console,
+            warnings,
+            part,
+            choose_network=partial(network_for, network, inputs.kind),
+            test=data.test,
+            objective=objective,
+            epochs=epochs,
+            batch_size=batches,
+            backend=computation,
+            out=replace(folder, out=part.folder),
+            resume=resume,
+            callbacks=[Keep(files, {**find_given(*values, folder), **inputs.given})],
+            **rates.to_keywords(updates),
         )
-    _show(console, runs, shown, has_folds=bool(parts.folds))
+        for part in parts_of(data, parts, folder=out, seed=rates.seed, groups=groups)
+    ]
+    _show(console, runs, has_folds=bool(parts.folds), as_json=json)
 
 
-def _say_if_nothing_resumes(console: Console, folder: FolderOptions) -> None:
-    """Says that --resume finds no run, so that this one begins from the start."""
-    if folder.resume and not holds_run(folder.out):
-        console.print(f"{folder.out} holds no run yet: this one begins there")
+def _check_folder(*, resume: bool, overwrite: bool) -> None:
+    """Raises if a run is to be resumed and replaced at once."""
+    if resume and overwrite:
+        raise ArgumentError("--resume and --overwrite exclude each other: give one")
 
 
-def _show(
-    console: Console, runs: "list[Run]", shown: ShownOptions, *, has_folds: bool
-) -> None:
+def _holds_run(out: Path) -> bool:
+    """Returns True if a run was begun in a folder, or in its folds'."""
+    begun = (out.glob(name) for name in ("config.json", "fold-*/config.json"))
+    return any(chain.from_iterable(begun))
+
+
+def _fit(
+    console: Console,
+    warnings: Console,
+    part: DataPart,
+    *,
+    choose_network: Callable[..., Config],
+    test: Dataset | None,
+    **settings: Any,
+) -> Run:
+    """Trains one network, and shows its progress."""
+    warn_of_part(warnings, part)
+    warn_of_overlaps(warnings, part, test)
+    judges = [it for it in (part.valid, test) if it is not None]
+    config = choose_network(part.train, *judges)
+    if part.title:
+        console.line()
+        console.print(part.title)
+    with Watch(console) as watch:
+        return fit(config, part.train, part.valid, test=test, progress=watch, **settings)
+
+
+def _show(console: Console, runs: list[Run], *, has_folds: bool, as_json: bool) -> None:
     """Prints the results, for a person or as JSON."""
-    if shown.json:
+    if as_json:
         print_json(facts_of_folds(runs) if has_folds else facts_of(runs[0]))
     elif has_folds:
         show_folds(console, runs)
     else:
         show_run(console, runs[0])
-
-
-def _fit(
-    console: Console,
-    part: DataPart,
-    folder: FolderOptions,
-    *,
-    config: "Config",
-    test: "Dataset | None",
-    keep: Keep,
-    **settings: Any,
-) -> "Run":
-    """Trains one network, and shows its progress."""
-    from seqloom.train import fit
-    from seqloom.train._watch import Watch
-
-    if part.title:
-        console.line()
-        console.print(part.title)
-    with Watch(console) as watch:
-        return fit(
-            config,
-            part.train,
-            part.valid,
-            test=test,
-            progress=watch,
-            callbacks=[keep],
-            **folder.to_keywords(part.folder),
-            **settings,
-        )
-
-
-def _drop_absent(*parts: Data | None) -> list[Data]:
-    """Leaves out the parts that are None."""
-    return [part for part in parts if part is not None]

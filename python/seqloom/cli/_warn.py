@@ -1,18 +1,16 @@
 """What is allowed, but seldom meant: a line each."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 
-from seqloom.cli._intervals import are_intervals, count_overlaps
-from seqloom.cli._options import PartOptions
-from seqloom.cli._parts import DataPart
-
-if TYPE_CHECKING:
-    from seqloom.data import Dataset
-    from seqloom.models import Trained
+from seqloom.cli._parts import DataPart, PartOptions
+from seqloom.data import Dataset
+from seqloom.infer._kinds import kind_of
+from seqloom.models import Trained
 
 _EXAMPLES = 3
 
@@ -20,19 +18,19 @@ _EXAMPLES = 3
 def warn_of_files(console: Console, files: Sequence[Path], parts: PartOptions) -> None:
     """Says which files are to teach and to choose or to judge."""
     for option, others in (("--valid", parts.valid), ("--test", parts.test)):
-        for other in _find_same_files(files, others):
+        for other in (it for it in others if any(it.samefile(file) for file in files)):
             console.print(
                 f"warning: {option} {other} is a training file too; "
                 "what it says of the model is too good"
             )
 
 
-def warn_of_classes(console: Console, whole: "Dataset") -> None:
+def warn_of_classes(console: Console, whole: Dataset) -> None:
     """Says which classes look like names, are of one record, or look like each other."""
     if whole.task != "classify":
         return
     classes, records = len(whole.classes), len(whole)
-    noun = getattr(whole, "noun", "sequences")
+    noun = kind_of(whole).noun
     if 2 * classes > records:
         console.print(
             f"warning: {classes:,} classes for {records:,} {noun}: hardly any two "
@@ -86,9 +84,9 @@ def warn_of_part(console: Console, part: DataPart) -> None:
         )
 
 
-def warn_of_overlaps(console: Console, part: DataPart, test: "Dataset | None") -> None:
+def warn_of_overlaps(console: Console, part: DataPart, test: Dataset | None) -> None:
     """Says how many parts of a genome judge a model that has seen letters of them."""
-    if not are_intervals(part.train):
+    if not kind_of(part.train).has_chromosomes:
         return
     for name, other in (("validation", part.valid), ("test", test)):
         count = 0 if other is None else count_overlaps(part.train, other)
@@ -100,7 +98,38 @@ def warn_of_overlaps(console: Console, part: DataPart, test: "Dataset | None") -
             )
 
 
-def warn_of_judges(console: Console, trained: "Trained", files: Sequence[Path]) -> None:
+def count_overlaps(train: Dataset, others: Dataset) -> int:
+    """Counts the other intervals that overlap a training interval, jitter included."""
+    train_spans, other_spans = _group_spans(train), _group_spans(others)
+    return sum(
+        _count_overlapping(train_spans[chromosome], spans)
+        for chromosome, spans in other_spans.items()
+        if chromosome in train_spans
+    )
+
+
+def _group_spans(data: Dataset) -> dict[str, NDArray[np.int64]]:
+    """Groups by chromosome: starts and stops of shape (2, intervals), widened by jitter."""
+    chromosomes = np.asarray(data.group("chrom"))
+    spans = np.array([data.group("start"), data.group("stop")], np.int64)
+    spans += np.array([[-1], [1]]) * data.jitter
+    return {str(name): spans[:, chromosomes == name] for name in np.unique(chromosomes)}
+
+
+def _count_overlapping(train: NDArray[np.int64], others: NDArray[np.int64]) -> int:
+    """Counts the other spans on one chromosome that overlap a training span."""
+    starts: NDArray[np.int64] = train[0]
+    other_stops: NDArray[np.int64] = others[1]
+    order = np.argsort(starts)
+    max_stops = np.maximum.accumulate(train[1, order])
+    # For each other span: how many training spans start before it stops. It overlaps one of
+    # them if the largest of their stops is beyond its start.
+    counts = np.searchsorted(starts[order], other_stops)
+    overlaps = max_stops[np.maximum(counts - 1, 0)] > others[0]
+    return int((overlaps & (counts > 0)).sum())
+
+
+def warn_of_judges(console: Console, trained: Trained, files: Sequence[Path]) -> None:
     """Says which of the files that judge a model have taught it."""
     known = trained.trained_on
     for file in () if known is None else known.find_again(files):
@@ -108,8 +137,3 @@ def warn_of_judges(console: Console, trained: "Trained", files: Sequence[Path]) 
             f"warning: the model was trained on {file}; what this says of the model is "
             "too good: give files that it has not seen"
         )
-
-
-def _find_same_files(files: Sequence[Path], others: Sequence[Path]) -> Iterator[Path]:
-    """Finds the others that are one of the files."""
-    yield from (other for other in others if any(other.samefile(file) for file in files))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from seqloom.io._settings import Comments, IdRule, Whitespace
     from seqloom.io._summary import FoundAlphabet
 
 _GAPS = "-."
@@ -28,9 +29,9 @@ def guess_alphabet(
     paths: Any,
     *,
     sequence_column: str = "sequence",
-    comments: str = "error",
-    whitespace: str = "error",
-    ids: str = "error",
+    comments: Comments = "error",
+    whitespace: Whitespace = "error",
+    ids: IdRule = "error",
     symbols: str = "strip_terminal_stop",
 ) -> str:
     """Decides on all letters of some sequences whether they are DNA, RNA or protein.

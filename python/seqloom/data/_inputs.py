@@ -12,7 +12,7 @@ from seqloom.data.label._table import check_column, column_position
 from seqloom.errors import FormatError
 from seqloom.io import SequenceBatch, open_sequences
 from seqloom.io._records import decode_header
-from seqloom.io._settings import check_choice
+from seqloom.io._settings import TextOptions, check_choice
 
 if TYPE_CHECKING:
     import re
@@ -27,13 +27,16 @@ _USUAL = {"quality": "phred33", "comments": "error", "whitespace": "error", "ids
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceOptions:
-    """Options of reading."""
+class SourceOptions(TextOptions):
+    """How sequences are read, from files and from tables.
 
-    quality: str = "phred33"
-    comments: str = "error"
-    whitespace: str = "error"
-    ids: str = "error"
+    Args:
+        sequence_column: The column of sequences of tables (CSV, TSV, Parquet).
+        id_column: The column of ids of tables.
+        id_from_header: A regular expression: its group, in the header, is the id instead of
+            the first word; "\\|(.+?)\\|" finds the accession in sp|P12345|NAME.
+    """
+
     sequence_column: str = "sequence"
     id_column: str = "id"
     id_from_header: str | re.Pattern[str] | None = None

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import re
 
     from seqloom.data._encoder import Encoder
+    from seqloom.io._settings import Comments, IdRule, Quality, Whitespace
 
 
 def SequenceDataset(
@@ -39,10 +40,10 @@ def SequenceDataset(
     seed: int = 0,
     id_column: str = "id",
     sequence_column: str = "sequence",
-    quality: str = "phred33",
-    comments: str = "error",
-    whitespace: str = "error",
-    ids: str = "error",
+    quality: Quality = "phred33",
+    comments: Comments = "error",
+    whitespace: Whitespace = "error",
+    ids: IdRule = "error",
     id_from_header: str | re.Pattern[str] | None = None,
     in_memory: bool | None = None,
     **old: Any,

@@ -50,15 +50,28 @@ _LEAST = (("expect", 0), ("max_record", 1), ("start", 0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadSettings:
+class TextOptions:
+    """How the text of a sequence file is read.
+
+    Args:
+        whitespace: Blanks among letters: an error, or left out.
+        comments: Lines of FASTA that begin with ; or #: an error, or left out.
+        ids: Headers without a word: an error, or numbered.
+        quality: What a letter of quality means in FASTQ.
+    """
+
+    whitespace: Whitespace = "error"
+    comments: Comments = "error"
+    ids: IdRule = "error"
+    quality: Quality = "phred33"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadSettings(TextOptions):
     """The checked options of `open_sequences`."""
 
     format: Format | None = None
-    quality: Quality = "phred33"
     on_error: OnError = "raise"
-    comments: Comments = "error"
-    whitespace: Whitespace = "error"
-    ids: IdRule = "error"
     expect: int | None = None
     max_record: int | None = None
     require_eof: bool = True

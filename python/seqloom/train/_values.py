@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from seqloom.tensor import Backend
 Array: TypeAlias = NDArray[np.generic]
 Metric: TypeAlias = "Callable[[Array, Array], float] | MetricObject"
 Metrics: TypeAlias = Mapping[str, Metric] | Sequence[Metric] | None
-ClassWeight: TypeAlias = str | Mapping[str, float] | Sequence[float] | None
+ClassWeight: TypeAlias = Literal["balanced"] | Mapping[str, float] | Sequence[float] | None
 
 LR = 1e-3  # the learning rate by default
 LOSS = "loss"  # the name of the loss in the history
@@ -68,8 +68,8 @@ class Objective:
             ``(labels, scores) -> number``, or objects with ``update(labels, scores)`` and
             ``compute()``. Scores are what the task makes of logits. A list of functions
             takes their own names.
-        class_weight: What a record of each class counts: ``"balanced"``, a dict by name,
-            or one number a class.
+        class_weight: How much a record of each class counts: ``"balanced"`` gives every
+            class the same sum. Or a dict by name, or one number a class.
 
     Examples:
         >>> import seqloom as sl
@@ -106,9 +106,9 @@ class Epochs:
     """How long a run is, for the argument ``epochs`` of `fit`.
 
     Args:
-        epochs: How often every record is seen. None: what the network chooses, or 20
-            times; then, with a validation part, rounds of 40 and 80 epochs follow while its
-            loss still falls.
+        epochs: How often every record is seen; by default what the network chooses, or 20
+            times, and then rounds of 40 and 80 epochs while the validation loss still
+            falls. Without a validation part there are no further rounds.
         early_stop: Stop after this number of epochs without a lower validation loss.
 
     Examples:
@@ -161,14 +161,14 @@ class Updates:
     Args:
         optimizer: An optimiser of `seqloom.optim`; None: AdamW. One that averages weights,
             as ``ScheduleFreeAdamW`` does, is judged and kept at its average.
-        weight_decay: The weight decay; biases and normalisation have none. None: what the
-            network chooses, or 0.01. An optimiser of yours has its own.
+        weight_decay: How much weights shrink, by default what the network chooses, or 0.01;
+            biases and normalisation do not shrink. An optimiser of yours has its own.
         clip_norm: The largest norm of all gradients of a step together; larger ones are
             scaled down to it. None: any norm.
         weight_average: The decay of a running average of the weights, such as 0.999 (EMA),
-            or ``"equal"``, an average in which all steps count the same (SWA). The average
-            is evaluated after each epoch and kept; buffers, as of batch normalisation, are
-            those of the last weights. None: the weights themselves.
+            or ``"equal"`` for an average in which all steps count the same (SWA); the
+            average is evaluated after each epoch and kept. Buffers, as of batch
+            normalisation, are those of the last weights. None: the weights themselves.
 
     Examples:
         >>> import seqloom as sl
@@ -179,7 +179,7 @@ class Updates:
     _: KW_ONLY
     weight_decay: float | None = None
     clip_norm: float | None = None
-    weight_average: float | str | None = None
+    weight_average: float | Literal["equal"] | None = None
 
     def __post_init__(self) -> None:
         decay, average = self.weight_decay, self.weight_average
@@ -219,18 +219,19 @@ class Computation:
     """What computes a run, for the argument ``backend`` of `fit`.
 
     Args:
-        backend: The array library that computes, and its device: a name or a backend.
-        precision: ``"bfloat16"`` or ``"float16"`` computes products of a training step in
-            half precision, as `seqloom.tensor.autocast` does: weights, gradients, sums and
-            validation stay in float32. float16 multiplies the loss by a `LossScale`, which
+        backend: The array library that computes, and its device, such as ``torch:cuda``. A
+            name or a backend.
+        precision: The type in which a training step computes products; half precision
+            needs a backend and a processor with instructions for it. As with
+            `seqloom.tensor.autocast`, weights, gradients, sums and validation stay in
+            float32. float16 multiplies the loss by a `LossScale`, which
             is in the checkpoint, and does not compile the step, because it may be skipped.
-        compile: Whether forward, backward and update are one program, as
-            ``seqloom.tensor.compile`` makes it. ``"auto"``: where the run is then shorter,
-            on NumPy from 200 steps on and on JAX; for records of one length, and not for a
-            network, optimiser, loss or `step` of the user's, whose Python code would run
-            once only. The last bits of the weights may
-            differ; a run that is resumed does as it did before.
-        num_threads: The threads to use; default: what the machine allows.
+        compile: Make one program of forward, backward and update, or do not; by default
+            where the run is then shorter. ``"auto"`` compiles on NumPy from 200 steps on,
+            and on JAX: for records of one length, and not for a network, optimiser, loss
+            or `step` of the user's, whose Python code would run once only. The last bits
+            of the weights may differ; a run that is resumed does as it did before.
+        num_threads: Threads to use; by default as many as the machine allows.
 
     Examples:
         >>> import seqloom as sl
@@ -239,12 +240,12 @@ class Computation:
 
     backend: str | Backend = "numpy"
     _: KW_ONLY
-    precision: str = "float32"
-    compile: bool | str = "auto"
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    compile: bool | Literal["auto"] = "auto"
     num_threads: int | None = None
 
     def __post_init__(self) -> None:
-        if not (self.compile == "auto" or isinstance(self.compile, bool)):
+        if self.compile != "auto" and type(self.compile) is not bool:
             raise ArgumentError(
                 f'compile must be True, False or "auto", got {quote(self.compile)}'
             )
@@ -261,13 +262,13 @@ class RunFolder:
 
     Args:
         out: The run folder; None keeps everything in memory.
-        overwrite: Replace the run in ``out``.
+        overwrite: Replace the run that the folder holds; files that are no run's stay.
         checkpoint_every: When checkpoints are written within an epoch: a number of steps
             of the run, a time such as ``"90s"``, ``"10min"`` or ``"2h"``, or ``"epoch"``
-            for none. None: a minute after the last one, later where writing would take
-            more than 2 % of the time. Each epoch ends with one, and so does a run that is
-            stopped by Ctrl-C or SIGTERM.
-        keep: How many checkpoints stay in ``out``. With 2 or more each is also
+            for none; by default a minute after the last one. It is later where writing
+            would take more than 2 % of the time. Each epoch ends with one, and so does a
+            run that is stopped by Ctrl-C or SIGTERM.
+        keep: The number of checkpoints that stay. With 2 or more each is also
             ``checkpoint/step-00000120.safetensors``, and that of the best epoch stays too.
         report: Draw the pictures and ``report.html``. Without, the run's ``report`` can be
             changed first and written by ``seqloom.report.write_report``.

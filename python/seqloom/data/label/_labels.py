@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -135,21 +135,22 @@ class Labels:
             from id to label, an array or a list in the order of the records, a function of
             the record, or ``"file"`` where each file is a class. None is the dataset's own
             column, if it has one. Each dataset says what else it takes.
-        id_column: The tables' column of ids. None is ``"id"``; for samples of a .bed FID
+        id_column: The tables' column of ids, by default ``id``; for samples of a .bed FID
             and IID, or IID alone.
-        label_column: The tables' column of labels, or several of numbers. None is
-            ``"label"``; for samples of a .bed the only column.
-        label_from_header: A regular expression instead of a source: the label is its group
-            named ``label``, else its first group, else all that it matches. Only for
-            ``SequenceDataset``.
-        classes: The order of the classes; a label outside is an error. None sorts them.
-        task: ``"auto"``, ``"classify"``, ``"regress"`` or ``"multilabel"``.
-        coding: What a phenotype of 0, 1 and 2 means: ``"01"`` and ``"12"`` are control and
-            case; ``"auto"`` finds out. Only for ``GenotypeDataset``.
-        missing: The texts that are no label; all others are one. None is NA, NaN, a point
-            and the like; for samples of a .bed also -9. A name that ``classes``
-            has is a class.
-        unlabelled: ``"error"`` for a record without a label, ``"skip"`` to leave it out.
+        label_column: The column of labels, of the tables or else of files or intervals
+            themselves; by default ``label``, for samples of a .bed the only column.
+            Several columns are of numbers.
+        label_from_header: A regular expression: its group, in the header, is the label. The
+            group is the one named ``label``, else the first one, else all that it matches.
+            Instead of a source, and only for ``SequenceDataset``.
+        classes: The classes in order, by default sorted; another label is an error.
+        task: What labels are; ``auto`` takes text and integers for classes, of a .bed codes
+            of control and case, and other numbers for values.
+        coding: What a phenotype of 0, 1 and 2 means: control and case, or (``auto``) what
+            the values show. Only for ``GenotypeDataset``.
+        missing: The texts that are no label; they replace NA, NaN, a point and the like,
+            and -9 for samples of a .bed. A name that ``classes`` has is a class.
+        unlabelled: A record without a label: an error, or left out and counted.
 
     Raises:
         ArgumentError: An option is none of what is listed, or two do not go together.
@@ -168,10 +169,10 @@ class Labels:
     label_column: str | Sequence[str] | None = None
     label_from_header: str | re.Pattern[str] | None = None
     classes: Iterable[str] | None = None
-    task: str = "auto"
-    coding: str = "auto"
+    task: Literal["auto", "classify", "regress", "multilabel"] = "auto"
+    coding: Literal["auto", "01", "12"] = "auto"
     missing: Iterable[str] | None = None
-    unlabelled: str = "error"
+    unlabelled: Literal["error", "skip"] = "error"
 
     def __post_init__(self) -> None:
         as_choice("unlabelled", self.unlabelled, ("error", "skip"))

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from seqloom.data.stream._chunk import Chunk
     from seqloom.data.stream._shard import FilePart
     from seqloom.io import ReadReport
+    from seqloom.io._settings import Comments, IdRule, Quality, Whitespace
 
     Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -92,10 +93,10 @@ class SequenceStream(Resumable):
         labels: Any = None,
         shuffle_window: int = 0,
         seed: int = 0,
-        quality: str = "phred33",
-        comments: str = "error",
-        whitespace: str = "error",
-        ids: str = "error",
+        quality: Quality = "phred33",
+        comments: Comments = "error",
+        whitespace: Whitespace = "error",
+        ids: IdRule = "error",
         id_from_header: str | re.Pattern[str] | None = None,
         on_error: str = "raise",
         num_threads: int | None = None,
