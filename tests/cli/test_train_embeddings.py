@@ -118,7 +118,7 @@ def test_embeddings_of_another_network_are_refused(home, run, tmp_path):
         ),
         (
             ["predict", "{home}/run", _demo.path("test.fa.gz"), "--out", "{out}"],
-            "the model reads embeddings (a folder that seqloom embed wrote)",
+            "the model reads a folder of embeddings, but FILES are sequences",
         ),
     ],
 )

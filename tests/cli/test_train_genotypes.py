@@ -96,7 +96,7 @@ def test_covariates_are_read_everywhere(call, tmp_path):
     assert call(*words, *also).code == 0
     said = call(*words, "--overwrite")
     assert said.code == 2
-    assert "covariates V2: give --covariates TABLE" in said.err
+    assert "covariates V2 too: give --covariates TABLE" in said.err
 
 
 def test_covariates_that_a_model_does_not_read_are_left_out_and_named(call, run, tmp_path):
@@ -113,7 +113,7 @@ def test_covariates_that_a_model_does_not_read_are_left_out_and_named(call, run,
     assert "covariates that the model does not read, left out: 1 (site)" in said.out
     assert call("evaluate", tmp_path / "with", BED, *Y1, *also).code == 0
     said = call("predict", run, BED, *also, "--out", tmp_path / "t.tsv")
-    assert (said.code, "the model reads no covariates" in said.out) == (0, True)
+    assert (said.code, "warning: the model reads no covariates" in said.err) == (0, True)
 
 
 @pytest.mark.parametrize("is_exchanged", [False, True])

@@ -203,7 +203,7 @@ def train(
     del further  # read before the other options
     # With --intervals, --valid and --test name intervals in the same genome.
     others = [] if intervals.intervals else [*parts.valid, *parts.test]
-    reading = (tables, labels, letters, sequences, intervals, covariates)
+    reading = (letters, sequences, intervals, covariates, tables, labels)
     inputs = Inputs.of(files, *reading, others=others)
     inputs.check_labels()
     check_parts(parts, inputs.kind)
