@@ -77,7 +77,9 @@ _TEXTS = (Sequence[str], Iterable[str])
 _NAMES_OF_TYPES = {"re": re, "Sequence": Sequence}
 
 
-def takes_options(*, shown: str | None = None) -> Callable[[FunctionType], FunctionType]:
+def takes_options(
+    *, shown: str | None = None, without: str = ""
+) -> Callable[[FunctionType], FunctionType]:
     """Makes fields of the dataclasses that a function takes options of its command.
 
     Types, defaults and help texts are those of the fields. A field that an earlier value or
@@ -86,6 +88,7 @@ def takes_options(*, shown: str | None = None) -> Callable[[FunctionType], Funct
     Args:
         shown: The arguments and options that --help lists, by their names in Python; None:
             all. The others work as well, and `--set help` lists them.
+        without: Fields that are no options of this command.
 
     Returns:
         A decorator for the function of a command.
@@ -97,6 +100,7 @@ def takes_options(*, shown: str | None = None) -> Callable[[FunctionType], Funct
         del hints["return"]
         parts = {name: _split_hint(hint) for name, hint in hints.items()}
         taken = {name for name, (kind, *_) in parts.items() if not is_dataclass(kind)}
+        taken.update(without.split())
         defaults = dict(command.__kwdefaults__ or {})
         for name, (kind, *extras) in parts.items():
             if isinstance(kind, type) and is_dataclass(kind):

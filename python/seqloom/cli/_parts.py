@@ -13,7 +13,7 @@ from seqloom.cli._options import Files, Folds, Several
 from seqloom.cli._read import Inputs, show_letters
 from seqloom.data import Dataset, Labels, folds, split
 from seqloom.data._parts import hash_letters
-from seqloom.data.label._cells import MISSING
+from seqloom.data.label._labels import MISSING
 from seqloom.data.label._source import labels_by_id
 from seqloom.data.label._table import column_position, read_frame
 from seqloom.errors import ArgumentError, LabelError

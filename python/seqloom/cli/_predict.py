@@ -119,7 +119,8 @@ def predict(
 @takes_options(
     shown="model files json quiet reverse_complement labels label_column id_column "
     "label_from_header label_from_file sequence_column intervals length covariates "
-    "backend threads set config"
+    "backend threads set config",
+    without="task classes",  # those of the model
 )
 def evaluate(
     model: Path,
