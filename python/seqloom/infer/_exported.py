@@ -53,7 +53,7 @@ def predict_exported(
 
 
 def _check_tables(files: list[str]) -> None:
-    """Raise if a table of a .bed has a header, which would be read as a row."""
+    """Raises if a table of a .bed has a header, which would be read as a row."""
     for bed in (file for file in files if file.endswith(".bed")):
         for suffix in ("fam", "bim"):
             table = find_table(Path(bed).with_suffix(f".{suffix}"))

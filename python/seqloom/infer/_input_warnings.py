@@ -100,7 +100,7 @@ def warn_of_twice(ids: Sequence[str], noun: str) -> None:
 
 
 def describe_missing_scores(scores: Scores) -> str:
-    """Return which records have scores that are no numbers; empty if all are numbers."""
+    """Returns which records have scores that are no numbers; empty if all are numbers."""
     rows = np.flatnonzero(~np.isfinite(scores.to_numpy()).all(axis=1))
     if not rows.size:
         return ""

@@ -169,7 +169,7 @@ def embed(
 
 
 def _check_engine(engine: str, *, has_devices: bool) -> None:
-    """Raise if the engine is unknown, or has no devices to give tasks to."""
+    """Raises if the engine is unknown, or has no devices to give tasks to."""
     if engine not in ("processes", "ray"):
         raise ArgumentError(f'engine must be "processes" or "ray", got {quote(engine)}')
     if engine == "ray" and not has_devices:
@@ -180,7 +180,7 @@ def _check_engine(engine: str, *, has_devices: bool) -> None:
 
 
 def _with_note(summary: EmbedSummary, settings: Settings) -> EmbedSummary:
-    """Add a note if the environment chose the part, and shards are missing."""
+    """Adds a note if the environment chose the part, and shards are missing."""
     part = settings.part
     if not summary.missing or not part.variable:
         return summary

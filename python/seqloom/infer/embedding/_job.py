@@ -47,7 +47,7 @@ _AHEAD = 4  # batches that are read, and rows that are computed, but not yet tak
 def run_job(
     model: Any, settings: Settings, progress: Callable[[Progress], Any] | None = None
 ) -> EmbedSummary:
-    """Compute the shards of a part, and write the report if they were the last ones."""
+    """Computes the shards of a part, and writes the report if they were the last ones."""
     job = Job(model, settings, progress)
     summary = job.run()
     write_report(job, summary)
@@ -84,7 +84,7 @@ class Job:
         self._indexes: dict[int, SequenceIndex] = {}
 
     def run(self) -> EmbedSummary:
-        """Compute the shards that no process has published."""
+        """Computes the shards that no process has published."""
         on_host = self.embedder.device.name == "cpu"
         limit = limit_blas(self.settings.threads) if on_host else nullcontext()
         with limit, self._monitor or nullcontext():
@@ -94,7 +94,7 @@ class Job:
             return self._summarise(missing)
 
     def _compute_shards(self) -> None:
-        """Run the model over all batches, in their order."""
+        """Runs the model over all batches, in their order."""
         reader, writer = (
             ThreadPoolExecutor(1, f"seqloom-{work}") for work in ("read", "write")
         )
@@ -122,13 +122,13 @@ class Job:
             writer.shutdown()
 
     def _wait_for_writer(self, written: deque[Future[None]], *, most: int) -> None:
-        """Wait until at most so many results are not written; raise the writer's error."""
+        """Waits until at most `most` results are unwritten; raises the writer's error."""
         with self.clock.handing_over():
             while written and (len(written) > most or written[0].done()):
                 written.popleft().result()
 
     def _read(self) -> Iterator[Piece]:
-        """Read, tokenize and pack the records of one shard after the other."""
+        """Reads, tokenizes and packs the records of one shard after the other."""
         names = self.folder.names()
         self._check_files(names)
         left = [it for it in self._shards if f"{it.name}.done" not in names]
@@ -147,7 +147,7 @@ class Job:
             yield shard, None, stream.content
 
     def _check_files(self, names: set[str]) -> None:
-        """Raise if there is a marker without its shard."""
+        """Raises if there is a marker without its shard."""
         for shard in self.plan.shards:
             name = f"{shard.name}.{self.settings.format}"
             # A list that is made while others write may lack what was there before the
@@ -160,7 +160,7 @@ class Job:
                 )
 
     def _open_stream(self, path: str, shard: Shard) -> PackedStream | PaddedBatches:
-        """Open the batches of a shard."""
+        """Opens the batches of a shard."""
         settings = self.settings
         stream = PackedStream(
             path,
@@ -176,7 +176,7 @@ class Job:
         return PaddedBatches(stream, settings.max_tokens, settings.pad)
 
     def _embed_batch(self, batch: Batch) -> Iterator[tuple[Batch, dict[int, Rows]]]:
-        """Embed a batch; if memory does not hold it, its halves."""
+        """Embeds a batch; if memory does not hold it, its halves."""
         if self.embedder.device.is_cold:
             self._warm_up(batch)
         tokens, number = int(batch["cu_seqlens"][-1]), int(batch["num_sequences"])
@@ -195,7 +195,7 @@ class Job:
         yield from self._embed_batch(cut_batch(batch, number // 2, number))
 
     def _warm_up(self, batch: Batch) -> None:
-        """Compute a batch in advance: the first call loads kernels and takes memory."""
+        """Computes a batch in advance: the first call loads kernels and takes memory."""
         device = self.embedder.device
         device.is_cold = False
         try:
@@ -208,7 +208,7 @@ class Job:
                 raise
 
     def _embed_whole(self, batch: Batch) -> dict[int, Rows]:
-        """Embed a batch and begin to copy its rows back."""
+        """Embeds a batch and begins to copy its rows back."""
         device, pool, before = (
             self.embedder.device,
             self.settings.pool,
@@ -227,7 +227,7 @@ class Job:
             }
 
     def _lower_limit(self, batch: Batch, error: Exception) -> None:
-        """Lower the limit after memory was full; a single sequence cannot be halved."""
+        """Lowers the limit after memory was full; a single sequence cannot be halved."""
         tokens, device = int(batch["cu_seqlens"][-1]), self.embedder.device
         if batch["num_sequences"] == 1:
             cut = min(1022, max(tokens // 2, 1))
@@ -251,7 +251,7 @@ class Job:
         )
 
     def _add(self, shard: Shard, batch: Batch, rows: dict[int, Rows]) -> None:
-        """Join the rows of a batch to its shard, in the thread that writes."""
+        """Joins the rows of a batch to its shard, in the thread that writes."""
         with self.clock.waiting_for_device():
             arrays = {layer: wait() for layer, wait in rows.items()}
         if self._rows is None:
@@ -263,7 +263,7 @@ class Job:
         self._rows.add(batch, arrays)
 
     def _publish(self, shard: Shard, content: str | None) -> None:
-        """Write a shard and its marker, in the thread that writes."""
+        """Writes a shard and its marker, in the thread that writes."""
         rows, self._rows = self._rows, None
         if rows is None:
             raise InternalError(f"{shard.name}: no batch was read")
@@ -280,7 +280,7 @@ class Job:
         self._written += len(shard)
 
     def _complete(self) -> int:
-        """Record that each record is there once; return the number of missing shards."""
+        """Records that each record is there once; returns the number of missing shards."""
         names, shards = self.folder.names(), self.plan.shards
         if missing := sum(f"{it.name}.done" not in names for it in shards):
             return missing
@@ -306,7 +306,7 @@ class Job:
         return 0
 
     def _tell(self) -> None:
-        """Tell the caller how far the job is."""
+        """Tells the caller how far the job is."""
         clock = self.clock
         if self._progress is not None:
             self._progress(
@@ -328,7 +328,7 @@ class Job:
         return self.clock.tokens / room if room else 0.0
 
     def _summarise(self, missing: int) -> EmbedSummary:
-        """Return what this process did."""
+        """Returns what this process did."""
         clock = self.clock
         shares, seconds = clock.shares, clock.wall
         seen = {} if self._monitor is None else self._monitor.get_summary()
@@ -350,7 +350,7 @@ class Job:
 
 
 def _read_ahead(pieces: Iterator[Piece], thread: ThreadPoolExecutor) -> Iterator[Piece]:
-    """Take pieces in another thread, a few before they are asked for."""
+    """Takes pieces in another thread, a few before they are asked for."""
     ahead = deque(thread.submit(next, pieces, None) for _ in range(_AHEAD))
     while (piece := ahead.popleft().result()) is not None:
         ahead.append(thread.submit(next, pieces, None))

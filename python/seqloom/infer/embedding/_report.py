@@ -41,14 +41,14 @@ _FROM_BELOW = ("device", "host", "input", "output")
 
 
 def write_report(job: Job, summary: EmbedSummary) -> None:
-    """Write the report, once: by the call that computed the last shard of the job."""
+    """Writes the report, once: by the call that computed the last shard of the job."""
     is_last = summary.computed and not summary.missing
     if is_last and _REPORT not in job.folder.names():
         job.folder.create(_REPORT, make_page(_make_report(job, summary)))
 
 
 def _make_report(job: Job, summary: EmbedSummary) -> Report:
-    """Describe what was computed and how long it took."""
+    """Describes what was computed and how long it took."""
     number = len(job.plan.sources)
     files = f"{number} files" if number > 1 else "one file"
     course = _course_section(job)
@@ -71,7 +71,7 @@ def _make_report(job: Job, summary: EmbedSummary) -> Report:
 
 
 def _tiles(summary: EmbedSummary) -> Iterator[Tile]:
-    """Return the key figures."""
+    """Returns the key figures."""
     seconds = max(summary.seconds, 1e-9)
     speed = f"{summary.sequences / seconds:,.0f} sequences/s"
     yield Tile("tokens/s", f"{summary.tokens_per_second:,.0f}", note=speed)
@@ -82,7 +82,7 @@ def _tiles(summary: EmbedSummary) -> Iterator[Tile]:
 
 
 def _spell_time(seconds: float) -> str:
-    """Write a time in a unit for a person."""
+    """Writes a time in a unit for a person."""
     if seconds < 60:  # noqa: PLR2004 - a minute
         return f"{seconds:.1f} s"
     minutes, hours = round(seconds / 60), seconds / 3600
@@ -90,7 +90,7 @@ def _spell_time(seconds: float) -> str:
 
 
 def _tables(job: Job, summary: EmbedSummary) -> Iterator[Table]:
-    """Return the tables."""
+    """Returns the tables."""
     rows = [
         (SPENT_ON[kind], percent(share), f"{share * summary.seconds:,.2f} s")
         for kind, share in summary.shares.items()
@@ -102,7 +102,7 @@ def _tables(job: Job, summary: EmbedSummary) -> Iterator[Table]:
 
 
 def _table_of_files(job: Job) -> Table:
-    """List the files, with their records."""
+    """Lists the files, with their records."""
     sources, shards = job.plan.sources, job.plan.shards
     counts = np.zeros(len(sources), np.int64)
     np.add.at(counts, [shard.file for shard in shards], [len(shard) for shard in shards])
@@ -115,7 +115,7 @@ def _table_of_files(job: Job) -> Table:
 
 
 def _table_of_shards(job: Job) -> Table:
-    """List the shards, of all processes."""
+    """Lists the shards, of all processes."""
     done = [read_done(job.folder, shard) for shard in job.plan.shards]
     rows = [(it.file, it.records, f"{it.first:,}", it.bytes, it.sha256[:12]) for it in done]
     names = ("file", "records", "first ordinal", "bytes", "sha256 begins")
@@ -123,7 +123,7 @@ def _table_of_shards(job: Job) -> Table:
 
 
 def _facts(job: Job) -> dict[str, str]:
-    """List what another person needs to run it again."""
+    """Lists what another person needs to run it again."""
     rules, settings = job.plan.rules, job.settings
     windows = f"windows of {rules.max_length} letters, {rules.overlap} of them shared"
     return {
@@ -153,7 +153,7 @@ class Course:
 
     @classmethod
     def of(cls, marks: Sequence[Mark], *, spans: int, max_tokens: int) -> Course:
-        """Divide the time of a job into spans, as equal as its batches allow."""
+        """Divides the time of a job into spans, as equal as its batches allow."""
         kept = _thin(marks, spans)
         edges = np.array([mark.seconds for mark in kept])
         spent = np.diff([mark.spent for mark in kept], axis=0)
@@ -172,7 +172,7 @@ class Course:
 
 
 def _thin(marks: Sequence[Mark], spans: int) -> list[Mark]:
-    """Return the first and the last mark, and between them the nearest to equal steps."""
+    """Returns the first and the last mark, and between them the nearest to equal steps."""
     seconds = [mark.seconds for mark in marks]
     wanted = np.linspace(seconds[0], seconds[-1], spans + 1)
     places = np.unique(np.searchsorted(seconds, wanted).clip(0, len(marks) - 1))
@@ -180,7 +180,7 @@ def _thin(marks: Sequence[Mark], spans: int) -> list[Mark]:
 
 
 def _course(job: Job, spans: int) -> Course | None:
-    """Return the course of a job; None if the job was short."""
+    """Returns the course of a job; None if the job was short."""
     marks = job.clock.timeline.rows
     if len(marks) < 3 or marks[-1].seconds < _LEAST_SECONDS:  # noqa: PLR2004 - a course
         return None
@@ -188,7 +188,7 @@ def _course(job: Job, spans: int) -> Course | None:
 
 
 def _course_section(job: Job) -> Section | None:
-    """Draw shares of the time, speed, fill and memory, if a job took long enough."""
+    """Draws shares of the time, speed, fill and memory, if a job took long enough."""
     course = _course(job, _MOST_SPANS)
     if course is None:
         return None
@@ -209,7 +209,7 @@ def _course_section(job: Job) -> Section | None:
 
 
 def _plot_shares(course: Course) -> Plot:
-    """Plot the shares of the time on top of each other."""
+    """Plots the shares of the time on top of each other."""
     traces: list[Trace] = []
     floor = np.zeros(len(course.speed))
     for kind in _FROM_BELOW:
@@ -227,7 +227,7 @@ def _plot_shares(course: Course) -> Plot:
 
 
 def _course_table(job: Job) -> Table | None:
-    """Return the course in a few rows."""
+    """Returns the course in a few rows."""
     course = _course(job, _SPAN_ROWS)
     if course is None:
         return None

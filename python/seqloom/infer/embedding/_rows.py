@@ -50,7 +50,7 @@ class PaddedBatches:
         return self._stream.content
 
     def _cut(self, whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Cut sequences, the shortest first, into batches of at most `max_tokens`."""
+        """Cuts sequences, the shortest first, into batches of at most `max_tokens`."""
         sizes = np.diff(whole["cu_seqlens"])
         order = np.argsort(sizes, kind="stable")
         start = 0
@@ -63,7 +63,7 @@ class PaddedBatches:
     def _pad_rows(
         self, whole: dict[str, Any], rows: NDArray[np.int64], sizes: Array
     ) -> dict[str, Any]:
-        """Make a padded batch of some sequences."""
+        """Makes a padded batch of some sequences."""
         lengths = sizes[rows]
         mask = np.arange(int(lengths.max())) < lengths[:, None]
         ids = np.full(mask.shape, self._pad, np.int32)
@@ -84,7 +84,7 @@ class PaddedBatches:
 
 
 def _join(group: list[Any]) -> dict[str, Any]:
-    """Join packed batches."""
+    """Joins packed batches."""
     names = ("input_ids", *_BY_SEQUENCE)
     joined: dict[str, Any] = {
         name: np.concatenate([batch[name] for batch in group]) for name in names
@@ -96,7 +96,7 @@ def _join(group: list[Any]) -> dict[str, Any]:
 
 
 def cut_batch(batch: Batch, first: int, stop: int) -> dict[str, Any]:
-    """Make a batch of some of the sequences of a packed or padded batch."""
+    """Makes a batch of some of the sequences of a packed or padded batch."""
     bounds = np.asarray(batch["cu_seqlens"])[first : stop + 1]
     part = {name: batch[name][first:stop] for name in _BY_SEQUENCE}
     if "mask" in batch:
@@ -116,7 +116,7 @@ def cut_batch(batch: Batch, first: int, stop: int) -> dict[str, Any]:
 def reduce_batch(
     device: Device, values: Any, batch: Batch, *, pool: str, before: int
 ) -> Any:
-    """Reduce the output of a model to sums over windows, first tokens, or residues."""
+    """Reduces the output of a model to sums over windows, first tokens, or residues."""
     # `before` counts the tokens before the letters of a window.
     _check_shape(values, batch, pool)
     if pool == "model":
@@ -134,7 +134,7 @@ def reduce_batch(
 
 
 def _check_shape(values: Any, batch: Batch, pool: str) -> None:
-    """Raise if an output has another number of rows than the batch."""
+    """Raises if an output has another number of rows than the batch."""
     if not hasattr(values, "shape"):
         raise ShapeError(
             "the model must return an array with a row for each token (or with pool="
@@ -158,7 +158,7 @@ def _check_shape(values: Any, batch: Batch, pool: str) -> None:
 
 
 def _join_ranges(begins: NDArray[np.int64], counts: NDArray[np.int64]) -> Any:
-    """List the numbers of several ranges, one after the other."""
+    """Lists the numbers of several ranges, one after the other."""
     firsts = offsets_of(counts)[:-1]
     return np.arange(int(counts.sum())) + np.repeat(begins - firsts, counts)
 
@@ -186,7 +186,7 @@ class ShardRows:
         return self._rules.pool == "none"
 
     def add(self, batch: Batch, found: Mapping[int, Array]) -> None:
-        """Add the reduced outputs of one batch to the rows of its records."""
+        """Adds the reduced outputs of one batch to the rows of its records."""
         rows = self._rows_of(batch)
         kept = batch["keep"][:, 1] - batch["keep"][:, 0]
         self._set_lengths(rows, batch)
@@ -202,11 +202,11 @@ class ShardRows:
                 array[rows[first]] = values[first]
 
     def _rows_of(self, batch: Batch) -> Array:
-        """Return the rows of a batch's records; the stream counts them in their file."""
+        """Returns the rows of a batch's records; the stream counts them in their file."""
         return np.asarray(batch["ordinals"]) - self.shard.start
 
     def _set_lengths(self, rows: Array, batch: Batch) -> None:
-        """Set the lengths of a batch's records."""
+        """Sets the lengths of a batch's records."""
         lengths = np.asarray(batch["lengths"])
         if (lengths > self._room[rows]).any():
             raise InternalError(f"{self.shard.name}: a record is longer than in the index")
@@ -214,7 +214,7 @@ class ShardRows:
         self.lengths[rows] = lengths
 
     def _note(self, rows: Array, kept: Array, ids: list[str]) -> None:
-        """Count residues, so that none comes twice and none is missed."""
+        """Counts residues, so that none comes twice and none is missed."""
         np.subtract.at(self._missing, rows, kept)
         if (self._missing[rows] < 0).any():
             raise InternalError(f"{self.shard.name}: a record came twice")
@@ -222,7 +222,7 @@ class ShardRows:
             self.ids[row] = name
 
     def _array_of(self, layer: int, values: Array) -> Array:
-        """Return the array of a layer, made when its width is known."""
+        """Returns the array of a layer, made when its width is known."""
         if layer not in self._arrays:
             count = int(self._begins[-1]) if self.is_by_residue else len(self.shard)
             # Sums are float32; the numbers that are written may be float16.
@@ -238,7 +238,7 @@ class ShardRows:
         batch: Batch,
         kept: Array,
     ) -> None:
-        """Write the rows of each residue."""
+        """Writes the rows of each residue."""
         rows = self._rows_of(batch)
         begins = self._begins[rows] + batch["starts"] + batch["keep"][:, 0]
         at = 0
@@ -247,13 +247,13 @@ class ShardRows:
             at += count
 
     def arrays(self) -> dict[int, Array]:
-        """Return the finished arrays by layer; raise if a record is missing."""
+        """Returns the finished arrays by layer; raises if a record is missing."""
         if self._missing.any() or None in self.ids:
             raise InternalError(f"{self.shard.name}: a record is missing")
         return {layer: self._finish(array) for layer, array in self._arrays.items()}
 
     def _finish(self, array: Array) -> Array:
-        """Divide sums, convert the numbers, and raise if one is not finite."""
+        """Divides sums, converts the numbers, and raises if one is not finite."""
         if self.is_by_residue and (self.lengths != self._room).any():
             array = array[self._is_taken()]
         if self._rules.pool == "mean":
@@ -265,7 +265,7 @@ class ShardRows:
         return finished
 
     def _is_taken(self) -> NDArray[np.bool]:
-        """Mark the rows that residues took, of those for the letters in the index."""
+        """Marks the rows that residues took, of those for the letters in the index."""
         at = np.arange(int(self._begins[-1])) - np.repeat(self._begins[:-1], self._room)
         return at < np.repeat(self.lengths, self._room)
 
@@ -275,7 +275,7 @@ class ShardRows:
         return offsets_of(self.lengths)
 
     def _not_finite(self, array: Array, finished: Array) -> NotFiniteError:
-        """Return the error of the first record whose embedding is not finite."""
+        """Returns the error of the first record whose embedding is not finite."""
         row = int(np.flatnonzero(~np.isfinite(finished).all(axis=1))[0])
         record = row
         if self.is_by_residue:
@@ -292,7 +292,7 @@ class ShardRows:
 
 
 def _add_at(array: Array, rows: Array, values: Array) -> None:
-    """Add rows; several of one record are added in their order."""
+    """Adds rows; several of one record are added in their order."""
     if np.unique(rows).size == rows.size:
         array[rows] += values
     else:
