@@ -183,10 +183,15 @@ def tensors_of(
         # The parameter that takes the inputs may have any name.
         is_asked = names is None or name in names or name == "inputs"
         if is_asked and (array := _to_numbers(value)) is not None:
-            dtype = _type_of_inputs(encoder) if name == "inputs" else None
+            dtype = None  # arrays keep theirs
+            if name == "inputs" and encoder is not None:
+                # A token is the number of a row in an embedding: an integer.
+                dtype = "int32" if is_of_tokens(encoder) else "float"
             found[name] = to_tensor(model, array, dtype)
     if "covariates" in batch and names is not None and "covariates" not in names:
-        found["inputs"] = _add_covariates(model, found["inputs"], batch)
+        # The network does not ask for them by name: they are further inputs.
+        covariates = to_tensor(model, np.asarray(batch["covariates"]), "float")
+        found["inputs"] = apply("concat", [found["inputs"], covariates], axis=1)
     return found
 
 
@@ -195,7 +200,7 @@ def to_tensor(model: Any, array: Any, dtype: str | None = None) -> Any:
     if isinstance(array, Tensor):
         return array
     # "float" stands for the element type of the network's own floats.
-    if dtype is None and _is_float(array):
+    if dtype is None and "float" in str(array.dtype):
         dtype = "float"
     if dtype == "float":
         dtype = float_type_of(model)
@@ -208,20 +213,6 @@ def float_type_of(model: Any) -> str:
     return next(found, "float32")
 
 
-def _type_of_inputs(encoder: Any) -> str | None:
-    """Chooses the element type of encoded inputs; None: arrays keep theirs."""
-    if encoder is None:
-        return None
-    # A token is the number of a row in an embedding: an integer.
-    return "int32" if is_of_tokens(encoder) else "float"
-
-
-def _add_covariates(model: Any, inputs: Tensor, batch: Arrays) -> Tensor:
-    """Appends covariates to the inputs of a network that does not ask for them by name."""
-    covariates = to_tensor(model, np.asarray(batch["covariates"]), "float")
-    return apply("concat", [inputs, covariates], axis=1)
-
-
 def _to_numbers(value: Any) -> Any:
     """Converts a value to an array of numbers; None if it does not hold numbers."""
     if isinstance(value, Tensor) or hasattr(value, "detach"):
@@ -231,8 +222,3 @@ def _to_numbers(value: Any) -> Any:
     array = np.asarray(value)
     is_number = array.dtype.kind in _NUMBERS or "float" in str(array.dtype)
     return array if is_number else None
-
-
-def _is_float(array: Any) -> bool:
-    """Says whether an array, of NumPy or torch, holds floats."""
-    return "float" in str(array.dtype)

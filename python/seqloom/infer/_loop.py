@@ -68,7 +68,8 @@ def run_model(
         if is_own or computed is None:
             batch = examples.batch(order[positions])
             with _naming_records(examples, order[positions[:real]]):
-                computed = _compute_outputs(model, batch, examples.encoder)
+                outputs = Forward.of(model)(model, batch, encoder=examples.encoder)
+                computed = np.asarray(outputs, np.float32)
         shape = (real, *computed.shape[1:])
         parts.append(computed[:real] if is_own else np.zeros(shape, computed.dtype))
         if on_batch is not None:
@@ -131,15 +132,11 @@ def _differs_between_epochs(examples: Any) -> bool:
     """Compares some records in two epochs; crops of the centre, for one, stay the same."""
     if not isinstance(examples, Dataset) or examples.plain() is examples:
         return False
-    return any(
-        not np.array_equal(*(_read_inputs(examples, row, epoch) for epoch in (0, 1)))
-        for row in range(min(len(examples), _COMPARED))
-    )
-
-
-def _read_inputs(examples: Any, row: int, epoch: int) -> Any:
-    """Reads one record as an epoch shows it."""
-    return examples.batch([row], epoch=epoch).get("inputs")
+    for row in range(min(len(examples), _COMPARED)):
+        batches = [examples.batch([row], epoch=epoch) for epoch in (0, 1)]
+        if not np.array_equal(*(batch.get("inputs", ()) for batch in batches)):
+            return True
+    return False
 
 
 def evaluation_batch_size(examples: Examples) -> int:
@@ -177,20 +174,16 @@ def _check_positions(config: Any, examples: Examples) -> None:
         return
     first = int((positions != wanted).argmax())
     what = "tokens" if is_of_tokens(examples.encoder) else "letters"
+    any_length = ""
+    if isinstance(config, SequenceCNNConfig) and config.inputs != "counts":
+        any_length = f" (in Python: {config.spell_any_length()})"
     raise ShapeError(
         f"this model reads sequences of {wanted} {what}, but {examples.ids[first]!r} "
         f"has {positions[first]}; crop all to one length (parts of a genome: "
         f"width={wanted} in Python, --intervals BED --length {wanted} of seqloom predict), "
-        f"or train again on sequences of several lengths{_any_length(config)} for a model "
+        f"or train again on sequences of several lengths{any_length} for a model "
         "of any"
     )
-
-
-def _any_length(config: Any) -> str:
-    """Names settings of a network for any length, where there are some."""
-    if isinstance(config, SequenceCNNConfig) and config.inputs != "counts":
-        return f" (in Python: {config.spell_any_length()})"
-    return ""
 
 
 def _check_genotypes(model: Module, examples: Examples) -> None:
@@ -253,13 +246,6 @@ def _batches_of_one_length(
         for first in range(start, stop, rows):
             indices = np.arange(first, min(first + rows, stop))
             yield indices, indices.size
-
-
-def _compute_outputs(
-    model: Any, batch: dict[str, Any], encoder: Any
-) -> NDArray[np.float32]:
-    """Runs the model on one batch."""
-    return np.asarray(Forward.of(model)(model, batch, encoder=encoder), np.float32)
 
 
 @contextmanager

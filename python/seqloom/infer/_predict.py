@@ -124,7 +124,12 @@ def predict(
     threads = count_threads(num_threads)
     both = as_flag("reverse_complement", reverse_complement)
     if (export := find_exported(model)) is not None:
-        _refuse_strands(both=both)
+        if both:
+            raise ArgumentError(
+                "reverse_complement (--reverse-complement) needs the run folder: an "
+                "exported model scores files as they are; give the run folder that it was "
+                "exported from"
+            )
         with report_batches(progress) as tell:
             return predict_exported(export, data, num_threads=threads, progress=tell)
     trained = find_judged(model, threads)
@@ -205,15 +210,11 @@ def evaluate(
         scores = score(trained, examples, progress=tell, both_strands=both)
     if text := describe_missing_scores(scores):
         raise NotFiniteError(text)
-    _warn_of_known(trained, examples, scores)
-    return measure(trained, examples, scores)
-
-
-def _warn_of_known(trained: Trained, examples: Examples, scores: Scores) -> None:
-    """Warns of records that the model was trained on."""
-    known, labels = find_known(trained.known_letters, examples), np.asarray(examples.labels)
+    known = find_known(trained.known_letters, examples)
+    labels = np.asarray(examples.labels)
     if text := describe_known(trained.task, labels, scores, known=known):
         warn_user(text, SeenRecordsWarning)  # where evaluate was called
+    return measure(trained, examples, scores)
 
 
 def find_judged(model: Model, threads: int) -> Trained:
@@ -231,15 +232,6 @@ def find_judged(model: Model, threads: int) -> Trained:
             "run.model(...) on tensors"
         )
     return trained
-
-
-def _refuse_strands(*, both: bool) -> None:
-    """Refuses to average over strands with an exported model, which reads files itself."""
-    if both:
-        raise ArgumentError(
-            "reverse_complement (--reverse-complement) needs the run folder: an exported "
-            "model scores files as they are; give the run folder that it was exported from"
-        )
 
 
 def score(
@@ -378,7 +370,9 @@ def _from_stream(encoder: Any, stream: IO[bytes]) -> Generator[Examples]:
     with TemporaryDirectory(prefix="seqloom-") as folder:
         held = Path(folder) / "stream"
         try:
-            _copy(stream, held)
+            is_text = isinstance(stream.read(0), str)
+            with held.open("w" if is_text else "wb") as file:
+                copyfileobj(cast("Any", stream), cast("Any", file))
             yield _open(encoder, held)
         except SeqloomError as error:
             # A reader knows the file by the name that it gave to open().
@@ -387,10 +381,3 @@ def _from_stream(encoder: Any, stream: IO[bytes]) -> Generator[Examples]:
             if hasattr(error, "path"):
                 error.path = name  # pyright: ignore[reportAttributeAccessIssue]
             raise
-
-
-def _copy(stream: IO[bytes] | IO[str], target: Path) -> None:
-    """Writes what is left of a stream into a file."""
-    is_text = isinstance(stream.read(0), str)
-    with target.open("w" if is_text else "wb") as file:
-        copyfileobj(cast("Any", stream), cast("Any", file))

@@ -26,6 +26,7 @@ from seqloom.models._examples import check_examples
 
 # What records of ours and of Biopython have.
 _LETTERS_OF = ("sequence", "seq")
+_SHOWN = 20  # letters of a sequence in a message
 # Options of `SequenceDataset`.
 _READING = frozenset(
     {"whitespace", "comments", "ids", "quality", "sequence_column", "id_from_header"}
@@ -39,23 +40,19 @@ def _open_sequences(
     data: Any, *, labels: Any, encoder: Any = None, augment: Any = None, **reading: Any
 ) -> Dataset:
     """Opens files of sequences, tables of them, or sequences from memory."""
-    if isinstance(data, str):
-        _check_file(data)
+    is_word = isinstance(data, str) and data.isascii() and data.isalpha()
+    if is_word and not Path(data).exists():
+        end = '..."]' if len(data) > _SHOWN else '"]'
+        raise MissingFileError(
+            f"{data}: no such file; a single sequence is given in a list: "
+            f'["{data[:_SHOWN]}{end}'
+        )
     if not is_path(data) and Frame.of(data) is None:
         data = _rows_of(data)
     if isinstance(labels, Labels) and labels.id_column is not None:
         # The column of ids of tables of labels is that of tables of sequences too.
         reading["id_column"] = labels.id_column
     return SequenceDataset(data, labels=labels, encoder=encoder, augment=augment, **reading)
-
-
-def _check_file(name: str) -> None:
-    """Says how a single sequence is given, which would be the name of a file."""
-    if name.isascii() and name.isalpha() and not Path(name).exists():
-        raise MissingFileError(
-            f'{name}: no such file; a single sequence is given in a list: ["{name[:20]}'
-            + ('..."]' if len(name) > 20 else '"]')  # noqa: PLR2004 - enough to be known
-        )
 
 
 def _rows_of(data: Any) -> Any:

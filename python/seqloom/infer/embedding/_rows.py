@@ -129,7 +129,7 @@ def reduce_batch(
         return device.take(values, starts)
     keep = np.asarray(batch["keep"]).astype(np.int64)
     counts = keep[:, 1] - keep[:, 0]
-    kept = device.take(values, _join_ranges(starts + before + keep[:, 0], counts))
+    kept = device.take(values, join_ranges(starts + before + keep[:, 0], counts))
     return kept if pool == "none" else device.sum_rows(kept, counts)
 
 
@@ -157,7 +157,7 @@ def _check_shape(values: Any, batch: Batch, pool: str) -> None:
         )
 
 
-def _join_ranges(begins: NDArray[np.int64], counts: NDArray[np.int64]) -> Any:
+def join_ranges(begins: NDArray[np.int64], counts: NDArray[np.int64]) -> Any:
     """Lists the numbers of several ranges, one after the other."""
     firsts = offsets_of(counts)[:-1]
     return np.arange(int(counts.sum())) + np.repeat(begins - firsts, counts)
@@ -187,39 +187,34 @@ class ShardRows:
 
     def add(self, batch: Batch, found: Mapping[int, Array]) -> None:
         """Adds the reduced outputs of one batch to the rows of its records."""
-        rows = self._rows_of(batch)
+        # The stream counts records in their file.
+        rows = np.asarray(batch["ordinals"]) - self.shard.start
         kept = batch["keep"][:, 1] - batch["keep"][:, 0]
-        self._set_lengths(rows, batch)
-        self._note(rows, kept, batch["sequence_ids"])
+        self._count(rows, np.asarray(batch["lengths"]), kept)
+        for row, name in zip(rows.tolist(), batch["sequence_ids"], strict=True):
+            self.ids[row] = name
         for layer, values in found.items():
             array = self._array_of(layer, values)
             if self.is_by_residue:
-                self._lay(array, values, batch=batch, kept=kept)
-            elif self._rules.pool == "mean":
-                _add_at(array, rows, values)
-            else:
+                begins = self._begins[rows] + batch["starts"] + batch["keep"][:, 0]
+                array[join_ranges(begins, kept)] = values
+            elif self._rules.pool != "mean":
                 first = batch["starts"] == 0
                 array[rows[first]] = values[first]
+            elif np.unique(rows).size == rows.size:
+                array[rows] += values
+            else:  # several windows of one record are added in their order
+                np.add.at(array, rows, values)
 
-    def _rows_of(self, batch: Batch) -> Array:
-        """Returns the rows of a batch's records; the stream counts them in their file."""
-        return np.asarray(batch["ordinals"]) - self.shard.start
-
-    def _set_lengths(self, rows: Array, batch: Batch) -> None:
-        """Sets the lengths of a batch's records."""
-        lengths = np.asarray(batch["lengths"])
+    def _count(self, rows: Array, lengths: Array, kept: Array) -> None:
+        """Sets lengths and counts residues, so that none comes twice or is missed."""
         if (lengths > self._room[rows]).any():
             raise InternalError(f"{self.shard.name}: a record is longer than in the index")
         self._missing[rows] += lengths - self.lengths[rows]
         self.lengths[rows] = lengths
-
-    def _note(self, rows: Array, kept: Array, ids: list[str]) -> None:
-        """Counts residues, so that none comes twice and none is missed."""
         np.subtract.at(self._missing, rows, kept)
         if (self._missing[rows] < 0).any():
             raise InternalError(f"{self.shard.name}: a record came twice")
-        for row, name in zip(rows.tolist(), ids, strict=True):
-            self.ids[row] = name
 
     def _array_of(self, layer: int, values: Array) -> Array:
         """Returns the array of a layer, made when its width is known."""
@@ -230,22 +225,6 @@ class ShardRows:
             self._arrays[layer] = np.zeros((count, values.shape[1]), kind)
         return self._arrays[layer]
 
-    def _lay(
-        self,
-        array: Array,
-        values: Array,
-        *,
-        batch: Batch,
-        kept: Array,
-    ) -> None:
-        """Writes the rows of each residue."""
-        rows = self._rows_of(batch)
-        begins = self._begins[rows] + batch["starts"] + batch["keep"][:, 0]
-        at = 0
-        for begin, count in zip(begins.tolist(), kept.tolist(), strict=True):
-            array[begin : begin + count] = values[at : at + count]
-            at += count
-
     def arrays(self) -> dict[int, Array]:
         """Returns the finished arrays by layer; raises if a record is missing."""
         if self._missing.any() or None in self.ids:
@@ -255,7 +234,9 @@ class ShardRows:
     def _finish(self, array: Array) -> Array:
         """Divides sums, converts the numbers, and raises if one is not finite."""
         if self.is_by_residue and (self.lengths != self._room).any():
-            array = array[self._is_taken()]
+            # Residues took fewer rows than the index has letters.
+            at = np.arange(int(self._begins[-1])) - np.repeat(self._begins[:-1], self._room)
+            array = array[at < np.repeat(self.lengths, self._room)]
         if self._rules.pool == "mean":
             array /= self.lengths[:, None].astype(np.float32)
         with np.errstate(over="ignore"):
@@ -263,11 +244,6 @@ class ShardRows:
         if not np.isfinite(finished).all():
             raise self._not_finite(array, finished)
         return finished
-
-    def _is_taken(self) -> NDArray[np.bool]:
-        """Marks the rows that residues took, of those for the letters in the index."""
-        at = np.arange(int(self._begins[-1])) - np.repeat(self._begins[:-1], self._room)
-        return at < np.repeat(self.lengths, self._room)
 
     @property
     def offsets(self) -> NDArray[np.int64]:
@@ -289,11 +265,3 @@ class ShardRows:
             f"the embedding of record {self.shard.ordinal + record} "
             f"({self.ids[record]!r}) is not finite: {remedy}"
         )
-
-
-def _add_at(array: Array, rows: Array, values: Array) -> None:
-    """Adds rows; several of one record are added in their order."""
-    if np.unique(rows).size == rows.size:
-        array[rows] += values
-    else:
-        np.add.at(array, rows, values)

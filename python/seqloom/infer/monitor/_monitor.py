@@ -325,17 +325,12 @@ IDLE = Bottleneck("idle", 0.0, "idle: nothing was computed")
 
 def judge(shares: Mapping[str, float], seconds: float, evidence: str = "") -> Bottleneck:
     """Names what takes the time; evidence of other kinds stands beside it."""
-    kind = _find_kind(shares)
+    # A wait that is too long comes before what computes longer.
+    kind = max(("input", "output"), key=shares.__getitem__)
+    if shares[kind] <= WAITING:
+        kind = max(("device", "host"), key=shares.__getitem__)
     share = shares[kind]
     sentence = f"{kind}-bound: {_WORDS[kind]} in {share:.1%} of {seconds:,.1f} s"
     if kind != "input":
         sentence += f"; it waited for batches in {shares['input']:.1%}"
     return Bottleneck(f"{kind}-bound", share, "; ".join(filter(None, (sentence, evidence))))
-
-
-def _find_kind(shares: Mapping[str, float]) -> str:
-    """Finds a wait that is too long, or else what computes longer."""
-    wait = max(("input", "output"), key=shares.__getitem__)
-    if shares[wait] > WAITING:
-        return wait
-    return max(("device", "host"), key=shares.__getitem__)
