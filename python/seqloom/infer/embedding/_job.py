@@ -18,7 +18,6 @@ from seqloom.errors import FileError, InternalError, MemoryLimitError
 from seqloom.infer.embedding._folder import open_folder
 from seqloom.infer.embedding._model import Embedder
 from seqloom.infer.embedding._plan import begin_plan
-from seqloom.infer.embedding._report import write_report
 from seqloom.infer.embedding._rows import PaddedBatches, ShardRows, cut_batch, reduce_batch
 from seqloom.infer.embedding._shard_file import encode_shard, publish, read_done
 from seqloom.infer.embedding._summary import EmbedSummary, Progress
@@ -42,16 +41,6 @@ if TYPE_CHECKING:
 
 _COMPLETE = "complete.json"
 _AHEAD = 4  # batches that are read, and rows that are computed, but not yet taken
-
-
-def run_job(
-    model: Any, settings: Settings, progress: Callable[[Progress], Any] | None = None
-) -> EmbedSummary:
-    """Computes the shards of a part, and writes the report if they were the last ones."""
-    job = Job(model, settings, progress)
-    summary = job.run()
-    write_report(job, summary)
-    return summary
 
 
 class Job:

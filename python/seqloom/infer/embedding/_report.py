@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom.infer.embedding._job import Job
 from seqloom.infer.embedding._shard_file import read_done
 from seqloom.infer.embedding._summary import SPENT_ON
 from seqloom.infer.monitor._clock import KINDS
@@ -23,12 +24,12 @@ from seqloom.report import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from seqloom.infer.embedding._job import Job
-    from seqloom.infer.embedding._summary import EmbedSummary
+    from seqloom.infer.embedding._settings import Settings
+    from seqloom.infer.embedding._summary import EmbedSummary, Progress
     from seqloom.infer.monitor._clock import Mark
 
 _REPORT = "report.html"
@@ -38,6 +39,16 @@ _MOST_ROWS = 50
 _LEAST_SECONDS = 5.0
 _MOST_SPANS, _SPAN_ROWS = 150, 15
 _FROM_BELOW = ("device", "host", "input", "output")
+
+
+def run_job(
+    model: Any, settings: Settings, progress: Callable[[Progress], Any] | None = None
+) -> EmbedSummary:
+    """Computes the shards of a part, and writes the report if they were the last ones."""
+    job = Job(model, settings, progress)
+    summary = job.run()
+    write_report(job, summary)
+    return summary
 
 
 def write_report(job: Job, summary: EmbedSummary) -> None:
