@@ -15,7 +15,7 @@ import cuda_device
 import embed_job
 import seqloom as sl
 from seqloom.infer.embedding import _model, _torch_device
-from seqloom.infer.embedding._model import Device
+from seqloom.infer.embedding._rows import Device
 from seqloom.infer.embedding._torch_device import PinnedRing, Slab, TorchDevice
 from seqloom.tensor.backends._torch import _device_random, _packed_attention
 

@@ -11,9 +11,9 @@ from seqloom._threads import count_threads
 from seqloom.data._paths import expand
 from seqloom.errors import ArgumentError
 from seqloom.infer._input_warnings import warn_of_tokens
-from seqloom.infer.embedding._report import run_job
 from seqloom.infer.embedding._model import LAST
 from seqloom.infer.embedding._processes import run_on_ray, run_processes
+from seqloom.infer.embedding._report import run_job
 from seqloom.infer.embedding._settings import (
     Settings,
     check_layers,

@@ -18,8 +18,8 @@ from seqloom._arguments import quote
 from seqloom._system import without_signals
 from seqloom.errors import ArgumentError, MissingExtraError, RunFolderError, WorkerError
 from seqloom.infer.embedding._folder import open_folder
-from seqloom.infer.embedding._report import run_job
 from seqloom.infer.embedding._plan import PLAN, read_plan
+from seqloom.infer.embedding._report import run_job
 from seqloom.infer.embedding._summary import EmbedSummary, Progress
 from seqloom.infer.monitor._monitor import IDLE, judge
 from seqloom.io import SequenceIndex
