@@ -131,7 +131,7 @@ def call_part(
     values: Sequence[Any],
     given: Mapping[str, Any],
 ) -> Any:
-    """Calls a part with positional values and those of the keywords that it takes."""
+    """Calls a part with what it takes; an error of its gets a line that names the part."""
     options = {name: given[name] for name in given if takes.has(name)}
     if refusal := _find_refusal(takes, values, options):
         raise ArgumentError(f"{_name(part, place)} {refusal}")
@@ -141,7 +141,11 @@ def call_part(
     count = min([*taken, len(values)])  # of values that go by position
     by_name = zip(free[count:], values[count:], strict=False)
     values, options = values[:count], {**dict(by_name), **options}
-    return part(*values, **options)
+    try:
+        return part(*values, **options)
+    except Exception as error:
+        add_place(error, part, place)
+        raise
 
 
 def _find_refusal(
@@ -167,9 +171,7 @@ def _find_refusal(
 
 def add_place(error: Exception, part: Any, place: tuple[str, object]) -> None:
     """Adds a line to an error that a part raised: which part it was."""
-    name = _name(part, place)
-    if not str(error).startswith(name):
-        error.add_note(f"in {name}")
+    error.add_note(f"in {_name(part, place)}")
 
 
 def _name(part: Any, place: tuple[str, object]) -> str:

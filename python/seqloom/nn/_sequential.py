@@ -91,19 +91,18 @@ class Sequential(Module):
                     )
         output: Any = args[0] if len(args) == 1 else args
         is_plain = not options and key is None
-        name, layer = "", None
-        try:
-            for index, (name, layer) in enumerate(self._named_layers()):
-                takes = takes_of(layer)
-                if is_plain and takes.needs_one and type(output) is not tuple:
+        for index, (name, layer) in enumerate(self._named_layers()):
+            takes = takes_of(layer)
+            if is_plain and takes.needs_one and type(output) is not tuple:
+                try:
                     output = layer(output)
-                    continue
-                values = spread(cast("object", output), takes) if index else args
-                given = takes.with_key(options, key and key.fold(index))
-                output = call_part(layer, (_LAYER, name), takes, values, given)
-        except Exception as error:
-            add_place(error, layer, (_LAYER, name))
-            raise
+                except Exception as error:
+                    add_place(error, layer, (_LAYER, name))
+                    raise
+                continue
+            values = spread(cast("object", output), takes) if index else args
+            given = takes.with_key(options, key and key.fold(index))
+            output = call_part(layer, (_LAYER, name), takes, values, given)
         return output
 
     def _named_layers(self) -> Iterable[tuple[str | int, Any]]:
@@ -202,12 +201,8 @@ class Residual(Module):
                     f"inner of Residual ({describe(self.inner)}{takes.text}) takes no "
                     f"{name}="
                 )
-        try:
-            given = takes.with_key(options, key)
-            output = call_part(self.inner, _INNER, takes, (x, *args), given)
-        except Exception as error:
-            add_place(error, self.inner, _INNER)
-            raise
+        given = takes.with_key(options, key)
+        output = call_part(self.inner, _INNER, takes, (x, *args), given)
         if type(output) is tuple:
             first, *rest = cast("tuple[Any, ...]", output)
             return (self._add(x, first), *rest)
