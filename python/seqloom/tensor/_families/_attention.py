@@ -41,9 +41,12 @@ from seqloom.tensor._families._rule import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import DTypeLike
+
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
     from seqloom.tensor._families._keep import Args, Needs, Options
+    from seqloom.tensor._families._keys import KeyLike
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -55,7 +58,7 @@ def attention(
     k: Array,
     v: Array,
     mask: Array | None = None,
-    key: Any = None,
+    key: KeyLike | None = None,
     *,
     scale: float | None = None,
     causal: bool = False,
@@ -76,7 +79,7 @@ def attention_grad(
     k: Array,
     v: Array,
     mask: Array | None,
-    key: Any,
+    key: KeyLike | None,
     out: Array,
     lse: Array,
     /,
@@ -219,7 +222,7 @@ def numpy_attention(
     k: Floats,
     v: Floats,
     mask: Floats | None = None,
-    key: Any = None,
+    key: KeyLike | None = None,
     *,
     scale: float | None = None,
     causal: bool = False,
@@ -244,7 +247,7 @@ def numpy_attention_grad(
     k: Floats,
     v: Floats,
     mask: Floats | None,
-    key: Any,
+    key: KeyLike | None,
     output: Floats,
     lse: Floats,
     /,
@@ -290,7 +293,7 @@ def with_unit_stride(x: Floats) -> Floats:
     return np.ascontiguousarray(x)
 
 
-def _heads(shape: Sequence[int], dtype: Any, out: Floats | None) -> Floats:
+def _heads(shape: Sequence[int], dtype: DTypeLike, out: Floats | None) -> Floats:
     """Room for ``(n, h, l, d)``, in the order ``(n, l, h, d)`` unless it is given."""
     if out is not None and (
         out.flags.c_contiguous or out.swapaxes(1, 2).flags.c_contiguous
@@ -300,12 +303,14 @@ def _heads(shape: Sequence[int], dtype: Any, out: Floats | None) -> Floats:
     return fresh((n, rows, h, d), dtype).swapaxes(1, 2)
 
 
-def make_sums(shape: Sequence[int], dtype: Any, out: Floats | None) -> Floats:
+def make_sums(shape: Sequence[int], dtype: DTypeLike, out: Floats | None) -> Floats:
     """Room for the log-sum-exps."""
     return out if out is not None and out.flags.c_contiguous else np.empty(shape, dtype)
 
 
-def _broadcast_mask(mask: Any, shape: Sequence[int], dtype: Any) -> Floats | None:
+def _broadcast_mask(
+    mask: Floats | None, shape: Sequence[int], dtype: DTypeLike
+) -> Floats | None:
     """A mask over all pairs that repeats its numbers in place."""
     if mask is None:
         return None
@@ -323,6 +328,6 @@ def scale_of(q: Floats, scale: float | None) -> float:
     return float(q.shape[-1] or 1) ** -0.5 if scale is None else float(scale)
 
 
-def _dropping(key: Any, rate: float) -> tuple[int, int, float] | None:
+def _dropping(key: KeyLike | None, rate: float) -> tuple[int, int, float] | None:
     """The key's words and the rate, where weights are dropped at all."""
     return (*words_of(key), rate) if rate and key is not None else None

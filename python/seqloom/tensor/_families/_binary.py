@@ -29,11 +29,12 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
-    from seqloom.tensor._families._keep import Args, Factors, Likes, Needs, Options
+    from seqloom.tensor._families._keep import Args, Factors, Like, Likes, Needs, Options
 
     # Of the backend, the gradient, both inputs and the output.
+    Operand = Array | float
     Saved = tuple[Args, Array | None, Likes]
-    Slope = Callable[[Functions, Array, Any, Any, Any], Array]
+    Slope = Callable[[Functions, Array, Array, Array, Array], Array]
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -70,7 +71,7 @@ def nextafter(b: Functions, x: Array, y: Array) -> Array:
     return b.asarray(np.nextafter(b.to_numpy(x), b.to_numpy(y)))
 
 
-def _beside(b: Functions, x: Array, y: Any) -> Array:
+def _beside(b: Functions, x: Array, y: Operand) -> Array:
     """An array, or a number as one of x's type."""
     is_number = isinstance(y, (int, float))
     return b.full((), y, dtype=b.dtype(x)) if is_number else y
@@ -152,7 +153,9 @@ def _by_slopes(save: Save[Saved], *slopes: Slope) -> Rule:
     return Rule(save, pull)
 
 
-def _power_by_base(b: Functions, grad: Array, base: Any, exponent: Any, _out: Any) -> Array:
+def _power_by_base(
+    b: Functions, grad: Array, base: Array, exponent: Operand, _out: Array
+) -> Array:
     if isinstance(exponent, (int, float)):  # stays a number: it takes the array's type
         return b.multiply(grad, _slope_of_power(b, base, exponent))
     slope = b.multiply(b.pow(base, b.subtract(exponent, 1)), exponent)
@@ -168,7 +171,7 @@ def _slope_of_power(b: Functions, base: Array, exponent: float) -> Array:
 
 
 def _power_by_exponent(
-    b: Functions, grad: Array, base: Any, exponent: Any, out: Any
+    b: Functions, grad: Array, base: Operand, exponent: Operand, out: Array
 ) -> Array:
     """Of 0 to an exponent from 0 on, 0; to one below it, an infinity, as the power is."""
     base = b.asarray(base, dtype=out.dtype) if isinstance(base, (int, float)) else base
@@ -177,7 +180,7 @@ def _power_by_exponent(
     return b.multiply(grad, b.where(flat, 0.0, b.multiply(out, growth)))
 
 
-def _over_square_of_radius(b: Functions, grad: Array, part: Any, other: Any) -> Array:
+def _over_square_of_radius(b: Functions, grad: Array, part: Array, other: Array) -> Array:
     """The gradient times ``part / (part² + other²)``; 0 where both are 0, as torch's."""
     square = b.add(b.multiply(part, part), b.multiply(other, other))
     none = b.equal(square, 0)
@@ -192,7 +195,7 @@ def _rule_of_choice(left_loses: str, right_loses: str) -> Pull[Saved]:
         (left, right), _, (left_like, right_like) = saved
         part = b.where(b.equal(left, right), b.multiply(grad, 0.5), grad)
 
-        def of(loses: str, like: Any) -> Array | None:
+        def of(loses: str, like: Like | None) -> Array | None:
             lost = getattr(b, loses)(left, right)
             return as_input(b, b.where(lost, 0.0, part), like) if like else None
 
@@ -246,7 +249,7 @@ def _is_fixed(b: Functions, inside: str, x: Array, bound: Any, outside: Any) -> 
     return b.logical_not(getattr(b, inside)(x, bound)) if is_number else outside
 
 
-def _are_crossed(b: Functions, low: Any, high: Any) -> Array:
+def _are_crossed(b: Functions, low: Operand, high: Operand) -> Array:
     """Where the lower bound lies above the upper one."""
     if isinstance(low, (int, float)) and isinstance(high, (int, float)):
         return b.asarray(low > high)

@@ -31,49 +31,56 @@ from seqloom.tensor._families._rule import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from numpy.typing import DTypeLike
+
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
     from seqloom.tensor._families._keep import Needs
     from seqloom.tensor._families._numpy_arrays import Floats
 
+    DType = DTypeLike | None
+    Size = Sequence[int] | int
+
 
 # Default bodies ------------------------------------------------------------------------
 
 
-def empty_like(b: Functions, x: Array, *, dtype: Any = None) -> Array:
+def empty_like(b: Functions, x: Array, *, dtype: DType = None) -> Array:
     """Memory that holds anything, of x's shape and type."""
     return b.empty(x.shape, dtype=_like(b, x, dtype))
 
 
-def zeros_like(b: Functions, x: Array, *, dtype: Any = None) -> Array:
+def zeros_like(b: Functions, x: Array, *, dtype: DType = None) -> Array:
     """Zeros of x's shape and type."""
     return b.zeros(x.shape, dtype=_like(b, x, dtype))
 
 
-def ones_like(b: Functions, x: Array, *, dtype: Any = None) -> Array:
+def ones_like(b: Functions, x: Array, *, dtype: DType = None) -> Array:
     """Ones of x's shape and type."""
     return b.ones(x.shape, dtype=_like(b, x, dtype))
 
 
-def full_like(b: Functions, x: Array, value: Any, *, dtype: Any = None) -> Array:
+def full_like(
+    b: Functions, x: Array, value: complex | Array, *, dtype: DType = None
+) -> Array:
     """One value everywhere, of x's shape and type."""
     return b.full(x.shape, value, dtype=_like(b, x, dtype))
 
 
 def linspace(
     b: Functions,
-    start: Any,
-    stop: Any,
+    start: complex,
+    stop: complex,
     num: int,
     *,
-    dtype: Any = None,
+    dtype: DType = None,
     endpoint: bool = True,
 ) -> Array:
     """So many numbers at equal distances from `start` to `stop`."""
     if num < 0:
         raise ArgumentError(f"linspace: num must be at least 0, got {num}")
     made: np.ndarray[Any, np.dtype[np.generic]] = np.asarray(
-        np.linspace(start, stop, num, endpoint=endpoint)  # pyright: ignore[reportUnknownArgumentType]
+        np.linspace(start, stop, num, endpoint=endpoint)
     )
     if dtype is not None and b.isdtype(dtype, "integral"):
         made = np.floor(made)  # as NumPy, where astype would cut towards 0
@@ -113,7 +120,7 @@ def _to_axis(b: Functions, x: Array, position: int, count: int) -> Array:
     return b.reshape(x, (*(1,) * position, -1, *(1,) * (count - position - 1)))
 
 
-def _like(b: Functions, x: Array, dtype: Any) -> Any:
+def _like(b: Functions, x: Array, dtype: DType) -> DTypeLike:
     """The type that is asked for, or x's."""
     return b.dtype(x) if dtype is None else dtype
 
@@ -153,7 +160,7 @@ def _shape_cast(call: Call) -> Kind:
 
 
 def numpy_asarray(
-    b: Functions, data: Any, dtype: Any = None, *, copy: bool | None = None
+    b: Functions, data: Any, dtype: DType = None, *, copy: bool | None = None
 ) -> Floats:
     """An array of the data; Python's floats become `float_dtype`."""
     # Not every library's arrays know the word copy.
@@ -174,23 +181,23 @@ def numpy_asarray(
     return array
 
 
-def numpy_empty(b: Functions, shape: Sequence[int] | int, *, dtype: Any = None) -> Floats:
+def numpy_empty(b: Functions, shape: Size, *, dtype: DType = None) -> Floats:
     """Memory that holds anything."""
     return np.empty(shape, to_dtype(dtype) or b.float_dtype)
 
 
-def numpy_zeros(b: Functions, shape: Sequence[int] | int, dtype: Any = None) -> Floats:
+def numpy_zeros(b: Functions, shape: Size, dtype: DType = None) -> Floats:
     """Zeros."""
     return np.zeros(shape, to_dtype(dtype) or b.float_dtype)
 
 
-def numpy_ones(b: Functions, shape: Sequence[int] | int, dtype: Any = None) -> Floats:
+def numpy_ones(b: Functions, shape: Size, dtype: DType = None) -> Floats:
     """Ones."""
     return np.ones(shape, to_dtype(dtype) or b.float_dtype)
 
 
 def numpy_full(
-    b: Functions, shape: Sequence[int] | int, value: Any, *, dtype: Any = None
+    b: Functions, shape: Size, value: complex | Array, *, dtype: DType = None
 ) -> Floats:
     """One value everywhere."""
     if dtype is None and isinstance(value, float):
@@ -201,14 +208,19 @@ def numpy_full(
 
 
 def numpy_eye(
-    b: Functions, rows: int, columns: int | None = None, *, k: int = 0, dtype: Any = None
+    b: Functions, rows: int, columns: int | None = None, *, k: int = 0, dtype: DType = None
 ) -> Floats:
     """Ones on a diagonal."""
     return np.eye(rows, columns, k, to_dtype(dtype) or b.float_dtype)
 
 
 def numpy_arange(
-    b: Functions, start: Any, stop: Any = None, step: Any = 1, *, dtype: Any = None
+    b: Functions,
+    start: float,
+    stop: float | None = None,
+    step: float = 1,
+    *,
+    dtype: DType = None,
 ) -> Floats:
     """Numbers at equal distances."""
     if dtype is None and float in {type(start), type(stop), type(step)}:
@@ -218,7 +230,7 @@ def numpy_arange(
         require_range_fits(start, stop, step, np.dtype(to_dtype(dtype)))
     are_whole = step and {type(start), type(stop), type(step)} == {int}
     # NumPy gives nothing at all where a bound is beyond its integers.
-    size = len(range(start, stop, step)) if are_whole else None
+    size = len(range(int(start), int(stop), int(step))) if are_whole else None
     made: Floats = np.arange(start, stop, step, dtype=to_dtype(dtype))
     if size not in {None, made.size}:
         raise NumberRangeError(
@@ -227,13 +239,13 @@ def numpy_arange(
     return made
 
 
-def numpy_dtype(x: Any) -> np.dtype[np.generic]:
+def numpy_dtype(x: Floats) -> np.dtype[np.generic]:
     """The array's own."""
     return x.dtype
 
 
 def numpy_astype(
-    x: Floats, dtype: Any, *, copy: bool = True, out: Floats | None = None
+    x: Floats, dtype: DTypeLike, *, copy: bool = True, out: Floats | None = None
 ) -> Floats:
     """The values in another type."""
     if out is None:
@@ -250,7 +262,7 @@ def numpy_finfo(dtype: Any) -> Any:
     return finfo(getattr(dtype, "dtype", dtype))
 
 
-def numpy_isdtype(dtype: Any, kind: Any) -> bool:
+def numpy_isdtype(dtype: DTypeLike, kind: str | tuple[str, ...]) -> bool:
     """Whether a type is of a kind, as in the standard."""
     dtype = np.dtype(dtype)
     return np.isdtype(dtype if dtype in NATIVE else np.dtype(np.float16), kind)

@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from seqloom._key import Key
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
+
+    KeyLike = Key | Array  # a key, or its two words
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -58,7 +61,7 @@ def _rotate_left(b: Functions, x: Array, positions: int) -> Array:
     return b.bitwise_or(upper, b.bitwise_right_shift(x, 32 - positions))
 
 
-def counter(word: Any) -> tuple[Any, Any]:
+def counter(word: int | str | Array) -> tuple[int | Array, int | Array]:
     """What is folded into a key, as a high and a low word; a pair is these already."""
     if isinstance(word, tuple):
         return cast("tuple[Any, Any]", word)
@@ -69,46 +72,46 @@ def counter(word: Any) -> tuple[Any, Any]:
     return 0, word
 
 
-def key_words(b: Functions, key: Any) -> Array:
+def key_words(b: Functions, key: KeyLike) -> Array:
     """The two words of a key as a uint32 array."""
     words = getattr(key, "words", None)
     return key if words is None else b.asarray(list(words), dtype="uint32")
 
 
-def fold_in(b: Functions, key: Any, word: Any) -> Array:
+def fold_in(b: Functions, key: KeyLike, word: int | str | Array) -> Array:
     """The words of the key of one thing below a key, as ``Key.fold``."""
     high, low = counter(word)
     counts = (_word(b, high), _word(b, low))
     return b.concat(list(threefry(b, b.key_words(key), *counts)), axis=0)
 
 
-def split(b: Functions, key: Any, n: int) -> Array:
+def split(b: Functions, key: KeyLike, n: int) -> Array:
     """Keys below a key, one for each row of ``(n, 2)``, as ``Key.split``."""
     low = b.arange(n, dtype="uint32")
     high = b.full((n,), _SPLITS, dtype="uint32")
     return b.stack(list(threefry(b, b.key_words(key), high, low)), axis=-1)
 
 
-def random_bits(b: Functions, key: Any, shape: Sequence[int]) -> Array:
+def random_bits(b: Functions, key: KeyLike, shape: Sequence[int]) -> Array:
     """Words of 32 random bits."""
     shape = to_shape(shape)
     return b.reshape(b.bitwise_xor(*draw_pairs(b, key, shape)), shape)
 
 
-def _word(b: Functions, value: Any) -> Array:
+def _word(b: Functions, value: int | Array) -> Array:
     """One word as an array of one."""
     if isinstance(value, int):
         return b.full((1,), value, dtype="uint32")
     return b.reshape(b.astype(value, "uint32"), (1,))
 
 
-def draw_pairs(b: Functions, key: Any, shape: Sequence[int]) -> tuple[Array, Array]:
+def draw_pairs(b: Functions, key: KeyLike, shape: Sequence[int]) -> tuple[Array, Array]:
     """Both words of the counters 0, 1, …, as rows."""
     low = b.arange(math.prod(shape), dtype="uint32")
     return threefry(b, b.key_words(key), b.multiply(low, 0), low)
 
 
-def jax_split(b: Functions, key: Any) -> tuple[Array, Array]:
+def jax_split(b: Functions, key: KeyLike) -> tuple[Array, Array]:
     """Two keys by jax's own way, which differs from `split`."""
     pair = b.stack(list(draw_pairs(b, key, (2,))), axis=-1)
     return b.index(pair, (0, ...)), b.index(pair, (1, ...))
@@ -197,13 +200,13 @@ SHAPES: dict[str, ShapeRule] = {
 # NumPy ---------------------------------------------------------------------------------
 
 
-def numpy_fold_in(key: Any, word: Any) -> NDArray[np.uint32]:
+def numpy_fold_in(key: KeyLike, word: int | str | Array) -> NDArray[np.uint32]:
     """The words of the key of one thing below a key, as ``Key.fold``."""
     high, low = (int(part) for part in counter(word))
     return np.array(_native.threefry(*words_of(key), high, low), np.uint32)
 
 
-def numpy_split(key: Any, n: int) -> NDArray[np.uint32]:
+def numpy_split(key: KeyLike, n: int) -> NDArray[np.uint32]:
     """Keys below a key, one for each row of ``(n, 2)``, as ``Key.split``."""
     words = words_of(key)
     rows = [_native.threefry(*words, _SPLITS, position) for position in range(n)]
@@ -212,7 +215,11 @@ def numpy_split(key: Any, n: int) -> NDArray[np.uint32]:
 
 @widen
 def numpy_random_bits(
-    b: Functions, key: Any, shape: Sequence[int], *, out: NDArray[np.uint32] | None = None
+    b: Functions,
+    key: KeyLike,
+    shape: Sequence[int],
+    *,
+    out: NDArray[np.uint32] | None = None,
 ) -> NDArray[np.uint32]:
     """Words of 32 random bits."""
     made = make_out(out, to_shape(shape), np.uint32)

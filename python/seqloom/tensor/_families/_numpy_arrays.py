@@ -19,7 +19,7 @@ from seqloom._system import after_fork
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
 Floats: TypeAlias = "NDArray[Any]"
 Pair: TypeAlias = tuple[Floats, Floats]
@@ -60,7 +60,7 @@ class Blocks:
             self._collect()
             return self._idle
 
-    def fresh(self, shape: tuple[int, ...] | int, dtype: Any) -> NDArray[Any]:
+    def fresh(self, shape: tuple[int, ...] | int, dtype: DTypeLike) -> NDArray[Any]:
         """An array that holds anything, in memory that was used before where there is some.
 
         Args:
@@ -173,7 +173,11 @@ fresh = BLOCKS.fresh
 
 
 def fill(
-    kernel: Any, x: Floats, *rest: Any, threads: int, out: Floats | None = None
+    kernel: Callable[..., None],
+    x: Floats,
+    *rest: Any,
+    threads: int,
+    out: Floats | None = None,
 ) -> Floats:
     """Runs an elementwise kernel: its output is shaped as its input."""
     x = to_contiguous(x)
@@ -206,7 +210,7 @@ def to_rows(x: Floats) -> Floats:
     return to_contiguous(x).reshape((math.prod(x.shape[:-1]), x.shape[-1]))
 
 
-def make_out(out: Floats | None, shape: Any, dtype: Any) -> Floats:
+def make_out(out: Floats | None, shape: tuple[int, ...] | int, dtype: DTypeLike) -> Floats:
     """Where a kernel writes: in the given array, unless that has gaps."""
     if out is not None and out.flags.c_contiguous:
         return out
@@ -325,7 +329,7 @@ def _float_types(args: Any) -> Any:
 _WITH_SUMS = frozenset({"numpy_attention", "numpy_attention_varlen"})
 
 
-def _narrow_all(name: str, found: Any, dtype: Any) -> Any:
+def _narrow_all(name: str, found: Any, dtype: DTypeLike) -> Any:
     """A function's results in the type that went in."""
     if name in _WITH_SUMS:
         return _narrow(found[0], dtype), found[1]
@@ -347,7 +351,7 @@ def _wide(x: Any) -> Any:
     return x.astype(np.float32) if narrow else x
 
 
-def _narrow(x: Any, dtype: Any) -> Any:
+def _narrow(x: Any, dtype: DTypeLike) -> Any:
     """A float32 result in the type that went in."""
     wide = getattr(x, "dtype", None) == np.float32
     return np.asarray(x, dtype) if wide else x

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
+    from seqloom.tensor._families._keys import KeyLike
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -47,7 +48,7 @@ _BITS = {"float16": (16, 10), "bfloat16": (8, 7), "float32": (32, 23), "float64"
 
 
 def uniform(
-    b: Functions, key: Any, shape: Sequence[int], *, dtype: Any = "float32"
+    b: Functions, key: KeyLike, shape: Sequence[int], *, dtype: Any = "float32"
 ) -> Array:
     """Numbers from 0 (included) to 1 (excluded)."""
     name, shape = np.dtype(dtype).name, to_shape(shape)
@@ -63,7 +64,7 @@ def uniform(
 
 
 def normal(
-    b: Functions, key: Any, shape: Sequence[int], *, dtype: Any = "float32"
+    b: Functions, key: KeyLike, shape: Sequence[int], *, dtype: Any = "float32"
 ) -> Array:
     """Numbers of mean 0 and deviation 1."""
     low = float(np.nextafter(np.asarray(-1, dtype), np.asarray(0, dtype)))
@@ -72,7 +73,7 @@ def normal(
 
 def truncated_normal(
     b: Functions,
-    key: Any,
+    key: KeyLike,
     lower: float,
     upper: float,
     shape: Sequence[int],
@@ -94,14 +95,14 @@ def truncated_normal(
     return b.where(whole, edge, b.clip(out, least, most))
 
 
-def bernoulli(b: Functions, key: Any, p: Any, shape: Sequence[int]) -> Array:
+def bernoulli(b: Functions, key: KeyLike, p: float | Array, shape: Sequence[int]) -> Array:
     """True with probability `p`, in float32."""
     if isinstance(p, (int, float)):
         p = float(np.float32(check_share(p)))
     return b.less(b.uniform(key, shape), p)
 
 
-def randint(b: Functions, key: Any, low: int, high: int, shape: Sequence[int]) -> Array:
+def randint(b: Functions, key: KeyLike, low: int, high: int, shape: Sequence[int]) -> Array:
     """Whole numbers (int32) from `low` (included) to `high` (excluded)."""
     low, high = check_range(low, high)
     first, second = jax_split(b, key)
@@ -113,7 +114,7 @@ def randint(b: Functions, key: Any, low: int, high: int, shape: Sequence[int]) -
     return b.add(b.astype(b.remainder(offset, span), "int32"), low)
 
 
-def permutation(b: Functions, key: Any, n: int) -> Array:
+def permutation(b: Functions, key: KeyLike, n: int) -> Array:
     """The numbers (int32) from 0 to n - 1 in random order."""
     n = to_count(n)
     order = b.arange(n, dtype="int32")
@@ -125,7 +126,7 @@ def permutation(b: Functions, key: Any, n: int) -> Array:
     return order
 
 
-def dropout(b: Functions, x: Array, key: Any, rate: float) -> Array:
+def dropout(b: Functions, x: Array, key: KeyLike, rate: float) -> Array:
     """Zeros a share `rate` of the values; its derivative is itself, of the gradient."""
     if rate == 0:
         return x
@@ -134,7 +135,7 @@ def dropout(b: Functions, x: Array, key: Any, rate: float) -> Array:
 
 
 def _between(
-    b: Functions, key: Any, shape: Sequence[int], low: float, high: float, dtype: Any
+    b: Functions, key: KeyLike, shape: Sequence[int], low: float, high: float, dtype: Any
 ) -> Array:
     """Uniform numbers between two, rounded once, as one fused instruction does."""
     one = np.dtype(dtype).type
@@ -179,7 +180,7 @@ SHAPES: dict[str, ShapeRule] = {
 @widen
 def numpy_uniform(
     b: Functions,
-    key: Any,
+    key: KeyLike,
     shape: Sequence[int],
     *,
     dtype: Any = "float32",
@@ -196,7 +197,7 @@ def numpy_uniform(
 @widen
 def numpy_normal(
     b: Functions,
-    key: Any,
+    key: KeyLike,
     shape: Sequence[int],
     *,
     dtype: Any = "float32",
@@ -209,7 +210,7 @@ def numpy_normal(
 @widen
 def numpy_truncated_normal(
     b: Functions,
-    key: Any,
+    key: KeyLike,
     lower: float,
     upper: float,
     shape: Sequence[int],
@@ -234,8 +235,8 @@ def numpy_truncated_normal(
 @widen
 def numpy_bernoulli(
     b: Functions,
-    key: Any,
-    p: Any,
+    key: KeyLike,
+    p: float | Array,
     shape: Sequence[int],
     *,
     out: NDArray[np.bool] | None = None,
@@ -251,7 +252,7 @@ def numpy_bernoulli(
 @widen
 def numpy_randint(
     b: Functions,
-    key: Any,
+    key: KeyLike,
     low: int,
     high: int,
     shape: Sequence[int],
@@ -266,7 +267,7 @@ def numpy_randint(
 
 
 @widen
-def numpy_permutation(b: Functions, key: Any, n: int) -> NDArray[np.int32]:
+def numpy_permutation(b: Functions, key: KeyLike, n: int) -> NDArray[np.int32]:
     """The numbers (int32) from 0 to n - 1 in random order."""
     made = np.empty(to_count(n), np.int32)
     _native.shuffled(*words_of(key), made, b.threads)
@@ -275,7 +276,7 @@ def numpy_permutation(b: Functions, key: Any, n: int) -> NDArray[np.int32]:
 
 @widen
 def numpy_dropout(
-    b: Functions, x: Floats, key: Any, rate: float, *, out: Floats | None = None
+    b: Functions, x: Floats, key: KeyLike, rate: float, *, out: Floats | None = None
 ) -> Floats:
     """Zeros a share `rate` of the values by the key and scales up the others."""
     kernel, words = _native.dropout, words_of(key)

@@ -120,14 +120,14 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def broadcast_reduced(
-    b: Functions, reduced: Array, shape: tuple[int, ...], options: Any
+    b: Functions, reduced: Array, shape: tuple[int, ...], options: keep.Options
 ) -> Array:
     """What a reduction gave, over the axes that it removed."""
     return b.broadcast_to(restore_axes(b, reduced, shape, options), shape)
 
 
 def restore_axes(
-    b: Functions, reduced: Array, shape: tuple[int, ...], options: Any
+    b: Functions, reduced: Array, shape: tuple[int, ...], options: keep.Options
 ) -> Array:
     """What a reduction gave, with the reduced axes of length 1 put back."""
     if options.get("keepdims", False):
@@ -148,8 +148,8 @@ class Call(NamedTuple):
 
     target: Functions
     name: str
-    args: tuple[Any, ...]
-    options: dict[str, Any]
+    args: keep.Args
+    options: keep.Options
 
     def get(self, position: int, name: str, default: Any = None) -> Any:
         """Returns an argument that may be passed by position or by name."""
@@ -225,7 +225,7 @@ def kind_of(value: Value) -> Kind:
     return value.shape, value.dtype
 
 
-def make_bare(shape: Shape, dtype: type[Any] = bool) -> NDArray[np.generic]:
+def make_bare(shape: Shape, dtype: type[np.generic | bool] = bool) -> NDArray[np.generic]:
     """Makes an array of a shape that takes the memory of one element."""
     return np.broadcast_to(np.zeros((), np.dtype(dtype)), shape)
 
@@ -277,7 +277,7 @@ def reduce_axes(call: Call) -> Kind:
     return reduced, find_dtype(call)
 
 
-def _reduced_axes(rank: int, axis: Any) -> set[int]:
+def _reduced_axes(rank: int, axis: int | Sequence[int] | None) -> set[int]:
     """The reduced axes; an array without axes may be reduced along axis 0."""
     if axis is None:
         return set(range(rank))

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from seqloom.tensor._families import Functions
     from seqloom.tensor._families._keep import Args, Needs, Options
 
+    Rate = float | Array
+
 
 # Default bodies ------------------------------------------------------------------------
 
@@ -54,8 +56,8 @@ def adamw(
     grads: Arrays,
     first: Arrays,
     second: Arrays,
-    lr: Any,
-    step: Any,
+    lr: Rate,
+    step: Rate,
     *,
     betas: tuple[float, float],
     eps: float,
@@ -73,7 +75,7 @@ def sgd(
     params: Arrays,
     grads: Arrays,
     momenta: Arrays,
-    lr: Any,
+    lr: Rate,
     *,
     momentum: float,
     nesterov: bool,
@@ -92,7 +94,9 @@ def sgd(
     return [row[0] for row in moved], [row[1] for row in moved]
 
 
-def clip_by_global_norm(b: Functions, grads: Arrays, max_norm: Any) -> tuple[Arrays, Array]:
+def clip_by_global_norm(
+    b: Functions, grads: Arrays, max_norm: Rate
+) -> tuple[Arrays, Array]:
     """Scales all gradients down so that their common norm is at most `max_norm`."""
     squares = [b.sum(b.square(grad)) for grad in grads]
     total = squares[0]
@@ -109,7 +113,7 @@ def _blend(b: Functions, old: Array, new: Array, share: float) -> Array:
 
 
 def _update(
-    b: Functions, *given: Any, lr: Any, step: Any, betas: tuple[float, float], eps: float
+    b: Functions, *given: Any, lr: Rate, step: Rate, betas: tuple[float, float], eps: float
 ) -> tuple[Array, Array, Array]:
     """AdamW of one parameter, given with its gradient, moments and decay."""
     # In half precision eps would be 0, and 1 - betas[1] inexact.
@@ -125,7 +129,7 @@ def _update(
     return moved, b.astype(mean, dtype), b.astype(power, dtype)
 
 
-def _correct_bias(b: Functions, mean: Array, beta: float, step: Any) -> Array:
+def _correct_bias(b: Functions, mean: Array, beta: float, step: Rate) -> Array:
     """A running mean that began at 0, divided by the share it has seen."""
     if not beta:
         return mean
@@ -135,7 +139,7 @@ def _correct_bias(b: Functions, mean: Array, beta: float, step: Any) -> Array:
     return b.negative(b.divide(mean, seen))
 
 
-def _decay(b: Functions, param: Array, lr: Any, decay: float) -> Array:
+def _decay(b: Functions, param: Array, lr: Rate, decay: float) -> Array:
     """A parameter moved towards 0."""
     if not decay:
         return param
@@ -145,7 +149,7 @@ def _decay(b: Functions, param: Array, lr: Any, decay: float) -> Array:
     return b.multiply(param, b.subtract(1.0, lost))
 
 
-def _number(b: Functions, value: Any, like: Array) -> Any:
+def _number(b: Functions, value: Rate, like: Array) -> Any:
     """A number as it is; an array of one in the type of another array."""
     return b.astype(value, b.dtype(like)) if _is_array(value) else value
 
@@ -244,8 +248,8 @@ def numpy_adamw(
     grads: list[Floats],
     first: list[Floats],
     second: list[Floats],
-    lr: Any,
-    step: Any,
+    lr: Rate,
+    step: Rate,
     *,
     betas: tuple[float, float],
     eps: float,
