@@ -24,6 +24,8 @@ from seqloom.tensor import Tensor, apply
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import ArrayLike
+
     from seqloom._key import Key
 
 _AXES = 4  # n, h, l, d
@@ -237,7 +239,9 @@ class SelfAttention(Module):
         self.inputs, self.output = Linear(width, 3 * width), Linear(width, width)
         self.heads, self.dropout, self.causal = heads, dropout, causal
 
-    def __call__(self, x: Tensor, mask: Any = None, *, key: Key | None = None) -> Tensor:
+    def __call__(
+        self, x: Tensor, mask: Tensor | ArrayLike | None = None, *, key: Key | None = None
+    ) -> Tensor:
         """Computes self-attention over the positions of each record.
 
         Args:

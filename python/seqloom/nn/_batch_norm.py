@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seqloom._arguments import as_integer, as_number
 from seqloom.errors import ShapeError
@@ -14,6 +14,9 @@ from seqloom.nn._operands import LAYER, as_operand, require_same_dtype
 from seqloom.nn._parts import spell_layer
 from seqloom.nn._stored import Buffer, Param, get_value
 from seqloom.tensor import Tensor, apply
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 def batch_norm(
@@ -107,7 +110,7 @@ class BatchNorm(Module):
             None if momentum is None else as_number("momentum", momentum, expected=expected)
         )
 
-    def by_averages(self, x: Tensor, mask: Any = None) -> Tensor:
+    def by_averages(self, x: Tensor, mask: Tensor | ArrayLike | None = None) -> Tensor:
         """Normalises by the running averages, also in training mode.
 
         Args:
@@ -170,7 +173,7 @@ class BatchNorm(Module):
                 f"got shape {tuple(x.shape)}"
             )
 
-    def _normalise(self, x: Tensor, mask: Any) -> Tensor:
+    def _normalise(self, x: Tensor, mask: Tensor | ArrayLike | None) -> Tensor:
         """Normalises by the batch in training, by the averages in evaluation."""
         by_batch = self.training or self.running_mean is None
         if not by_batch or 0 in x.shape:  # an empty batch has no statistics
@@ -215,7 +218,7 @@ class BatchNorm1d(BatchNorm, init=False):
         [[[-1.0, 1.0], [-1.0, 1.0]]]
     """
 
-    def __call__(self, x: Tensor, mask: Any = None) -> Tensor:
+    def __call__(self, x: Tensor, mask: Tensor | ArrayLike | None = None) -> Tensor:
         """Normalises a batch.
 
         Args:
@@ -255,7 +258,7 @@ class BatchNorm2d(BatchNorm, init=False):
         [[[[-1.0, 1.0]]]]
     """
 
-    def __call__(self, x: Tensor, mask: Any = None) -> Tensor:
+    def __call__(self, x: Tensor, mask: Tensor | ArrayLike | None = None) -> Tensor:
         """Normalises a batch.
 
         Args:

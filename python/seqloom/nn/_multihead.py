@@ -20,6 +20,10 @@ from seqloom.nn._stored import Param, get_value
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
     from seqloom._key import Key
     from seqloom.tensor import Tensor
 
@@ -108,13 +112,13 @@ class MultiHeadAttention(Module):
         query: Tensor,
         key: Tensor | None = None,
         value: Tensor | None = None,
-        key_padding_mask: Any = None,
+        key_padding_mask: Tensor | ArrayLike | None = None,
         need_weights: bool = True,
-        attn_mask: Any = None,
+        attn_mask: Tensor | ArrayLike | None = None,
         average_attn_weights: bool = True,
         is_causal: bool = False,
         *,
-        cu_seqlens: Any = None,
+        cu_seqlens: Tensor | Sequence[int] | None = None,
         max_seqlen: int | None = None,
         rng: Key | None = None,
     ) -> tuple[Tensor, Tensor | None]:
@@ -198,7 +202,11 @@ class MultiHeadAttention(Module):
         ), weights
 
     def _attend_packed(
-        self, x: Tensor, cu_seqlens: Any, max_seqlen: int | None, is_causal: bool
+        self,
+        x: Tensor,
+        cu_seqlens: Tensor | Sequence[int],
+        max_seqlen: int | None,
+        is_causal: bool,
     ) -> Tensor:
         """Attends in sequences that lie end to end."""
         if x.ndim != _PACKED:
@@ -269,7 +277,12 @@ def _require_plain(*, plain: bool, rate: float) -> None:
         )
 
 
-def join_masks(q: Tensor, k: Tensor, padding: Any, pairs: Any) -> Tensor | None:
+def join_masks(
+    q: Tensor,
+    k: Tensor,
+    padding: Tensor | ArrayLike | None,
+    pairs: Tensor | ArrayLike | None,
+) -> Tensor | None:
     """Returns one mask of both: true where a query sees a key, or numbers to add.
 
     Torch's masks, which are given, are true where a key is ignored.
@@ -277,14 +290,14 @@ def join_masks(q: Tensor, k: Tensor, padding: Any, pairs: Any) -> Tensor | None:
     seen = None if padding is None else _convert_padding(k, padding)
     if pairs is None:
         return seen
-    pairs = _convert_pairs(q, k, pairs)
-    if pairs.dtype.kind == "b":
-        pairs = apply("logical_not", pairs)
-        return pairs if seen is None else apply("logical_and", pairs, seen)
-    return pairs if seen is None else apply("where", seen, pairs, -math.inf)
+    given = _convert_pairs(q, k, pairs)
+    if given.dtype.kind == "b":
+        given = apply("logical_not", given)
+        return given if seen is None else apply("logical_and", given, seen)
+    return given if seen is None else apply("where", seen, given, -math.inf)
 
 
-def _convert_padding(k: Tensor, padding: Any) -> Tensor:
+def _convert_padding(k: Tensor, padding: Tensor | ArrayLike | None) -> Tensor:
     """Returns true for keys that are no padding, ``(n, 1, 1, s)``."""
     padding = as_operand(k, padding)
     if padding.dtype.kind != "b":
@@ -300,7 +313,7 @@ def _convert_padding(k: Tensor, padding: Any) -> Tensor:
     return apply("logical_not", padding)[:, None, None, :]
 
 
-def _convert_pairs(q: Tensor, k: Tensor, pairs: Any) -> Tensor:
+def _convert_pairs(q: Tensor, k: Tensor, pairs: Tensor | ArrayLike | None) -> Tensor:
     """Returns a mask of queries and keys with the axes of batch and heads."""
     pairs = as_operand(q, pairs)
     rows, heads, length = q.shape[:3]

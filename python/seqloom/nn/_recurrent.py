@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from seqloom.errors import ShapeError
 from seqloom.nn._operands import require_same_dtype
@@ -10,6 +10,8 @@ from seqloom.nn._recurrent_base import Recurrent, as_real
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from seqloom._key import Key
 
 _NAMES = "w_ih", "x", "hx", "w_hh", "b_ih", "b_hh"
@@ -104,9 +106,9 @@ class GRU(Recurrent, init=False):
         x: Tensor,
         hx: Tensor | None = None,
         *,
-        mask: Any = None,
-        lengths: Any = None,
-        cu_seqlens: Any = None,
+        mask: Tensor | ArrayLike | None = None,
+        lengths: Tensor | ArrayLike | None = None,
+        cu_seqlens: Tensor | ArrayLike | None = None,
         max_seqlen: int | None = None,
         key: Key | None = None,
     ) -> tuple[Tensor, Tensor]:
@@ -139,7 +141,7 @@ class GRU(Recurrent, init=False):
         return out, last
 
     def _run_direction(
-        self, x: Tensor, first: list[Tensor], suffix: str, mask: Any
+        self, x: Tensor, first: list[Tensor], suffix: str, mask: Tensor | ArrayLike | None
     ) -> tuple[Tensor, list[Tensor]]:
         """Runs one layer in one direction."""
         reverse = suffix.endswith("_reverse")
@@ -238,9 +240,9 @@ class LSTM(Recurrent, init=False):
         x: Tensor,
         hx: tuple[Tensor, Tensor] | None = None,
         *,
-        mask: Any = None,
-        lengths: Any = None,
-        cu_seqlens: Any = None,
+        mask: Tensor | ArrayLike | None = None,
+        lengths: Tensor | ArrayLike | None = None,
+        cu_seqlens: Tensor | ArrayLike | None = None,
         max_seqlen: int | None = None,
         key: Key | None = None,
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
@@ -272,7 +274,7 @@ class LSTM(Recurrent, init=False):
         return out, (last, cell)
 
     def _run_direction(
-        self, x: Tensor, first: list[Tensor], suffix: str, mask: Any
+        self, x: Tensor, first: list[Tensor], suffix: str, mask: Tensor | ArrayLike | None
     ) -> tuple[Tensor, list[Tensor]]:
         """Runs one layer in one direction."""
         reverse = suffix.endswith("_reverse")

@@ -24,6 +24,8 @@ from seqloom.tensor import Tensor, apply
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from numpy.typing import ArrayLike
+
     from seqloom._key import Key
 
 _AXES = 3  # n, l, in
@@ -81,7 +83,11 @@ class Recurrent(Module):
         return [forward, f"{forward}_reverse"] if self.bidirectional else [forward]
 
     def _run(
-        self, x: Tensor, first: list[Tensor] | None, mask: Any, key: Key | None
+        self,
+        x: Tensor,
+        first: list[Tensor] | None,
+        mask: Tensor | ArrayLike | None,
+        key: Key | None,
     ) -> tuple[Tensor, list[Tensor]]:
         """Runs all layers from the given states ``(k, n, width)``, or from zeros."""
         first = self._find_first(x, first)
@@ -112,7 +118,7 @@ class Recurrent(Module):
         return dropout(x, self.dropout, key.fold(layer))
 
     def _run_direction(
-        self, x: Tensor, first: list[Tensor], suffix: str, mask: Any
+        self, x: Tensor, first: list[Tensor], suffix: str, mask: Tensor | ArrayLike | None
     ) -> tuple[Tensor, list[Tensor]]:
         """Runs one layer in one direction."""
         raise NotImplementedError

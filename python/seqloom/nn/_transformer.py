@@ -113,7 +113,7 @@ class TransformerEncoderLayer(Module):
             ShapeError: The shapes do not fit.
         """
         masks = (src_key_padding_mask, False, src_mask, True, is_causal)
-        packed = {"cu_seqlens": cu_seqlens, "max_seqlen": max_seqlen}
+        packed: dict[str, Any] = {"cu_seqlens": cu_seqlens, "max_seqlen": max_seqlen}
 
         def attend(x: Tensor) -> Tensor:
             rng = key and key.fold("attention")

@@ -15,6 +15,8 @@ from seqloom.tensor._state import TensorState
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
+    from seqloom.tensor._families import ArrayFunctions
+
 # The operations that take float32 and half precision mixed; all others, elementwise ones
 # among them, follow their operands. The lists are those of torch.autocast for CUDA, and
 # means, deviations and batch norm are in float32 too.
@@ -130,7 +132,7 @@ def _name(dtype: Any) -> str:
     return dtype.name
 
 
-def find_reason(backend: Any, dtype: str) -> str | None:
+def find_reason(backend: ArrayFunctions, dtype: str) -> str | None:
     """Returns why half precision is slow on a backend; None if it is not, or is allowed."""
     around = casting.get()
     if around is not None and around[1]:

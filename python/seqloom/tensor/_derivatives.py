@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from seqloom.tensor._backend import Backend
-    from seqloom.tensor._families import Array
+    from seqloom.tensor._families import Array, ArrayFunctions
 
 
 def value_and_grad(
@@ -212,7 +212,7 @@ class OwnEngine(Protocol):
     It has an attribute ``is_engine``, and is made with the backend to compute on.
     """
 
-    inner: Any
+    inner: ArrayFunctions
 
     def leaf(self, value: Array) -> Any:
         """Makes a leaf: operations on it are recorded."""

@@ -42,11 +42,13 @@ if TYPE_CHECKING:
 class Observer(Protocol):
     """Receives each operation, in the thread that runs it."""
 
-    def on_apply(self, name: str, out: Any, backend: Any) -> None:
+    def on_apply(self, name: str, out: Any, backend: ArrayFunctions) -> None:
         """Receives the array or arrays that an operation has computed."""
         ...
 
-    def on_pull(self, node: Node, parts: Sequence[Array | None], inner: Any) -> None:
+    def on_pull(
+        self, node: Node, parts: Sequence[Array | None], inner: ArrayFunctions
+    ) -> None:
         """Receives the gradients by the inputs of a recorded operation."""
         ...
 
@@ -69,7 +71,7 @@ _OVER_AXES = _REDUCTIONS | _SCANS
 observers: list[Observer] = []
 
 
-def notify(name: str, out: object, backend: Any) -> None:
+def notify(name: str, out: object, backend: ArrayFunctions) -> None:
     """Passes the result of an operation to all observers."""
     for observer in observers:
         observer.on_apply(name, out, backend)
@@ -142,7 +144,7 @@ def _require_axis(name: str, axis: object) -> None:
 _NESTED = frozenset({type(None), list, tuple})
 
 
-def _wrap(part: Any, kind: Any, backend: Any, frame: FrameType) -> Any:
+def _wrap(part: Any, kind: Any, backend: ArrayFunctions, frame: FrameType) -> Any:
     """Makes tensors of one result: of an array, or of each in nested lists and tuples."""
     if part is None:
         return None
@@ -151,7 +153,7 @@ def _wrap(part: Any, kind: Any, backend: Any, frame: FrameType) -> Any:
     return type(part)([_wrap(inner, kind, backend, frame) for inner in part])
 
 
-def to_raw(arg: Any, backend: Any) -> Any:
+def to_raw(arg: Any, backend: ArrayFunctions) -> Any:
     """Returns what a backend's function takes: arrays in place of tensors."""
     if isinstance(arg, TensorState):
         return arg.raw
@@ -167,7 +169,7 @@ def to_raw(arg: Any, backend: Any) -> Any:
     return _raw_number(arg, backend) if isinstance(arg, np.generic) else arg
 
 
-def _raw_number(scalar: Any, backend: Any) -> Any:
+def _raw_number(scalar: Any, backend: ArrayFunctions) -> Any:
     """Converts a NumPy scalar: a float as Python's, which takes the tensor's type."""
     return float(scalar) if scalar.dtype.kind == "f" else backend.asarray(scalar)
 
@@ -183,7 +185,7 @@ def tensors_in(args: Any) -> list[TensorState]:
     return found
 
 
-def find_shared_backend(tensors: Sequence[TensorState]) -> Any:
+def find_shared_backend(tensors: Sequence[TensorState]) -> ArrayFunctions:
     """Returns the outermost backend of tensors; the others must lie inside it."""
     if not tensors:
         raise BackendError("no argument is a tensor; pass at least one")
@@ -194,7 +196,7 @@ def find_shared_backend(tensors: Sequence[TensorState]) -> Any:
     return found
 
 
-def _outer(one: object, other: object) -> Any:
+def _outer(one: ArrayFunctions, other: ArrayFunctions) -> ArrayFunctions:
     """Returns the backend, of two, that contains the other."""
     if contains(one, other):
         return one
@@ -206,7 +208,7 @@ def _outer(one: object, other: object) -> Any:
     )
 
 
-def contains(outer: Any, inner: Any) -> bool:
+def contains(outer: ArrayFunctions, inner: ArrayFunctions) -> bool:
     """Whether a backend is another or lies over it: arrays of `inner` are constants."""
     while outer is not inner:
         within = getattr(outer, "inner", None)
@@ -216,7 +218,7 @@ def contains(outer: Any, inner: Any) -> bool:
     return True
 
 
-def _full_name(backend: Any) -> str:
+def _full_name(backend: ArrayFunctions) -> str:
     """Names a backend with the number of its level: two may have the same name."""
     number = getattr(backend, "number", None)
     return backend.name if number is None else f"{backend.name} (level {number})"
@@ -230,7 +232,7 @@ def find_backend(
 ) -> Any:
     """Returns the backend of a name; a backend is returned as it is."""
     if isinstance(name, ArrayFunctions):
-        backend: Any = name
+        backend: ArrayFunctions = name
         if num_threads is not None and count_threads(num_threads) != backend.threads:
             raise ArgumentError(
                 f"the backend {backend.name} has {backend.threads} threads, num_threads is "
@@ -305,7 +307,7 @@ _BY_CLASS: tuple[tuple[type[Exception], type[SeqloomError]], ...] = (
 
 
 def translate(
-    error: Exception, name: str, args: tuple[Any, ...], backend: Any
+    error: Exception, name: str, args: tuple[Any, ...], backend: ArrayFunctions
 ) -> SeqloomError:
     """Makes our exception of what a library raised; ours stays as it is."""
     if isinstance(error, SeqloomError):
@@ -320,7 +322,9 @@ def translate(
     return _kind(error)(f"{name}({inputs}) on {backend}: {reason}")
 
 
-def translate_data_error(error: Exception, data: object, backend: Any) -> SeqloomError:
+def translate_data_error(
+    error: Exception, data: object, backend: ArrayFunctions
+) -> SeqloomError:
     """Makes our exception of data that no array can be made of; names only their type."""
     subject = data if hasattr(data, "shape") else cast("Any", type(data))
     return translate(error, "tensor", (subject,), backend)
@@ -335,7 +339,7 @@ def _refuse_released(arg: object) -> None:
             _refuse_released(part)
 
 
-def _foreign(arg: object, name: str, backend: Any) -> SeqloomError | None:
+def _foreign(arg: object, name: str, backend: ArrayFunctions) -> SeqloomError | None:
     """Returns the error of a torch array along with tensors of another library."""
     library = type(arg).__module__.partition(".")[0]
     if name == "tensor" or library != "torch" or library in str(backend):

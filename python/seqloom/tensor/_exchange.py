@@ -18,6 +18,8 @@ from seqloom.tensor._state import TensorState, TrackedArray
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from seqloom.tensor._families import ArrayFunctions
+
 _T = TypeVar("_T", bound=TensorState)
 
 # Larger tensors print only their edges.
@@ -116,7 +118,7 @@ def reduce_for_pickle(tensor: TensorState) -> tuple[Any, ...]:
     return _again, (type(tensor), np.array(to_numpy(plain)), plain.backend)
 
 
-def _again(kind: type[_T], values: Any, backend: Any) -> _T:
+def _again(kind: type[_T], values: Any, backend: ArrayFunctions) -> _T:
     """Makes the tensor of a pickle; pickles of earlier versions know it by this name."""
     return kind(backend.asarray(values), backend)
 

@@ -28,7 +28,7 @@ from seqloom.tensor._state import TrackedArray, is_differentiable
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
-    from seqloom.tensor._families import Array
+    from seqloom.tensor._families import Array, ArrayFunctions
     from seqloom.tensor._state import Node
     from seqloom.tensor._tensor import Tensor
 
@@ -291,7 +291,7 @@ class _FiniteCheck:
         self.last: list[int] = []
         self.operations: list[str] = []
 
-    def on_apply(self, name: str, out: Any, backend: Any) -> None:
+    def on_apply(self, name: str, out: Any, backend: ArrayFunctions) -> None:
         """Checks the result of an operation."""
         if get_ident() != self.thread:
             return
@@ -303,7 +303,9 @@ class _FiniteCheck:
                 self.last.append(array.node.number)
                 self.operations.append(operation)
 
-    def on_pull(self, node: Node, parts: Sequence[Array | None], inner: Any) -> None:
+    def on_pull(
+        self, node: Node, parts: Sequence[Array | None], inner: ArrayFunctions
+    ) -> None:
         """Checks the gradients by an operation's inputs."""
         if get_ident() != self.thread:
             return
@@ -313,7 +315,7 @@ class _FiniteCheck:
         for part in parts:
             self._check(f"the gradient of {name}", part, inner)
 
-    def _check(self, operation: str, array: Any, backend: Any) -> None:
+    def _check(self, operation: str, array: Any, backend: ArrayFunctions) -> None:
         """Raises the error if an array contains NaN or infinity."""
         while isinstance(array, TrackedArray):
             array, backend = array.value, array.level.inner

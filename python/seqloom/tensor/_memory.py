@@ -19,7 +19,7 @@ from seqloom.tensor._tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from seqloom.tensor._families import Array
+    from seqloom.tensor._families import Array, ArrayFunctions
 
     _Claim = tuple[str, str | None, Array, Any]
 
@@ -100,7 +100,7 @@ def memory() -> Memory:
     return Memory(by_purpose, dict(by_line))
 
 
-def memory_of(array: Array, backend: Any) -> tuple[int, int]:
+def memory_of(array: Array, backend: ArrayFunctions | None) -> tuple[int, int]:
     """Returns a number shared by arrays in the same memory, and the memory's bytes."""
     if isinstance(array, np.ndarray):
         return _memory_of_numpy(array)
@@ -148,7 +148,7 @@ def _subclasses(kind: type) -> set[type]:
     return {kind}.union(*(_subclasses(derived) for derived in kind.__subclasses__()))
 
 
-def _innermost(raw: Array, backend: Any) -> tuple[Array, Any]:
+def _innermost(raw: Array, backend: ArrayFunctions) -> tuple[Array, Any]:
     """Returns the library's own array inside those of levels, and its backend."""
     while (inner := getattr(backend, "inner", None)) is not None:
         raw = raw.value if isinstance(raw, TrackedArray) else raw

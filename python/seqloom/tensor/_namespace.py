@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
+    from seqloom.tensor._families import ArrayFunctions
+
     DType: TypeAlias = np.dtype[np.generic]
     Shape: TypeAlias = int | Sequence[int]
 
@@ -61,7 +63,7 @@ class IntegerLimits:
 class Inspection:
     """The types, devices and capabilities of a backend."""
 
-    def __init__(self, backend: Any) -> None:
+    def __init__(self, backend: ArrayFunctions) -> None:
         self._backend = backend
 
     def capabilities(self) -> dict[str, Any]:
@@ -123,7 +125,7 @@ class ArrayNamespace(NamespaceFunctions):
     float32, float64 = np.dtype("float32"), np.dtype("float64")
     complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
 
-    def __init__(self, backend: Any) -> None:
+    def __init__(self, backend: ArrayFunctions) -> None:
         self._backend = backend
         self.__name__ = f"seqloom.tensor on {backend.name}"
 
@@ -350,7 +352,7 @@ class ArrayNamespace(NamespaceFunctions):
 ArrayNamespace.bool = np.dtype("bool")  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def namespace_of(backend: Any, api_version: Any) -> ArrayNamespace:
+def namespace_of(backend: ArrayFunctions, api_version: Any) -> ArrayNamespace:
     """Returns the namespace of a backend, which is that of the newest version."""
     if api_version not in {None, *_VERSIONS}:
         raise ArgumentError(

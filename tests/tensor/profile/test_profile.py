@@ -9,7 +9,7 @@ import pytest
 
 import seqloom as sl
 from seqloom.errors import BackendError
-from seqloom.tensor import _profile
+from seqloom.tensor import _inspection
 
 PLAIN = sl.tensor.backend("numpy", num_threads=1)
 
@@ -29,7 +29,7 @@ def test_counts_calls_and_the_bytes_of_results():
 
 def test_time_of_an_operation_is_that_of_its_calls(monkeypatch):
     clock = count()  # each reading is one nanosecond later
-    monkeypatch.setattr(_profile, "perf_counter_ns", lambda: next(clock))
+    monkeypatch.setattr(_inspection, "perf_counter_ns", lambda: next(clock))
     profile = sl.tensor.Profile(PLAIN)
     x = profile.tensor(np.ones((4, 4), np.float32))
     for _ in range(20):
