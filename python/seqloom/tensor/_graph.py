@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from seqloom.tensor._elements import Array
-    from seqloom.tensor._families import ArrayFunctions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,7 +155,7 @@ UPDATES: dict[str, tuple[int, ...]] = {"adamw": (0, 2, 3), "sgd": (0, 2)}
 LISTS = UPDATES | {"clip_by_global_norm": (0,)}
 
 
-def lower_graph(graph: Graph, backend: ArrayFunctions) -> Callable[..., tuple[Array, ...]]:
+def lower_graph(graph: Graph, backend: Any) -> Callable[..., tuple[Array, ...]]:
     """Makes the function of a graph: it takes the inputs and returns a tuple of outputs."""
     writer = _Writer(backend)
     writer.scope.update((f"v{number}", x) for number, x in graph.constants.items())
@@ -182,7 +181,7 @@ def flatten(made: object) -> list[Array]:
 class _Writer:
     """Writes lines of source; `scope` holds the objects that the lines name."""
 
-    def __init__(self, backend: ArrayFunctions) -> None:
+    def __init__(self, backend: Any) -> None:
         self._backend = backend
         self.scope: dict[str, Any] = {"flatten": flatten}
 
