@@ -1,4 +1,4 @@
-"""How many threads to use, and work on another thread that Ctrl-C can stop."""
+"""How many threads to use, what they may share, and work that Ctrl-C can stop."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import operator
 import os
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from seqloom._arguments import quote
 from seqloom._system import count_cores
@@ -68,6 +68,14 @@ def check_threads(num_threads: object) -> int:
             f"cores, got {quote(num_threads)}"
         )
     return count
+
+
+def supports_threads(part: Any) -> bool:
+    """Returns True if the class of an object declares that threads may share it."""
+    # A subclass may not keep what the class promises: it declares it again.
+    return part is None or (
+        "supports_threads" in part.__class__.__dict__ and part.supports_threads
+    )
 
 
 @contextmanager

@@ -11,8 +11,7 @@ import pytest
 
 import loader_user as user
 from seqloom.data import create_async_dataloader
-from seqloom.data.loader._async import warn_of_pinned
-from seqloom.data.loader._raw_batches import check_cpu_only
+from seqloom.data.loader._async import check_cpu_only, warn_of_pinned
 from seqloom.errors import (
     ArgumentError,
     FileError,
@@ -58,15 +57,22 @@ def test_each_record_comes_exactly_once(files, workers):
     assert found[0].keys() == {"id", "sequence", "file", "ordinal"}
 
 
-def test_a_worker_that_grows_is_replaced_and_loses_nothing(files, tmp_path):
-    # Any process has more than 1 MiB: each of the three files gets a new one.
-    marks = user.MarksProcesses(tmp_path)
+def test_a_worker_that_grows_is_replaced_and_loses_nothing(tmp_path):
+    (tmp_path / "marks").mkdir()
+    for number in range(8):
+        (tmp_path / f"{number}.fa").write_text(_rows(number, 1))
+    # Any process has more than 1 MiB: after its first answers it is replaced.
     loader = create_async_dataloader(
-        files, list, 2, worker_memory=1 << 20, worker_init_fn=marks
+        tmp_path / "*.fa",
+        list,
+        2,
+        worker_memory=1 << 20,
+        worker_init_fn=user.MarksProcesses(tmp_path / "marks"),
+        prefetch_factor=1,
     )
     found = items_of(loader)
-    assert len(list(tmp_path.iterdir())) >= 3
-    assert sorted(item["ordinal"] for item in found) == list(range(2301))
+    assert len(list((tmp_path / "marks").iterdir())) >= 3
+    assert [item["id"] for item in found] == [f"r{number}" for number in range(8)]
 
 
 def test_each_worker_is_prepared_by_the_users_function(files, tmp_path):

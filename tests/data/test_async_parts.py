@@ -14,7 +14,7 @@ import loader_user as user
 from packed_oracle import same_batches
 from seqloom.data import VarlenCollator, create_async_dataloader
 from seqloom.data.loader import _raw
-from seqloom.data.loader._request import Request
+from seqloom.data.loader._order import Request
 from seqloom.encode import Tokens
 from seqloom.errors import FormatError, LetterError
 from seqloom.io import open_sequences
@@ -144,8 +144,8 @@ def test_four_workers_read_one_file_once(tmp_path):
     loader = create_async_dataloader(path, list, 4, prefetch_factor=1)
     list(loader)  # workers have imported what they need
     source: Any = loader._source  # noqa: SLF001 - for the numbers of its processes
-    pool = source._executor._pool  # noqa: SLF001 - the same
-    before = {one.pid: _bytes_read(one.pid) for one in pool.processes}
+    pool = source.executor._pool  # noqa: SLF001 - the same
+    before = {one.pid: _bytes_read(one.pid) for one in pool.workers}
     own = _bytes_read("self")
     assert sum(1 for _ in loader) == 20_000 // 32
     read = sum(_bytes_read(pid) - count for pid, count in before.items())

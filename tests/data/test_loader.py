@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from torch.utils.data import DataLoader as TorchLoader
 
 from seqloom.data import DataLoader, PadCollator, SequenceDataset, Subset
-from seqloom.data.loader._map_batches import MapBatchMaker
+from seqloom.data.loader._makers import MapBatchMaker
 from seqloom.encode import OneHot
 from seqloom.errors import ArgumentError, ShapeError
 

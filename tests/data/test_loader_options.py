@@ -94,7 +94,7 @@ def test_a_generator_gives_the_seed(generator):
 def test_a_thread_that_takes_too_long_is_an_error(monkeypatch):
     import threading
 
-    from seqloom.data.loader._map_batches import MapBatchMaker
+    from seqloom.data.loader._makers import MapBatchMaker
 
     stop = threading.Event()
     monkeypatch.setattr(MapBatchMaker, "__call__", lambda *_: stop.wait(5))

@@ -596,9 +596,7 @@ CALLS = re.compile(
 # Objects between the processes of one loader or job; code that a compiled step writes
 # itself.
 NO_FILES = {
-    "data/loader/_failure.py",
-    "data/loader/_wire.py",
-    "data/loader/_worker_main.py",
+    "data/loader/_worker.py",
     "tensor/_compile/_numpy/_program.py",
     "tensor/_graph.py",
 }

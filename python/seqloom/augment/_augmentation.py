@@ -187,6 +187,8 @@ class Compose(Augmentation):
         b'CGTT'
     """
 
+    supports_threads = True
+
     members: tuple[Augmentation, ...]
 
     def __init__(self, members: Iterable[Augmentation]) -> None:

@@ -43,6 +43,8 @@ class Mutate(Augmentation):
         True
     """
 
+    supports_threads = True
+
     rate: float = 0.0
     insertions: float = 0.0
     deletions: float = 0.0
@@ -76,6 +78,8 @@ class Mask(Augmentation):
         b'NNNN'
     """
 
+    supports_threads = True
+
     rate: float = 0.15
     letter: str = "N"
 
@@ -108,6 +112,8 @@ class QualityNoise(Augmentation):
         (b'ACGTACGT', b'~~~~~~~~')
     """
 
+    supports_threads = True
+
     offset: Literal[33, 64] = 33
     alphabet: str = "dna"
 
@@ -139,6 +145,8 @@ class ReverseComplement(Augmentation):
         >>> ReverseComplement(p=1)(b"ACGTNr", Key(0))
         b'yNACGT'
     """
+
+    supports_threads = True
 
     p: float = 0.5
     alphabet: Literal["dna", "rna", "iupac"] = "dna"
@@ -175,6 +183,8 @@ class ShuffleKmers(Augmentation):
         (True, False)
     """
 
+    supports_threads = True
+
     k: int = 1
 
     def kernel(self) -> _native.Augmenter:
@@ -203,6 +213,8 @@ class Crop(Augmentation):
         >>> Crop(4, mode="centre")(b"AACGTTA", Key(0))
         b'ACGT'
     """
+
+    supports_threads = True
 
     length: int
     mode: Literal["random", "centre", "start"] = "random"
@@ -236,6 +248,8 @@ class Shift(Augmentation):
         >>> Shift(2)(b"AACGTTA", Key(5)), Shift(2, mode="roll")(b"AACGTTA", Key(5))
         (b'NAACGTT', b'AAACGTT')
     """
+
+    supports_threads = True
 
     max_shift: int
     mode: Literal["fill", "roll"] = "fill"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, final, overload
 import numpy as np
 
 from seqloom._arguments import as_integer
+from seqloom._threads import supports_threads
 from seqloom.data._batch import BatchMaker, encode_part, items_of
 from seqloom.data._describe import class_counts, composition, describe, html_of
 from seqloom.data._frame import mask_by_id
@@ -376,6 +377,11 @@ class Dataset:
                 digest.update(part)
             self._fingerprint = digest.hexdigest()
         return self._fingerprint
+
+    @property
+    def supports_threads(self) -> bool:
+        """Whether threads may share the encoder and the augmentation."""
+        return supports_threads(self.encoder) and supports_threads(self.augment)
 
     @property
     def supports_native_batches(self) -> bool:

@@ -146,6 +146,8 @@ class EmbeddingEncoder(JsonConfig):
         EmbeddingEncoder(width=8, model='', pool='', layer=-1)
     """
 
+    supports_threads = True
+
     width: int
     model: str = ""
     pool: str = ""

@@ -66,6 +66,8 @@ class OneHot(SequenceEncoder):
         'ACDEFGHIKLMNPQRSTVWYUO'
     """
 
+    supports_threads = True
+
     alphabet: str = "dna"
     channels: Literal["first", "last"] = "first"
     dtype: Number = "float32"

@@ -44,6 +44,8 @@ class Quality(SequenceEncoder):
         [0.1, 0.01]
     """
 
+    supports_threads = True
+
     encoding: Literal["phred33", "phred64", "solexa"] = "phred33"
     values: Literal["score", "error_probability"] = "score"
     dtype: Number = "float32"

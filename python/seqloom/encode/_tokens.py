@@ -76,6 +76,8 @@ class Tokens(TokenEncoder):
         [4, 5, 3]
     """
 
+    supports_threads = True
+
     name: Literal["esm2", "dna", "rna"] = "esm2"
     k: int = 1
     stride: int = 1

@@ -57,6 +57,8 @@ class Integer(TokenEncoder):
         6
     """
 
+    supports_threads = True
+
     alphabet: str = "dna"
     dtype: Whole = "int64"
     padding: int | None = None
@@ -150,6 +152,8 @@ class Kmer(TokenEncoder):
         >>> Kmer(1, counts=True).batch(["ACCA", "GGG"], length=4).tolist()
         [[2.0, 2.0, 0.0, 0.0], [0.0, 0.0, 3.0, 0.0]]
     """
+
+    supports_threads = True
 
     k: int
     alphabet: str = "dna"

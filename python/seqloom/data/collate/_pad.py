@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from seqloom._arguments import as_choice, quote
+from seqloom._threads import supports_threads
 from seqloom.data._encoder import mask_of
 from seqloom.data._position import check_integer
 from seqloom.data.collate._collate import check_items, default_collate, is_tensor
@@ -106,6 +107,11 @@ class PadCollator:
             extent = self._pad_key(padded, key)
             extents |= _name_positions(key, extent, extents)
         return converter(self.output)(default_collate(padded) | extents)
+
+    @property
+    def supports_threads(self) -> bool:
+        """Whether threads may share the encoder."""
+        return supports_threads(self.encoder)
 
     def columns(self, dataset: Any, indices: NDArray[np.int64]) -> dict[str, Any]:
         """Fetches the same batch from a dataset at once, without a Python object an item.

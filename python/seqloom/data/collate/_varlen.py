@@ -10,6 +10,7 @@ import numpy as np
 
 from seqloom._ragged import Ragged, offsets_of
 from seqloom._rust import _native
+from seqloom._threads import supports_threads
 from seqloom.data._position import check_integer
 from seqloom.data.collate._collate import check_items, default_collate
 from seqloom.data.collate._output import converter
@@ -105,6 +106,11 @@ class VarlenCollator:
                 "or sl.data.TokenBudgetSampler"
             )
         return self._pack_items(list(enumerate(zip(items, rows, strict=True))))
+
+    @property
+    def supports_threads(self) -> bool:
+        """Whether threads may share what makes the tokens."""
+        return supports_threads(self.tokens)
 
     def stream(self, items: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Packs items as they come, each exactly once; what is left at the end comes too.

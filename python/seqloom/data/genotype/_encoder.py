@@ -66,6 +66,8 @@ class GenotypeEncoder(JsonConfig):
         (1, [1.0, 1.0])
     """
 
+    supports_threads = True
+
     impute: str | None = "mean"
     standardize: str | tuple[str, float, float] | None = "unit"
     count_A1: bool = True

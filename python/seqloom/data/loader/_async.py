@@ -2,29 +2,59 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import sys
+from collections import Counter
+from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from seqloom._system import total_memory
+import numpy as np
+
+from seqloom._system import count_cores, total_memory
 from seqloom._warning import warn_user
 from seqloom.data._paths import expand
 from seqloom.data._position import check_integer
+from seqloom.data.collate._output import converter
+from seqloom.data.collate._varlen import VarlenCollator
+from seqloom.data.loader._batches import (
+    BatchSource,
+    OwnBatches,
+    cut,
+    number_batches,
+    packed_batches,
+)
+from seqloom.data.loader._executor import Executor
 from seqloom.data.loader._loader import DataLoader
-from seqloom.data.loader._packed_batches import PackedFileBatches, can_pack
-from seqloom.data.loader._raw_batches import MEMORY, RawBatches, RawFiles
-from seqloom.errors import ArgumentError, MissingExtraError
+from seqloom.data.loader._order import FailedBatch, Request, unwrap
+from seqloom.data.loader._raw import RawReader, RawStep, divide, read_file
+from seqloom.data.packed._stream import PackedStream
+from seqloom.encode import Tokens
+from seqloom.errors import ArgumentError, FormatError, MissingExtraError, WorkerError
+from seqloom.io._settings import check_regular
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
-    from seqloom.data.loader._arguments import LoaderSettings, WorkerOptions
-    from seqloom.data.loader._loader import BatchSource
+    from seqloom.data.loader._batches import Batches
+    from seqloom.data.loader._order import EpochOrder, EpochProgress
+    from seqloom.data.loader._raw import RawChunk, RawPart
+    from seqloom.data.loader._settings import LoaderSettings, WorkerOptions
 
     Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
+MEMORY = 2 << 30
 TIMEOUT = 300.0
+# What a batch of the packing collator has, and as int64.
+_KEYS = (
+    *("input_ids", "position_ids", "cu_seqlens", "max_seqlen"),
+    *("sequence_ids", "ordinals", "num_sequences"),
+)
+_WIDE = frozenset(("input_ids", "position_ids"))
 
 
 def create_async_dataloader(
@@ -93,7 +123,7 @@ def create_async_dataloader(
     if max_length is not None:
         check_integer("max_length", max_length, least=1)
     pins = _decide_pin(output, pin_memory)
-    return AsyncLoader(
+    return DataLoader(
         RawFiles(expand(files), worker_memory, max_length),
         batch_size,
         num_workers=num_workers,
@@ -121,15 +151,179 @@ def _decide_pin(output: str, pin_memory: bool | None) -> bool:  # noqa: FBT001 -
     return torch.cuda.is_available()
 
 
-class AsyncLoader(DataLoader):
-    """The loader that ``create_async_dataloader`` makes."""
+@dataclass(frozen=True, slots=True)
+class RawFiles(OwnBatches):
+    """Files of which raw records are read, in the order of the files for any workers."""
 
-    def _choose(self, settings: LoaderSettings) -> BatchSource:
-        checked = replace(settings, convert=PinnedCheck(settings.convert, settings.workers))
-        is_whole = settings.dataset.max_length is None
-        if is_whole and can_pack(settings):
-            return PackedFileBatches(checked)
-        return RawBatches(checked)
+    paths: tuple[str, ...]
+    most_bytes: int = MEMORY  # of memory that a worker may use
+    max_length: int | None = None  # residues of each sequence that are kept
+
+    def __iter__(self) -> Iterator[Any]:
+        """Reads all records here."""
+        return self.items(chunk for path in self.paths for chunk in read_file(path))
+
+    def items(self, chunks: Iterator[RawChunk]) -> Iterator[dict[str, Any]]:
+        """Yields the records of chunks as items, numbered over all files."""
+        first = 0
+        for chunk in chunks:
+            for item in chunk.items(first):
+                item["sequence"] = item["sequence"][: self.max_length]
+                yield item
+            first += len(chunk)
+
+    def batch_source(self, settings: LoaderSettings) -> BatchSource:
+        """Prepares batches of records that processes read, or that Rust reads and packs."""
+        settings = replace(
+            settings, convert=PinnedCheck(settings.convert, settings.workers)
+        )
+        collate: Any = settings.collate
+        # Rust alone makes the batches if no code of a user has a part in them.
+        is_native = type(collate) is VarlenCollator and type(collate.tokens) is Tokens
+        is_whole = self.max_length is None and settings.workers.worker_init_fn is None
+        if is_native and is_whole:
+            identity: dict[str, Any] = {"files": [*self.paths], "is_packed": True}
+            return BatchSource(
+                partial(packed_file_batches, settings=settings),
+                _refuse_count,
+                lambda _: identity,
+            )
+        environment = {"CUDA_VISIBLE_DEVICES": "", "TOKENIZERS_PARALLELISM": "false"}
+        reading = replace(
+            settings,
+            check_worker=check_cpu_only,
+            environment=environment,
+            most_bytes=self.most_bytes,
+        )
+        executor = Executor(RawReader(), reading, is_stateful=True)
+        identity = {
+            "files": [*self.paths],
+            "max_length": self.max_length,
+            "batch_size": settings.batching.batch_size,
+        }
+        return BatchSource(
+            partial(raw_batches, settings=settings, executor=executor, parts=[]),
+            _refuse_count,
+            lambda _: identity,
+            executor,
+        )
+
+
+def _refuse_count(_: EpochOrder) -> int:
+    """Refuses to guess the number of batches."""
+    raise TypeError("the number of batches is not known before the files are read")
+
+
+def raw_batches(
+    start: EpochProgress,
+    order: EpochOrder,
+    *,
+    settings: LoaderSettings,
+    executor: Executor,
+    parts: list[RawPart],  # of the files, once they have been divided
+) -> Batches:
+    """Yields the batches of the records of files."""
+    files, workers = settings.dataset, settings.workers.num_workers
+    if workers and not parts:
+        for path in files.paths:
+            check_regular(path)
+        parts += divide(files.paths)
+
+    def items(epoch: int, _: EpochOrder) -> Iterator[Any]:
+        """Reads records, here or in workers."""
+        if not workers:
+            return iter(files)
+        return files.items(_chunks(executor, epoch, parts=parts, workers=workers))
+
+    if settings.is_packed:
+        return packed_batches(start, order, settings=settings, items=items)
+    # Records that were in a batch are read again, but not collated.
+    size = settings.batching.batch_size
+    rest = islice(items(start.epoch, order), start.position * (size or 1), None)
+    return number_batches(settings, cut(rest, size, collate=settings.collate), start)
+
+
+def _chunks(
+    executor: Executor, epoch: int, *, parts: list[RawPart], workers: int
+) -> Iterator[RawChunk]:
+    """Takes the chunks of all parts in order."""
+    ended: set[RawPart] = set()
+    done: Counter[int] = Counter()  # records of each file that are out
+    faulty: set[int] = set()
+    requests = _requests(parts, epoch, ended, workers=workers)
+    with closing(executor.run(requests)) as answers:
+        for request, answer in answers:
+            part: RawPart = request.content.part
+            if part.file in faulty:
+                continue
+            is_failed = isinstance(answer, FailedBatch) and not part.is_long
+            if is_failed and isinstance(answer.error, FormatError):
+                # Only from its start can a file be read up to its fault.
+                faulty.add(part.file)
+                yield from read_file(part.path, done[part.file])
+                continue
+            chunks: list[RawChunk] = unwrap(answer)
+            if not chunks:
+                ended.add(part)
+            done[part.file] += sum(map(len, chunks))
+            yield from chunks
+
+
+def _requests(
+    parts: list[RawPart], epoch: int, ended: set[RawPart], *, workers: int
+) -> Iterator[Request]:
+    """Requests all parts in order; a long one until its worker has no more."""
+    number = 0
+    for part in parts:
+        if not part.is_long:
+            yield Request(RawStep(part), epoch)
+            continue
+        step = 0
+        while part not in ended:
+            yield Request(RawStep(part, step), epoch, worker=number % workers)
+            step += 1
+        number += 1
+
+
+def check_cpu_only() -> None:
+    """Refuses a worker process that could touch a GPU."""
+    name = f"{multiprocessing.current_process().name} (pid {os.getpid()})"
+    seen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if seen != "":
+        raise WorkerError(
+            f"{name}: CUDA_VISIBLE_DEVICES is {seen!r}, expected '': a module that "
+            "this worker imports has changed it"
+        )
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        raise WorkerError(f"{name}: torch sees CUDA, but this worker must not use a GPU")
+
+
+def packed_file_batches(
+    start: EpochProgress, order: EpochOrder, *, settings: LoaderSettings
+) -> Batches:
+    """Yields the batches that Rust reads and packs: the collator's, bit for bit."""
+    del order
+    collate: Any = settings.collate
+    workers = settings.workers.num_workers
+    stream = PackedStream(
+        settings.dataset.paths,
+        collate.tokens,
+        max_tokens=collate.max_tokens,
+        window=collate.window,
+        empty="keep",
+        # With workers, as many threads and this one.
+        num_threads=max(2, min(workers + 1, count_cores())) if workers else 1,
+    )
+    if start.stream_state is not None:
+        stream.load_state_dict(start.stream_state)
+    convert = converter(collate.output)
+    for position, packed in enumerate(stream, start.position + 1):
+        batch = {key: packed[key] for key in _KEYS}
+        batch |= {key: batch[key].astype(np.int64) for key in _WIDE}
+        request = Request(None, start.epoch, position=position)
+        request.stream_state = stream.state_dict
+        yield request, settings.convert(convert(batch))
 
 
 @dataclass(slots=True)

@@ -3,50 +3,48 @@
 from __future__ import annotations
 
 import os
+import random
+import sys
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
+from seqloom._key import Key
 from seqloom._rust import _native
 from seqloom._system import count_cores
 from seqloom.data._encoder import RING
-from seqloom.data.loader._request import FailedBatch, Request
+from seqloom.data.loader._order import FailedBatch, Request
 from seqloom.errors import WorkerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
     from concurrent.futures import Future
 
-    from seqloom.data.loader._arguments import LoaderSettings
-    from seqloom.data.loader._worker_pool import WorkerPool
+    from seqloom.data.loader._processes import WorkerPool
+    from seqloom.data.loader._settings import LoaderSettings
 
     Answers = Generator[tuple[Request, Any]]
     Finish = Callable[[], Any]  # waits for a batch
 
-_SHOWN = 8  # records of a batch that an error names
+_NAME = "a user's code"  # apart from our own orders and augmentations
+_END: Any = object()  # what follows the last batch
 
 
-def attempt(make: Callable[..., Any], *content: Any) -> Any:
-    """Calls a function, and returns its exception as a value."""
-    try:
-        return make(*content)
-    except StopIteration as error:
-        # Raised by the loader's own generator, it would silently end the epoch.
-        stopped = WorkerError("an item, or its collate_fn, raised StopIteration")
-        stopped.__cause__ = error
-        return FailedBatch(stopped)
-    except Exception as error:  # noqa: BLE001 - raised again when its batch is due
-        return FailedBatch(error)
-
-
-class NativeMaker(Protocol):
-    """Makes batches; threads of Rust may do so without the interpreter."""
+class BatchMaker(Protocol):
+    """Makes the batch of a request; threads of Rust may do so without the interpreter."""
 
     @property
     def supports_native_batches(self) -> bool:
         """Whether threads of Rust can make its batches."""
+        ...
+
+    def __call__(self, request: Request, /) -> Any:
+        """Makes a batch."""
         ...
 
     def starter(self, maker: _native.BatchMaker) -> Callable[[Request], Finish]:
@@ -55,36 +53,36 @@ class NativeMaker(Protocol):
 
 
 class Executor:
-    """Makes the batches of requests, in their order: here, in threads or in processes."""
+    """Makes the batches of requests, in their order: here, in threads or in processes.
+
+    Threads make them if all code that takes part declares that threads may share it.
+    """
 
     def __init__(
         self,
         make: Callable[[Request], Any],
         settings: LoaderSettings,
         *,
-        in_processes: bool | None = None,  # None: where a user's code makes batches
+        native: BatchMaker | None = None,  # the same, where Rust may make batches
+        is_stateful: bool = False,  # each worker needs a `make` and a process of its own
     ) -> None:
-        self._make: Any = make
-        self._settings = settings
-        needs_processes = not settings.is_ours if in_processes is None else in_processes
-        self._in_processes = bool(settings.workers.num_workers) and needs_processes
+        self._settings, self._native = settings, native
+        is_shared = settings.supports_threads
+        needs_process = is_stateful or not is_shared
+        self.uses_processes = needs_process and settings.workers.num_workers > 0
+        draws = not is_stateful and not is_shared
+        self._make = partial(_make_drawing, make, settings.seed) if draws else make
         self._pool: WorkerPool | None = None
 
     def run(self, requests: Iterable[Request]) -> Answers:
         """Yields each request with its batch; ``FailedBatch`` in place of an exception."""
-        if self._in_processes:
-            return self._run_in_processes(requests)
         if not self._settings.workers.num_workers:
-            return self._run_here(requests)
-        if getattr(self._make, "supports_native_batches", False):
-            return self._run_in_native_threads(self._make, requests)
+            return ((request, attempt(self._make, request)) for request in requests)
+        if self.uses_processes:
+            return self._run_in_processes(requests)
+        if self._native is not None and self._native.supports_native_batches:
+            return self._run_in_native_threads(self._native, requests)
         return self._run_in_threads(requests)
-
-    def _run_here(self, requests: Iterable[Request]) -> Answers:
-        """Makes each batch in this thread, when it is asked for."""
-        make = self._make
-        for request in requests:
-            yield request, attempt(make, request)
 
     def _run_in_threads(self, requests: Iterable[Request]) -> Answers:
         """Makes batches ahead in threads of Python, which end with this generator."""
@@ -101,7 +99,7 @@ class Executor:
             pool.shutdown(wait=not workers.timeout, cancel_futures=True)
 
     def _run_in_native_threads(
-        self, make: NativeMaker, requests: Iterable[Request]
+        self, make: BatchMaker, requests: Iterable[Request]
     ) -> Answers:
         """Makes batches ahead in threads that never wait for the interpreter."""
         workers = self._settings.workers
@@ -118,39 +116,42 @@ class Executor:
         return _in_flight(start, requests, workers.ahead)
 
     def _run_in_processes(self, requests: Iterable[Request]) -> Answers:
-        """Makes batches in processes, which may outlive the epoch."""
-        pool = self._find_pool()
+        """Makes batches ahead in processes, which may outlive the epoch."""
+        from seqloom.data.loader._processes import WorkerPool
+
+        # A process that was forked with this one's pool makes one for itself.
+        if self._pool is None or self._pool.pid != os.getpid():
+            self._pool = WorkerPool(self._make, self._settings)
+        workers = self._settings.workers
         is_usable = False
         try:
-            yield from pool.run(requests)
+            yield from _in_flight(self._pool.start, requests, workers.ahead)
             is_usable = True
         except GeneratorExit:
             is_usable = True
             raise
         finally:
-            if not (is_usable and self._settings.workers.persistent):
+            if not (is_usable and workers.persistent):
                 self.close()
-
-    def _find_pool(self) -> WorkerPool:
-        """Returns the running processes, or starts them; a forked child has none."""
-        from seqloom.data.loader._worker_pool import WorkerPool, start_of
-
-        if self._pool is None or self._pool.pid != os.getpid():
-            workers = self._settings.workers
-            self._pool = WorkerPool(
-                start_of(self._make, self._settings),
-                count=workers.num_workers,
-                ahead=workers.ahead,
-                timeout=workers.timeout,
-                describe=partial(describe, self._settings.dataset),
-            )
-        return self._pool
 
     def close(self) -> None:
         """Ends the processes."""
         pool, self._pool = self._pool, None
-        if pool is not None and pool.pid == os.getpid():
+        if pool is not None:
             pool.close()
+
+
+def attempt(make: Callable[..., Any], *content: Any) -> Any:
+    """Calls a function, and returns its exception as a value."""
+    try:
+        return make(*content)
+    except StopIteration as error:
+        # Raised by the loader's own generator, it would silently end the epoch.
+        stopped = WorkerError("an item, or its collate_fn, raised StopIteration")
+        stopped.__cause__ = error
+        return FailedBatch(stopped)
+    except Exception as error:  # noqa: BLE001 - raised again when its batch is due
+        return FailedBatch(error)
 
 
 def _in_flight(
@@ -194,25 +195,40 @@ def _result(future: Future[Any], timeout: float) -> Any:
         ) from error
 
 
-def describe(dataset: Any, request: Request) -> str:
-    """Names the records of a batch for an error."""
-    about = getattr(request.content, "about", None)
-    if about:
-        return about
-    if about is not None or request.worker is not None:
-        return f"batch {request.content} of worker {request.worker}, epoch {request.epoch}"
-    if request.stream_state is not None:
-        return f"batch {request.position - 1} of epoch {request.epoch}"
-    return _name_records(dataset, request.content)
+def _make_drawing(make: Callable[[Request], Any], seed: int, request: Request) -> Any:
+    """Makes a batch whose random numbers follow from its place in the epoch."""
+    with _generators(Key(seed, _NAME, request.epoch, request.place)):
+        return make(request)
 
 
-def _name_records(dataset: Any, content: Any) -> str:
-    """Names the first records of a batch, by position and, where there is one, by id."""
-    rows: list[Any] = [*content] if hasattr(content, "__len__") else [content]
-    shown = ", ".join(map(str, rows[:_SHOWN]))
-    more = f" and {len(rows) - _SHOWN:,} more" if len(rows) > _SHOWN else ""
-    find_ids = getattr(dataset, "ids_of", None)
-    if find_ids is None:
-        return f"records {shown}{more}"
-    ids = ", ".join(find_ids([int(row) for row in rows[:_SHOWN]]))
-    return f"records {shown}{more} ({ids})"
+def draw_each(batches: Iterator[Any], *words: int) -> Iterator[Any]:
+    """Yields batches that are made one after the other, each with its random numbers."""
+    seed, *rest = words
+    key, number = Key(seed, _NAME, *rest), 0
+    while True:
+        with _generators(key.fold(number)):
+            batch = next(batches, _END)
+        if batch is _END:
+            return
+        yield batch
+        number += 1
+
+
+@contextmanager
+def _generators(key: Key) -> Generator[None]:
+    """Lets a key decide what the global generators give; afterwards they are as before."""
+    bits = key.bits(10)
+    torch = getattr(sys.modules.get("torch"), "default_generator", None)
+    python, numpy = random.getstate(), np.random.get_state(legacy=False)  # noqa: NPY002 - a user's, not ours
+    before = None if torch is None else torch.get_state()
+    try:
+        random.seed(bits[:4].tobytes())
+        np.random.seed(bits[4:8])  # noqa: NPY002, TID251 - see above
+        if torch is not None:
+            torch.manual_seed(int(bits[8]) << 31 | int(bits[9]) >> 1)
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)  # noqa: NPY002 - see above
+        if torch is not None:
+            torch.set_state(before)

@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self
+from typing import TYPE_CHECKING, Any, Generic, Self
 
 from seqloom._warning import warn_user
 from seqloom.data._position import VERSION, Rank, check_integer, check_state, find_rank
 from seqloom.data.collate._collate import default_collate
 from seqloom.data.collate._output import TensorCollate, converter
-from seqloom.data.loader._arguments import (
+from seqloom.data.loader._batches import choose_source
+from seqloom.data.loader._order import (
+    EpochOrder,
+    EpochProgress,
+    FailedBatch,
+    OrderView,
+    unwrap,
+)
+from seqloom.data.loader._settings import (
     PREFETCH,
     Batching,
     LoaderSettings,
@@ -21,12 +29,6 @@ from seqloom.data.loader._arguments import (
     is_iterable,
     seed_of,
 )
-from seqloom.data.loader._epoch_order import EpochOrder, OrderView
-from seqloom.data.loader._iterable_batches import IterableBatches
-from seqloom.data.loader._map_batches import MapBatches, PackedMapBatches
-from seqloom.data.loader._own_code import is_ours
-from seqloom.data.loader._request import EpochProgress, FailedBatch, Request, unwrap
-from seqloom.data.loader._stream_batches import PackedStreamBatches, StreamBatches
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -49,45 +51,6 @@ _CHANGING = frozenset((
     "num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn",
     "multiprocessing_context", "prefetch_factor",
 ))  # fmt: skip
-
-
-class BatchSource(Protocol):
-    """Makes the batches of epochs."""
-
-    def epoch(
-        self, start: EpochProgress, order: EpochOrder
-    ) -> Generator[tuple[Request, Any]]:
-        """Yields requests with their batches, from where an epoch is.
-
-        ``FailedBatch`` takes the place of a batch after which the epoch goes on.
-        """
-        ...
-
-    def count(self, order: EpochOrder) -> int:
-        """Counts the batches of an epoch."""
-        ...
-
-    def identity(self, order: EpochOrder) -> dict[str, Any]:
-        """Returns what a saved state must agree with."""
-        ...
-
-    def close(self) -> None:
-        """Ends processes."""
-        ...
-
-
-def choose_source(settings: LoaderSettings) -> BatchSource:
-    """Finds how batches are made: by the kind of the dataset and of the collator."""
-    # A batch_sampler says itself which items a batch has.
-    is_packed = settings.batching.batch_sampler is None and callable(
-        getattr(settings.collate, "stream", None)
-    )
-    dataset = settings.dataset
-    if not is_iterable(dataset):
-        return PackedMapBatches(settings) if is_packed else MapBatches(settings)
-    if not (is_ours(dataset) and hasattr(dataset, "shard")):
-        return IterableBatches(settings, is_packed=is_packed)
-    return PackedStreamBatches(settings) if is_packed else StreamBatches(settings)
 
 
 class EpochIterator(Iterator[Any]):
@@ -247,7 +210,7 @@ class DataLoader(Generic[T]):
         find_rank(rank, world_size, even_ranks)
         self._length: int | None = None
         self._progress = self._next = EpochProgress(0)
-        self._source: BatchSource = self._choose(self._settings())
+        self._source = choose_source(self._settings())
         if num_workers and prefetch_factor is None:
             self.prefetch_factor = PREFETCH
         self._is_made = True
@@ -270,7 +233,7 @@ class DataLoader(Generic[T]):
         before = getattr(self, name)
         super().__setattr__(name, value)
         try:
-            self._source = self._choose(self._settings())
+            self._source = choose_source(self._settings())
         except ArgumentError:
             super().__setattr__(name, before)
             raise
@@ -281,11 +244,7 @@ class DataLoader(Generic[T]):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        vars(self)["_source"] = self._choose(self._settings())
-
-    def _choose(self, settings: LoaderSettings) -> BatchSource:
-        """Finds how batches are made."""
-        return choose_source(settings)
+        vars(self)["_source"] = choose_source(self._settings())
 
     @property
     def sampler(self) -> Any:
@@ -302,7 +261,7 @@ class DataLoader(Generic[T]):
     def batch_sampler(self) -> Any:
         """The batch_sampler that was passed, or our own order as lists of positions."""
         sampler = self._batching.batch_sampler
-        is_ordered = isinstance(self._source, MapBatches) and self._batching.sampler is None
+        is_ordered = self._source.is_ordered and self._batching.sampler is None
         if sampler is not None or not is_ordered or self.batch_size is None:
             return sampler
         return self._view(self._order())
@@ -476,4 +435,5 @@ class DataLoader(Generic[T]):
         Examples:
             >>> DataLoader(range(6)).close()
         """
-        self._source.close()
+        if self._source.executor is not None:
+            self._source.executor.close()

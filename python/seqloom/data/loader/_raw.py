@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from seqloom._ragged import Ragged
-    from seqloom.data.loader._request import Request
+    from seqloom.data.loader._order import Request
 
 _RECORDS, _BYTES = 256, 1 << 20
 # A part of a plain file; a smaller file is one part, whatever it is packed in.

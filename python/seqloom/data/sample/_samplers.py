@@ -19,8 +19,8 @@ from seqloom.data._position import (
     find_rank,
     positions_in,
 )
-from seqloom.data.loader._arguments import Batching
-from seqloom.data.loader._epoch_order import EpochOrder
+from seqloom.data.loader._order import EpochOrder
+from seqloom.data.loader._settings import Batching
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:

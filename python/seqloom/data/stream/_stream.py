@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom._arguments import as_seed
 from seqloom._key import Key
+from seqloom._threads import supports_threads
 from seqloom.data._batch import supports_native_batches
 from seqloom.data._describe import as_html
 from seqloom.data._encoder import check_augment, check_encoder
@@ -137,6 +138,11 @@ class SequenceStream(Resumable):
     def classes(self) -> tuple[str, ...]:
         """The names of classes, of values, or of labels."""
         return () if self._labels is None else self._labels.classes
+
+    @property
+    def supports_threads(self) -> bool:
+        """Whether threads may share the encoder and the augmentation."""
+        return supports_threads(self.encoder) and supports_threads(self.augment)
 
     @property
     def supports_native_batches(self) -> bool:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from seqloom._arguments import as_flag, as_integer, as_seed, check_function, quote
-from seqloom.data.loader._own_code import is_ours, is_plain
+from seqloom._threads import supports_threads
+from seqloom.data.collate._collate import default_collate
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -15,6 +19,7 @@ if TYPE_CHECKING:
 
 PREFETCH = 2
 _START_METHODS = ("spawn", "forkserver", "fork")
+_PLAIN = frozenset((range, str, bytes, np.ndarray))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,10 +138,29 @@ class LoaderSettings:
     most_bytes: int = 0  # a process with more memory is replaced; 0: no limit
 
     @property
-    def is_ours(self) -> bool:
-        """Whether no code of a user makes a batch, so that threads can make it."""
-        is_known = is_ours(self.dataset) or is_plain(self.dataset)
-        return is_known and is_ours(self.collate) and self.workers.worker_init_fn is None
+    def supports_threads(self) -> bool:
+        """Whether threads of this process may make batches, rather than processes."""
+        collate = self.collate
+        collate = collate.func if isinstance(collate, partial) else collate
+        if self.workers.worker_init_fn is not None:
+            return False
+        if collate is not default_collate and not supports_threads(collate):
+            return False
+        return _is_plain(self.dataset) or supports_threads(self.dataset)
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the collator decides itself which items make a batch."""
+        # A batch_sampler says itself which items a batch has.
+        is_free = self.batching.batch_sampler is None
+        return is_free and callable(getattr(self.collate, "stream", None))
+
+
+def _is_plain(dataset: Any) -> bool:
+    """Tells whether a dataset is a container of Python or NumPy that holds only data."""
+    if type(dataset) in {list, tuple}:
+        return not any(callable(item) for item in dataset[:1])
+    return type(dataset) in _PLAIN
 
 
 def seed_of(seed: int, generator: Any) -> int:

@@ -1,16 +1,15 @@
-"""The order of an epoch: its batches as requests, and what PyTorch's code sees of it."""
+"""The order of an epoch as requests, each of which asks for one batch."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from seqloom._key import Key
 from seqloom.data._position import Position, permute, positions_in
-from seqloom.data.loader._request import Request
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -19,11 +18,75 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.data._position import Rank
-    from seqloom.data.loader._arguments import Batching
+    from seqloom.data.loader._settings import Batching
+
+Item = TypeVar("Item")
 
 _Array: Any = np.ndarray
+_Integer: Any = np.integer
+_SEQUENCES: Any = (list, tuple)
+_END: Any = object()  # what follows the last item
 # Positions that are computed at once: an array for each batch would be slow.
 _AT_ONCE = 1 << 14
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """One batch to be made: it goes from the order to a worker, and back with the batch."""
+
+    content: Any  # positions, one position, records, or the number of a worker's batch
+    epoch: int = 0
+    is_checked: bool = False  # content is an int64 array of valid positions
+    worker: int | None = None  # the only process that can make the batch
+    # The batch's number in the epoch, over all ranks: decides random numbers.
+    place: int = 0
+    # The following fields stay in this process: a worker does not get them.
+    position: int = 0  # how far the epoch is after this batch
+    is_last: bool = False
+    padding: NDArray[np.bool_] | None = None  # which items other ranks have too
+    stream_state: Callable[[], Any] | None = None  # of the stream after this batch
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        fields = (self.content, self.epoch, self.is_checked, self.worker, self.place)
+        return Request, fields
+
+    def positions(self) -> Any:
+        """Returns positions that carry the epoch; what is not an integer stays as it is."""
+        is_array = isinstance(self.content, _Array)
+        content = self.content.tolist() if is_array else self.content
+        if isinstance(content, _SEQUENCES):
+            return [*map(self._with_epoch, content)]
+        return self._with_epoch(content)
+
+    def _with_epoch(self, position: Any) -> Any:
+        """Adds the epoch to one position."""
+        if type(position) is int or isinstance(position, _Integer):
+            return Position(int(position), epoch=self.epoch)
+        return position
+
+
+@dataclass(frozen=True, slots=True)
+class FailedBatch:
+    """The exception of a batch that could not be made; the epoch goes on after it."""
+
+    error: BaseException
+
+
+def unwrap(answer: Any) -> Any:
+    """Returns a batch, or raises the exception that took its place."""
+    if isinstance(answer, FailedBatch):
+        raise answer.error
+    return answer
+
+
+@dataclass(slots=True)
+class EpochProgress:
+    """How many of an epoch's batches the loader has handed out."""
+
+    epoch: int
+    position: int = 0  # items of the order, or batches of an iterable dataset
+    stream_state: Any = None  # of a stream of ours, or a function that returns it
+    is_ended: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,3 +238,24 @@ class OrderView:
         """Makes the loader's next pass this epoch, unless it resumes within it."""
         if epoch != self._next_position()[0]:
             self._set_epoch(epoch)
+
+
+def with_last(items: Iterable[Item]) -> Iterator[tuple[Item, bool]]:
+    """Yields items and whether they are the last; to know that, it takes one item ahead."""
+    rest = iter(items)
+    item = next(rest, _END)
+    while item is not _END:
+        try:
+            following = next(rest, _END)
+        except Exception as error:
+            yield item, False  # what comes before an error is delivered before the error
+            raise error  # noqa: TRY201 - the block it came from has been left meanwhile
+        yield item, following is _END
+        item = following
+
+
+def mark_last(requests: Iterable[Request]) -> Iterator[Request]:
+    """Says of each request whether it is the last one."""
+    for request, is_last in with_last(requests):
+        request.is_last = is_last
+        yield request

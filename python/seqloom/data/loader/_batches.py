@@ -1,0 +1,387 @@
+"""The batches of an epoch, for each kind of dataset and collator.
+
+A map-style dataset and a stream of ours become requests, and any executor makes their
+batches. A user's iterable and a packing collator make batches one after the other: a
+resumed epoch makes those before its start again.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from seqloom._system import count_cores
+from seqloom._threads import supports_threads
+from seqloom.data.loader._executor import Executor, attempt, draw_each
+from seqloom.data.loader._makers import MapBatchMaker, StreamBatchMaker
+from seqloom.data.loader._order import Request, mark_last, unwrap, with_last
+from seqloom.data.loader._settings import is_iterable
+from seqloom.data.stream._stream import SequenceStream
+from seqloom.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Iterator
+
+    from seqloom.data.loader._order import EpochOrder, EpochProgress
+    from seqloom.data.loader._settings import LoaderSettings
+
+    # Requests with their batches. ``FailedBatch`` takes the place of a batch after which
+    # the epoch goes on.
+    Batches = Generator[tuple[Request, Any]]
+    Items = Callable[[int, EpochOrder], Iterator[Any]]  # of an epoch
+
+_AT_ONCE = 256  # the fewest items that one request fetches for a packing collator
+_FEW_CORES = 2
+_END: Any = object()  # what follows the last item
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSource:
+    """How a loader makes its batches."""
+
+    epoch: Callable[[EpochProgress, EpochOrder], Batches]  # from a place in an epoch
+    count: Callable[[EpochOrder], int]  # batches of an epoch
+    identity: Callable[[EpochOrder], dict[str, Any]]  # what a saved state must agree with
+    executor: Executor | None = None  # whose processes may outlive an epoch
+    is_ordered: bool = False  # whether batches are those of the loader's order
+
+
+class OwnBatches(ABC):
+    """A dataset that says itself how its batches are made."""
+
+    @abstractmethod
+    def batch_source(self, settings: LoaderSettings) -> BatchSource:
+        """Prepares the batches of a loader."""
+
+
+def choose_source(settings: LoaderSettings) -> BatchSource:
+    """Finds how batches are made: by the kind of the dataset and of the collator."""
+    dataset = settings.dataset
+    if isinstance(dataset, OwnBatches):
+        return dataset.batch_source(settings)
+    if not is_iterable(dataset):
+        return _packed_map(settings) if settings.is_packed else _map(settings)
+    if supports_threads(dataset) and isinstance(dataset, SequenceStream):
+        return _packed_stream(settings) if settings.is_packed else _stream(settings)
+    return _iterable(settings)
+
+
+def _map(settings: LoaderSettings) -> BatchSource:
+    """Makes batches of positions."""
+    make = MapBatchMaker(settings)
+    executor = Executor(make, settings, native=make)
+    return BatchSource(
+        partial(map_batches, settings=settings, executor=executor),
+        len,
+        lambda order: {
+            "size": order.size,
+            "seed": settings.seed,
+            "shuffle": settings.batching.shuffle,
+            **fingerprint_of(settings.dataset),
+        },
+        executor,
+        is_ordered=True,
+    )
+
+
+def map_batches(
+    start: EpochProgress, order: EpochOrder, *, settings: LoaderSettings, executor: Executor
+) -> Batches:
+    """Yields the batches of a map-style dataset."""
+
+    def finish(request: Request, batch: Any) -> Any:
+        """Marks padding, and converts the batch to the loader's output."""
+        unwrap(batch)  # raises the exception of a batch that could not be made
+        if request.padding is not None and isinstance(batch, dict):
+            batch["is_padding"] = request.padding
+        return settings.convert(batch)
+
+    requests = mark_last(order.requests(start.epoch, start.position))
+    with closing(executor.run(requests)) as answers:
+        for request, batch in answers:
+            yield request, attempt(finish, request, batch)
+
+
+def _stream(settings: LoaderSettings) -> BatchSource:
+    """Makes batches of the records that a stream reads."""
+    make = StreamBatchMaker(settings)
+    executor = Executor(make, settings, native=make)
+    return BatchSource(
+        partial(stream_batches, settings=settings, executor=executor),
+        lambda _: count_batches(settings),
+        lambda _: {"seed": settings.seed} | fingerprint_of(settings.dataset),
+        executor,
+    )
+
+
+def stream_batches(
+    start: EpochProgress, order: EpochOrder, *, settings: LoaderSettings, executor: Executor
+) -> Batches:
+    """Yields the batches of a stream of ours; an exception ends the epoch."""
+    part = _shard(settings, start.epoch, order)
+    if start.stream_state is not None:
+        part.load_state_dict(start.stream_state)
+    size, drop_last = settings.batching.batch_size or 1, settings.batching.drop_last
+    # Read ahead in a thread: on two cores it would take time from those that make batches.
+    ahead = settings.workers.num_workers > 0 and count_cores() > _FEW_CORES
+
+    def requests() -> Iterator[Request]:
+        pieces = part.pieces(size, ahead=ahead)
+        whole = (piece for piece in pieces if not drop_last or len(piece) == size)
+        for position, piece in enumerate(whole, start.position + 1):
+            content = piece.items() if executor.uses_processes else piece
+            request = Request(content, start.epoch, position=position)
+            request.place = order.rank.number + order.rank.world * (position - 1)
+            request.stream_state = partial(getattr, piece, "state")
+            yield request
+
+    with closing(executor.run(mark_last(requests()))) as answers:
+        for request, batch in answers:
+            yield request, settings.convert(unwrap(batch))
+
+
+def _shard(settings: LoaderSettings, epoch: int, order: EpochOrder) -> SequenceStream:
+    """Begins an epoch of this rank's part of a stream."""
+    part, rank = settings.dataset, order.rank
+    if rank.world > 1:
+        part = part.shard(rank.number, rank.world)
+    part.set_epoch(epoch)
+    return part
+
+
+def _iterable(settings: LoaderSettings) -> BatchSource:
+    """Makes batches of a user's iterable."""
+    batching, is_packed = settings.batching, settings.is_packed
+    options: dict[str, Any] = {"size": None, "drop_last": batching.drop_last}
+    if not is_packed:
+        options |= {"size": batching.batch_size, "collate": settings.collate}
+    read = partial(_read_batches, dataset=settings.dataset, seed=settings.seed, **options)
+    executor = Executor(NumberedBatches(read), settings, is_stateful=True)
+    workers = settings.workers.num_workers
+
+    def batches(epoch: int, _: EpochOrder) -> Iterator[Any]:
+        """Yields batches, or the items for a packing collator."""
+        return _take_in_rotation(executor, epoch, workers) if workers else read(epoch, 0)
+
+    way = packed_batches if is_packed else iterable_batches
+    return BatchSource(
+        partial(way, settings=settings, items=batches, looks_ahead=workers > 0),
+        lambda _: count_batches(settings),
+        lambda _: replay_identity(settings),
+        executor,
+    )
+
+
+def iterable_batches(
+    start: EpochProgress,
+    order: EpochOrder,
+    *,
+    settings: LoaderSettings,
+    items: Items,
+    looks_ahead: bool = True,
+) -> Batches:
+    """Yields batches that are made one after the other, without those before the start."""
+    rest = _drop(items(start.epoch, order), start.position)
+    return number_batches(settings, rest, start, looks_ahead=looks_ahead)
+
+
+def number_batches(
+    settings: LoaderSettings,
+    rest: Iterator[Any],
+    start: EpochProgress,
+    *,
+    looks_ahead: bool = True,
+) -> Batches:
+    """Yields what is left of an epoch, converted and with its position."""
+    # To know the last one, a batch is taken ahead; a user's code that runs here may then
+    # write over the batch before it.
+    marked = with_last(rest) if looks_ahead else ((batch, False) for batch in rest)
+    for position, (batch, is_last) in enumerate(marked, start.position + 1):
+        request = Request(None, start.epoch, position=position, is_last=is_last)
+        yield request, settings.convert(batch)
+
+
+def _drop(batches: Iterator[Any], count: int) -> Iterator[Any]:
+    """Leaves out the batches before the one that a saved state names."""
+    for number in range(count):
+        if next(batches, _END) is _END:
+            raise ArgumentError(
+                f"the saved state is after batch {count:,} of the epoch, but the dataset "
+                f"now has {number:,} batches; resume with the same data, or call "
+                "set_epoch to begin an epoch"
+            )
+    yield from batches
+
+
+def packed_batches(
+    start: EpochProgress,
+    order: EpochOrder,
+    *,
+    settings: LoaderSettings,
+    items: Items,
+    looks_ahead: bool = True,
+) -> Batches:
+    """Yields the batches that a packing collator makes of single items."""
+    # Workers fetch the items. The collator runs in this process, because an item may have
+    # to wait in it for the items of another worker.
+    collate: Any = settings.collate
+    batches = collate.stream(items(start.epoch, order))
+    rest = _drop(batches, start.position)
+    return number_batches(settings, rest, start, looks_ahead=looks_ahead)
+
+
+def _packed_map(settings: LoaderSettings) -> BatchSource:
+    """Packs the items of a map-style dataset."""
+    executor = Executor(
+        MapBatchMaker(replace(settings, collate=None)), replace(settings, collate=None)
+    )
+
+    def items(epoch: int, order: EpochOrder) -> Iterator[Any]:
+        """Yields the items of this rank, each of them once."""
+        size = max(_AT_ONCE, order.batching.batch_size or 1)
+        batching = replace(order.batching, batch_size=size, drop_last=False)
+        rank = replace(order.rank, even="uneven")
+        requests = replace(order, batching=batching, rank=rank).requests(epoch)
+        with closing(executor.run(requests)) as answers:
+            for _, rows in answers:
+                yield from unwrap(rows)
+
+    def count(order: EpochOrder) -> int:
+        raise TypeError(
+            f"the number of batches of a packing collator is not known before all "
+            f"{order.size:,} items have been packed"
+        )
+
+    return BatchSource(
+        partial(packed_batches, settings=settings, items=items),
+        count,
+        lambda order: {
+            "items": order.size,
+            "seed": settings.seed,
+            "shuffle": settings.batching.shuffle,
+            "rank": order.rank.number,
+            "world_size": order.rank.world,
+            **fingerprint_of(settings.dataset),
+        },
+        executor,
+    )
+
+
+def _packed_stream(settings: LoaderSettings) -> BatchSource:
+    """Packs the items of a stream of ours, which is read here."""
+    return BatchSource(
+        partial(
+            packed_batches,
+            settings=settings,
+            items=lambda epoch, order: iter(_shard(settings, epoch, order)),
+        ),
+        lambda _: count_batches(settings),
+        lambda _: replay_identity(settings),
+    )
+
+
+def _read_batches(
+    epoch: int, worker: int | None, *, dataset: Any, seed: int, **options: Any
+) -> Iterator[Any]:
+    """Begins an epoch of an iterable dataset, whose copy knows what is its part."""
+    if callable(getattr(dataset, "set_epoch", None)):
+        dataset.set_epoch(epoch)
+    return draw_each(cut(_take_items(dataset), **options), seed, epoch, worker or 0)
+
+
+def _take_items(dataset: Any) -> Iterator[Any]:
+    """Yields the items of one pass, which begins with the first item."""
+    # PyTorch calls iter() once for each pass. A dataset that is its own iterator begins
+    # again at every call, and islice() and for loops call it too.
+    items = iter(dataset)
+    while (item := next(items, _END)) is not _END:
+        yield item
+
+
+def cut(
+    items: Iterable[Any],
+    size: int | None,
+    *,
+    drop_last: bool = False,
+    collate: Callable[[Any], Any] | None = None,
+) -> Iterator[Any]:
+    """Makes batches of ``size`` items; None leaves the items alone."""
+    rest = iter(items)
+    while part := list(islice(rest, size or 1)):
+        if drop_last and len(part) < (size or 1):
+            return
+        batch = part[0] if size is None else part
+        yield batch if collate is None else collate(batch)
+
+
+@dataclass(slots=True)
+class NumberedBatches:
+    """Makes the k-th batch of a worker; a restarted worker skips those before it."""
+
+    begin: Callable[[int, int | None], Iterator[Any]]  # of an epoch and a worker
+    _begun: tuple[int, int | None] | None = field(init=False, default=None)
+    _count: int = field(init=False, default=0)
+    _rest: Iterator[Any] = field(init=False, default=iter(()))
+
+    def __call__(self, request: Request) -> tuple[Any, ...]:
+        """Returns the one batch, or an empty tuple if there are no more."""
+        wanted = request.epoch, request.worker
+        if self._begun != wanted or request.content < self._count:
+            self._rest, self._count = self.begin(*wanted), 0
+            self._begun = wanted
+        found: tuple[Any, ...] = ()
+        while self._count <= request.content:
+            found = tuple(islice(self._rest, 1))
+            self._count += 1
+        return found
+
+
+def _take_in_rotation(executor: Executor, epoch: int, workers: int) -> Generator[Any]:
+    """Takes one batch of each worker after the other, until none has any more."""
+    ended: set[int | None] = set()
+
+    def requests() -> Iterator[Request]:
+        number = 0
+        while len(ended) < workers:
+            for worker in range(workers):
+                if worker not in ended:
+                    yield Request(number, epoch, worker=worker)
+            number += 1
+
+    with closing(executor.run(requests())) as answers:
+        for request, answer in answers:
+            batch = unwrap(answer)
+            if not batch:
+                ended.add(request.worker)
+            yield from batch
+
+
+def count_batches(settings: LoaderSettings) -> int:
+    """Counts the batches of an iterable dataset that has a length."""
+    items, batching = len(settings.dataset), settings.batching
+    if settings.is_packed:
+        raise TypeError(
+            "the number of batches of a packing collator is not known before all items "
+            "have been packed"
+        )
+    size = batching.batch_size or 1
+    return items // size if batching.drop_last else -(-items // size)
+
+
+def replay_identity(settings: LoaderSettings) -> dict[str, Any]:
+    """Returns what must be the same for batches to be made again."""
+    identity = {"seed": settings.seed} | fingerprint_of(settings.dataset)
+    identity["batch_size"] = settings.batching.batch_size
+    identity["num_workers"] = settings.workers.num_workers
+    return identity
+
+
+def fingerprint_of(dataset: Any) -> dict[str, Any]:
+    """Returns the fingerprint of a dataset's content, where it has one."""
+    if callable(getattr(dataset, "fingerprint", None)):
+        return {"fingerprint": dataset.fingerprint()}
+    return {}

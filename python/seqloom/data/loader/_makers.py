@@ -1,0 +1,200 @@
+"""Makes the batch of a request, from positions in a dataset or from records of a stream.
+
+There are three ways, the fastest first: Rust makes the batch without the interpreter
+(`data/_native_batches.py`); the dataset's ``batch`` makes it as columns, one array for each
+name; or items are fetched one by one and collated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from seqloom._threads import count_threads, supports_threads
+from seqloom.data._dataset import Dataset
+from seqloom.data._position import epoch_of, positions
+from seqloom.data.collate._collate import default_collate, unequal
+from seqloom.data.collate._pad import PadCollator
+from seqloom.data.stream._piece import StreamPiece
+from seqloom.data.stream._stream import SequenceStream
+from seqloom.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from seqloom._rust import _native
+    from seqloom.data._batch import NativeBatchMaker
+    from seqloom.data.loader._executor import Finish
+    from seqloom.data.loader._order import Request
+    from seqloom.data.loader._settings import LoaderSettings
+    from seqloom.data.stream._chunk import ChunkSource
+
+_Array: Any = np.ndarray  # Any: a checker would not know the element type
+
+
+class ColumnMaker(Protocol):
+    """Makes of whole columns what a collator makes of single items."""
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The options of the dataset's ``batch``."""
+        ...
+
+    def finish(self, batch: dict[str, Any], encoder: Any) -> dict[str, Any]:
+        """Makes of the columns what the collator would make of the items."""
+        ...
+
+
+class _EqualLengths:
+    """Columns of sequences of one length, as ``default_collate`` expects them."""
+
+    options: Mapping[str, Any] = MappingProxyType({})
+
+    def finish(self, batch: dict[str, Any], encoder: Any) -> dict[str, Any]:
+        """Refuses padding, and drops the lengths."""
+        del encoder
+        lengths = batch.pop("lengths", None)  # genotypes have none: they are alike
+        if "mask" in batch:
+            raise unequal(lengths.min(), lengths.max())
+        return batch
+
+
+class _Collating:
+    """How items, or the columns of a dataset with an encoder, become a batch."""
+
+    def __init__(self, settings: LoaderSettings, encoder: Any) -> None:
+        collate: Any = settings.collate
+        if isinstance(collate, PadCollator) and collate.encoder is None:
+            collate = replace(collate, encoder=encoder)  # it knows the padding value
+        self.collate, self.encoder = collate, encoder
+        self.is_batched = settings.batching.is_batched
+        self.columns: ColumnMaker | None = None
+        # Workers make several batches at once; without them threads share one batch.
+        self.num_threads = 1 if settings.workers.num_workers else count_threads()
+        dataset = settings.dataset
+        has_columns = isinstance(dataset, (Dataset, SequenceStream)) and self.is_batched
+        if encoder is None or not has_columns or not supports_threads(dataset):
+            return
+        if collate is default_collate:
+            self.columns = _EqualLengths()
+        # Encoder and collator must agree about the axis of positions.
+        elif type(collate) is PadCollator and collate.takes_columns(encoder):
+            self.columns = collate
+
+    def finish_columns(self, columns: dict[str, Any]) -> dict[str, Any]:
+        """Makes of a dataset's columns what the collator would make of the items."""
+        maker = self.columns
+        return columns if maker is None else maker.finish(columns, self.encoder)
+
+    def collate_items(self, items: Any) -> Any:
+        """Collates items, or a single one; without a collator they stay as they are."""
+        return items if self.collate is None else self.collate(items)
+
+
+class MapBatchMaker:
+    """Makes one batch of a map-style dataset, in this process or in a worker."""
+
+    def __init__(self, settings: LoaderSettings) -> None:
+        self.dataset = settings.dataset
+        self._collating = _Collating(settings, getattr(self.dataset, "encoder", None))
+
+    @property
+    def supports_native_batches(self) -> bool:
+        """Whether threads can make batches without the interpreter."""
+        if self._collating.columns is None or not isinstance(self.dataset, Dataset):
+            return False
+        return self.dataset.supports_native_batches
+
+    def __call__(self, request: Request) -> Any:
+        """Makes one batch."""
+        collating, dataset = self._collating, self.dataset
+        if collating.columns is not None:
+            rows = request.content
+            epoch = epoch_of(rows)
+            batch = dataset.batch(
+                _as_array(rows),
+                epoch=request.epoch if epoch is None else epoch,
+                num_threads=collating.num_threads,
+                **collating.columns.options,
+            )
+            return collating.finish_columns(batch)
+        indices = request.positions()
+        if not collating.is_batched:
+            return collating.collate_items(dataset[indices])
+        if callable(getattr(dataset, "__getitems__", None)):
+            return collating.collate_items(dataset.__getitems__(indices))
+        return collating.collate_items([dataset[index] for index in indices])
+
+    def starter(self, maker: _native.BatchMaker) -> Callable[[Request], Finish]:
+        """Returns a function that starts a batch in the threads of ``maker``."""
+        # That function returns another one, which waits for the batch.
+        dataset, size = self.dataset, len(self.dataset)
+        finish, columns = self._collating.finish_columns, self._collating.columns
+        if columns is None:
+            raise ArgumentError("this dataset's batches need Python")
+        begin = dataset.native_batches(**columns.options).begin
+
+        def start(request: Request) -> Finish:
+            rows = request.content
+            if not request.is_checked:
+                rows = positions(_as_array(rows), size)
+            wait = begin(maker, rows)
+            return lambda: finish(wait())
+
+        return start
+
+
+def _as_array(rows: Any) -> Any:
+    """Converts positions of a sampler to an array."""
+    array = rows if isinstance(rows, _Array) else np.array(rows, ndmin=1)
+    if array.size and array.dtype.kind not in "iu":
+        raise ArgumentError(f"sampler must give integers, got {rows!r}")
+    return array.astype(np.int64, copy=False)
+
+
+class StreamBatchMaker:
+    """Makes one batch of the records of a piece; a worker process gets its items."""
+
+    def __init__(self, settings: LoaderSettings) -> None:
+        self._stream = settings.dataset
+        self._collating = _Collating(settings, self._stream.encoder)
+
+    @property
+    def supports_native_batches(self) -> bool:
+        """Whether threads can make batches without the interpreter."""
+        return self._collating.columns is not None and self._stream.supports_native_batches
+
+    def __call__(self, request: Request) -> Any:
+        """Makes one batch."""
+        content, collating = request.content, self._collating
+        is_piece = isinstance(content, StreamPiece)
+        if is_piece and collating.columns is not None:
+            options = collating.columns.options
+            batch = content.batch(num_threads=collating.num_threads, **options)
+            return collating.finish_columns(batch)
+        items = content.items() if is_piece else content
+        return collating.collate_items(items if collating.is_batched else items[0])
+
+    def starter(self, maker: _native.BatchMaker) -> Callable[[Request], Finish]:
+        """Returns a function that starts a batch in the threads of ``maker``."""
+        finish, columns = self._collating.finish_columns, self._collating.columns
+        source: ChunkSource | None = None
+        native: NativeBatchMaker | None = None
+
+        def start(request: Request) -> Finish:
+            nonlocal source, native
+            piece: StreamPiece = request.content
+            if columns is None or not piece.stream.supports_native_batches:
+                return partial(self, request)  # `augment` was set later
+            piece.check()
+            # Records that are read at once become several batches: one maker for all.
+            if native is None or piece.chunk.source is not source:
+                source, native = piece.chunk.source, piece.native_batches(**columns.options)
+            wait = native.begin(maker, piece.chunk.rows)
+            return lambda: finish(wait())
+
+        return start

@@ -1,0 +1,419 @@
+"""Worker processes that make the batches of requests; one that dies is started again."""
+
+from __future__ import annotations
+
+import multiprocessing.util
+import os
+import signal
+import socket
+import threading
+import time
+import weakref
+from collections import deque
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from multiprocessing.reduction import ForkingPickler
+from pickle import PicklingError
+from typing import TYPE_CHECKING, Any
+
+from seqloom._system import resident_memory
+from seqloom.data.loader._order import FailedBatch
+from seqloom.data.loader._worker import (
+    Failure,
+    SealedJob,
+    WorkerIdentity,
+    WorkerJob,
+    pack,
+    receive,
+    send,
+    unpack,
+    work,
+)
+from seqloom.errors import ArgumentError, WorkerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping
+
+    from seqloom.data.loader._order import Request
+    from seqloom.data.loader._settings import LoaderSettings
+
+# A process that ends like this ran the main script, which started workers once more.
+_UNGUARDED = 77
+_GRACE = 2.0
+_MAX_DEATHS = 3
+_LOOK_SECONDS = 1.0
+_START_SECONDS = 60.0
+_SHOWN = 8  # records of a batch that an error names
+
+# While a process starts, no other thread forks one, which would inherit its pipe. A child
+# that is forked meanwhile owns the lock, as its parent did.
+_STARTING = threading.RLock()
+_POOLS: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    """Ends all workers before multiprocessing does, so that none is started again."""
+    for pool in list(_POOLS):
+        pool.close()
+
+
+multiprocessing.util.Finalize(None, _close_all, exitpriority=0)
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """A request that a worker process answers."""
+
+    request: Request
+    worker: Worker
+    answer: Future[list[memoryview]] = field(default_factory=Future["list[memoryview]"])
+    deaths: int = 0  # how many processes died while they made it
+
+
+class WorkerPool:
+    """Several worker processes; answers of an epoch that was left early are dropped."""
+
+    def __init__(self, make: Callable[[Request], Any], settings: LoaderSettings) -> None:
+        self._settings = settings
+        self.pid = os.getpid()
+        self.workers: list[Worker] = []
+        start = ProcessStart(make, settings)
+        try:
+            for number in range(settings.workers.num_workers):
+                self.workers.append(Worker(start, number, self.describe))
+        except BaseException:
+            self.close()
+            raise
+        _POOLS.add(self)
+        # Later, so that no process is forked from a process with more threads.
+        for worker in self.workers:
+            worker.thread.start()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends all processes, unless they are those of the process that forked this one."""
+        if self.pid != os.getpid():
+            return
+        for worker in self.workers:
+            worker.close()
+        for worker in self.workers:
+            worker.end()
+
+    def start(self, request: Request) -> Callable[[], Any]:
+        """Sends a request to a worker; the result waits for its batch."""
+        number = request.worker
+        if number is None:
+            worker = min(self.workers, key=lambda one: len(one.tasks))
+        else:
+            worker = self.workers[number]
+        task = Task(request, worker)
+        worker.add(task)
+        return lambda: self._finish(task)
+
+    def _finish(self, task: Task) -> Any:
+        """Waits for a batch, or the exception that its worker has raised."""
+        answer = unpack(self._wait(task))
+        if isinstance(answer, Failure):
+            return FailedBatch(answer.rebuild(where=self.describe(task.request)))
+        return answer
+
+    def _wait(self, task: Task) -> list[memoryview]:
+        """Waits for an answer, as long as the loader's timeout; a start has more time."""
+        timeout, worker = self._settings.workers.timeout, task.worker
+        begin = time.monotonic()
+        while True:
+            try:
+                return task.answer.result(min(_LOOK_SECONDS, timeout or _LOOK_SECONDS))
+            except TimeoutError:
+                ready = worker.ready
+            limit = timeout if ready is not None else timeout + _START_SECONDS
+            if timeout and time.monotonic() - max(begin, ready or begin) > limit:
+                break
+        pid = worker.kill()
+        raise WorkerError(
+            f"worker {worker.number} (pid {pid}) has not answered for {limit:g} seconds, "
+            f"at work on {self.describe(task.request)}; pass a longer timeout, or find "
+            "out what takes so long there"
+        )
+
+    def describe(self, request: Request) -> str:
+        """Names the records of a batch for an error."""
+        content = request.content
+        about = getattr(content, "about", None)
+        if about is not None:
+            return about
+        if request.worker is not None:
+            return f"batch {content} of worker {request.worker}, epoch {request.epoch}"
+        if request.stream_state is not None:
+            return f"batch {request.position - 1} of epoch {request.epoch}"
+        return _name_records(self._settings.dataset, content)
+
+
+def _name_records(dataset: Any, content: Any) -> str:
+    """Names the first records of a batch, by position and, where there is one, by id."""
+    rows: list[Any] = [*content] if hasattr(content, "__len__") else [content]
+    shown = ", ".join(map(str, rows[:_SHOWN]))
+    more = f" and {len(rows) - _SHOWN:,} more" if len(rows) > _SHOWN else ""
+    find_ids = getattr(dataset, "ids_of", None)
+    if find_ids is None:
+        return f"records {shown}{more}"
+    ids = ", ".join(find_ids([int(row) for row in rows[:_SHOWN]]))
+    return f"records {shown}{more} ({ids})"
+
+
+class Worker:
+    """A worker process, its requests, and the thread that receives its answers."""
+
+    def __init__(
+        self, start: ProcessStart, number: int, describe: Callable[[Request], str]
+    ) -> None:
+        self._start, self._describe = start, describe
+        self.number = number
+        self.tasks: deque[Task] = deque()  # without an answer, in the order of requests
+        self._sent = 0  # how many of them the process has
+        # After a death these go one by one, to find the one that kills.
+        self._suspects = 0
+        self._is_too_large = self._is_closed = False
+        self._error: BaseException | None = None  # why the process cannot start
+        self._lock = threading.RLock()
+        self._launch()
+        self.thread = threading.Thread(
+            target=self._receive_all, name=f"seqloom-worker-{number}", daemon=True
+        )
+
+    def _launch(self) -> None:
+        """Starts the process at the other end of a new pipe."""
+        self.ready: float | None = None
+        with _STARTING:
+            self._pipe, theirs = socket.socketpair()
+            try:
+                self._process: Any = self._start.launch(theirs, self.number)
+            except BaseException:
+                self._pipe.close()
+                raise
+            finally:
+                theirs.close()
+        self.pid: int = self._process.pid
+
+    def add(self, task: Task) -> None:
+        """Adds a request, and sends it unless another one must be answered first."""
+        with self._lock:
+            self.tasks.append(task)
+            if self._error is None:
+                self._send_more()
+            else:
+                self._fail(self._error)
+
+    def _send_more(self) -> None:
+        """Sends requests: all, or only the first where one of them may kill."""
+        most = 1 if self._suspects else len(self.tasks)
+        while self._sent < min(most, len(self.tasks)) and not self._is_too_large:
+            self._sent += 1
+            with suppress(OSError):  # the thread that receives notices the death
+                send(self._pipe, pack(self.tasks[self._sent - 1].request))
+
+    def _fail(self, error: BaseException) -> None:
+        """Answers all requests by an error, because the process cannot start."""
+        with self._lock:
+            self._error, self._sent = error, 0
+            while self.tasks:
+                self.tasks.popleft().answer.set_exception(error)
+
+    def _receive_all(self) -> None:
+        """Receives answers, and starts the process again when it has died."""
+        while not self._is_closed and self._error is None:
+            with suppress(EOFError, OSError):
+                self._receive_answers()
+            with suppress(OSError):
+                self._pipe.shutdown(socket.SHUT_RDWR)
+            code = self._join()
+            with self._lock:
+                self._pipe.close()
+                if not self._is_closed and self._error is None:
+                    self._restart(code)
+
+    def _receive_answers(self) -> None:
+        """Receives answers until the process must be replaced by another one."""
+        failure = unpack(receive(self._pipe))
+        if failure is not None:
+            self._fail(failure.rebuild(where=f"while worker {self.number} started"))
+            return
+        self.ready = time.monotonic()
+        while self._sent or not self._is_too_large:
+            parts = receive(self._pipe)
+            with self._lock:
+                task = self.tasks.popleft()
+                self._sent -= 1
+                self._suspects = max(0, self._suspects - 1)
+                self._is_too_large = self._start.is_too_large(self.pid)
+                self._send_more()
+            task.answer.set_result(parts)
+
+    def _join(self) -> int:
+        """Waits for the process to end; terminates it, then kills it, if it does not."""
+        self._process.join(_GRACE)
+        for stop in (self._process.terminate, self._process.kill):
+            if self._process.exitcode is None:
+                stop()
+                self._process.join(_GRACE / 4)
+        self._process.join()
+        with _STARTING:  # a process that starts may have asked how this one ended
+            code: int = self._process.exitcode
+            self._process.close()
+        return code
+
+    def _restart(self, code: int) -> None:
+        """Starts the process again with its requests, unless one kills it each time."""
+        who, cause = f"worker {self.number} (pid {self.pid})", _describe_end(code)
+        if self.ready is None and code >= 0:
+            self._fail(_start_error(who, code))
+            return
+        sent = [self.tasks[number] for number in range(self._sent)]
+        for task in sent:
+            task.deaths += 1
+        if sent and sent[0].deaths >= _MAX_DEATHS:
+            error = WorkerError(
+                f"{who} died {_MAX_DEATHS} times ({cause}), at work on "
+                f"{self._describe(sent[0].request)}; pass num_workers=0 to do the same "
+                "work in this process, for a debugger"
+            )
+            self.tasks.popleft().answer.set_exception(error)
+            self._sent -= 1
+        self._suspects = max(self._suspects, self._sent)
+        self._sent, self._is_too_large = 0, False
+        try:
+            self._launch()
+        except BaseException as error:  # noqa: BLE001 - raised again where a batch is due
+            self._fail(error)
+        self._send_more()
+
+    def kill(self) -> int:
+        """Kills a process that does not answer; returns its number."""
+        with self._lock:
+            with suppress(ValueError):  # it has ended
+                self._process.kill()
+            return self.pid
+
+    def close(self) -> None:
+        """Closes the pipe, which ends a process that waits for a request."""
+        with self._lock:
+            self._is_closed = True
+            # Not `close`: a process that was forked meanwhile may have the pipe too.
+            with suppress(OSError):
+                self._pipe.shutdown(socket.SHUT_RDWR)
+
+    def end(self) -> None:
+        """Waits for the process and its thread to end."""
+        if self.thread.ident is None:
+            self._join()
+            self._pipe.close()
+        elif self.thread is not threading.current_thread():
+            self.thread.join()
+
+
+def _describe_end(code: int) -> str:
+    """Says how a process ended."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"killed by signal {-code}"
+
+
+def _start_error(who: str, code: int) -> WorkerError:
+    """Makes the error of a process that ended before it was ready."""
+    if code == _UNGUARDED:
+        return WorkerError(
+            "the main script starts worker processes while a worker imports it: move "
+            'its code under if __name__ == "__main__":, or pass num_workers=0'
+        )
+    return WorkerError(
+        f"{who} could not start ({_describe_end(code)}); the reason is in its standard "
+        "error"
+    )
+
+
+class ProcessStart:
+    """How a worker process starts."""
+
+    def __init__(self, make: Callable[[Request], Any], settings: LoaderSettings) -> None:
+        workers = settings.workers
+        self._settings, self._count = settings, workers.num_workers
+        self._job = WorkerJob(
+            make, workers.worker_init_fn, settings.dataset, settings.check_worker
+        )
+
+    def launch(self, pipe: socket.socket, number: int) -> Any:
+        """Starts one of the processes, with its end of a pipe."""
+        if getattr(multiprocessing.current_process(), "_inheriting", False):
+            os._exit(_UNGUARDED)  # the main script starts workers in a worker
+        context: Any = self._settings.workers.context or "spawn"
+        if isinstance(context, str):
+            context = multiprocessing.get_context(context)
+        is_main = threading.current_thread() is threading.main_thread()
+        identity = WorkerIdentity(
+            number, self._count, os.getpid(), self._settings.seed, is_main
+        )
+        process = context.Process(
+            target=work,
+            args=(SealedJob(self._job), pipe, identity),
+            name=f"seqloom-worker-{number}",
+            daemon=True,
+        )
+        with _environment(self._settings.environment):
+            try:
+                process.start()
+            except (AttributeError, PicklingError, RecursionError, TypeError) as error:
+                raise self._pickle_error(error) from error
+        return process
+
+    def _pickle_error(self, error: Exception) -> ArgumentError:
+        """Says which argument cannot be sent, and what to do."""
+        settings = self._settings
+        parts = {
+            "dataset": settings.dataset,
+            "collate_fn": settings.collate,
+            "worker_init_fn": settings.workers.worker_init_fn,
+        }
+        names = [name for name, part in parts.items() if not _is_sendable(part)]
+        return ArgumentError(
+            f"{' and '.join(names) or 'the loader'} cannot be sent to a worker process "
+            f"({error}): define it with def or class at the top of a module, where a new "
+            "process can import it, not as a lambda or inside a function; or pass "
+            'num_workers=0, or multiprocessing_context="fork"'
+        )
+
+    def is_too_large(self, pid: int) -> bool:
+        """Tells whether a process uses more memory than it may."""
+        most = self._settings.most_bytes
+        return bool(most) and resident_memory(pid) > most
+
+
+def _is_sendable(part: Any) -> bool:
+    """Tries to pickle an argument; locks can be pickled only while a process starts."""
+    try:
+        ForkingPickler.dumps(part)
+    except RuntimeError:
+        return True
+    except Exception:  # noqa: BLE001 - any exception of a user's __reduce__
+        return False
+    return True
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Generator[None]:
+    """Sets environment variables for a process that is started in the block."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

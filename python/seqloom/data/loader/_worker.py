@@ -1,0 +1,336 @@
+"""What a worker process does, and the messages between it and the process it serves.
+
+A message is the number of its parts, the size of each, then the parts: a pickle, and the
+arrays that it refers to. Nothing is ever unpickled from a file.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import os
+import pickle
+import queue
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.abc import MetaPathFinder
+from multiprocessing.reduction import ForkingPickler
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._system import follow_parent, is_running
+from seqloom.data._encoder import empty
+from seqloom.errors import WorkerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from importlib.machinery import ModuleSpec
+
+    from seqloom.data.loader._order import Request
+
+_LOOK_SECONDS = 0.3
+_NUMBER = struct.Struct("<Q")
+# Memory of this size is worth reusing.
+_LARGE = 1 << 16
+Part = memoryview | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerJob:
+    """What a worker process does."""
+
+    make: Callable[[Request], Any]
+    init: Callable[[int], Any] | None = None  # called with the worker's number
+    dataset: Any = None  # for `torch.utils.data.get_worker_info`
+    check: Callable[[], Any] | None = None  # called first; raises an error
+
+
+class SealedJob:
+    """A job that the worker itself unpickles, so that an error there is an answer."""
+
+    def __init__(self, content: Any) -> None:
+        self._content = content  # pickled, except in a forked worker
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SealedJob, (bytes(ForkingPickler.dumps(self._content)),)
+
+    def open(self) -> WorkerJob:
+        """Returns the job."""
+        content = self._content
+        return pickle.loads(content) if isinstance(content, bytes) else content  # noqa: S301 - of our own process
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerIdentity:
+    """Which worker this is."""
+
+    number: int  # from 0
+    count: int
+    parent: int  # the pid of the process that it serves
+    seed: int  # of the loader
+    is_child_of_main_thread: bool  # then Linux can watch the parent
+
+
+def work(sealed: SealedJob, pipe: socket.socket, identity: WorkerIdentity) -> None:
+    """Answers requests in their order until the other end of the pipe is closed."""
+    _follow_parent(identity)
+    try:
+        job = sealed.open()
+        _prepare(job, identity)
+    except BaseException as error:  # noqa: BLE001 - any exception of a user's code
+        send(pipe, pack(Failure.of(error)))
+        return
+    requests = queue.SimpleQueue[Any]()
+    threading.Thread(target=_receive_all, args=(pipe, requests), daemon=True).start()
+    sender = ThreadPoolExecutor(1)  # an answer is sent while the next batch is made
+    with suppress(OSError):  # the parent may have ended
+        # A process that dies in its first request must not look as if it could not start.
+        send(pipe, pack(None))
+    while (request := requests.get()) is not None:
+        try:
+            answer: Any = job.make(request)
+        except BaseException as error:  # noqa: BLE001 - any exception of a user's code
+            answer = Failure.of(error)
+        sender.submit(_send_answer, pipe, answer)
+        del answer
+
+
+def _receive_all(pipe: socket.socket, requests: queue.SimpleQueue[Any]) -> None:
+    """Receives requests as they come, so that their sender never waits for a batch."""
+    try:
+        while True:
+            requests.put(unpack(receive(pipe)))
+    except (EOFError, OSError):
+        requests.put(None)
+
+
+def _send_answer(pipe: socket.socket, answer: Any) -> None:
+    """Sends a batch, or the error of pickling it."""
+    try:
+        parts = pack(answer)
+    except BaseException as error:  # noqa: BLE001 - any exception of a user's __reduce__
+        parts = pack(Failure.of(error))
+    send(pipe, parts)
+
+
+def _follow_parent(identity: WorkerIdentity) -> None:
+    """Leaves interrupts to the parent process, and ends when it does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.environ["SEQLOOM_NUM_THREADS"] = "1"
+    if identity.is_child_of_main_thread:
+        follow_parent()
+    threading.Thread(
+        target=_watch, args=(os.getppid(), identity.parent), daemon=True
+    ).start()
+
+
+def _watch(starter: int, parent: int) -> None:
+    """Ends this process when the one that started it, or that it serves, has gone."""
+    while os.getppid() == starter and is_running(parent):
+        time.sleep(_LOOK_SECONDS)
+    os._exit(1)
+
+
+def _prepare(job: WorkerJob, identity: WorkerIdentity) -> None:
+    """Prepares the process for a user's code."""
+    from threadpoolctl import threadpool_limits
+
+    if job.check is not None:
+        job.check()
+    threadpool_limits(1)
+    _set_worker_info(job, identity)
+    if job.init is not None:
+        job.init(identity.number)
+
+
+# The module of PyTorch whose ``_worker_info`` is what ``get_worker_info()`` returns.
+_TORCH_WORKER = "torch.utils.data._utils.worker"
+
+
+def _set_worker_info(job: WorkerJob, identity: WorkerIdentity) -> None:
+    """Makes torch's ``get_worker_info()`` right, also where torch is imported later."""
+
+    def set_info(worker: Any) -> None:
+        sys.modules["torch"].set_num_threads(1)
+        with suppress(AttributeError, TypeError):  # another version of torch
+            worker._worker_info = worker.WorkerInfo(  # noqa: SLF001 - it has no other way
+                id=identity.number,
+                num_workers=identity.count,
+                seed=identity.seed + identity.number,
+                dataset=job.dataset,
+            )
+
+    if _TORCH_WORKER in sys.modules:
+        set_info(sys.modules[_TORCH_WORKER])
+    elif "torch" in sys.modules:
+        with suppress(ImportError):
+            set_info(importlib.import_module(_TORCH_WORKER))
+    else:
+        sys.meta_path.insert(0, _AfterImport(_TORCH_WORKER, set_info))
+
+
+class _AfterImport(MetaPathFinder):
+    """Calls a function on a module as soon as that module has been imported."""
+
+    def __init__(self, name: str, call: Callable[[Any], None]) -> None:
+        self._name, self._call = name, call
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
+        """Finds the module as the import system would, and adds the call to its loader."""
+        del path, target  # part of the protocol
+        if fullname != self._name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        if spec is not None and spec.loader is not None:
+            run = spec.loader.exec_module
+
+            def run_and_call(module: Any) -> None:
+                run(module)
+                self._call(module)
+
+            spec.loader.exec_module = run_and_call
+        return spec
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An exception in a form that another process can read."""
+
+    kinds: tuple[bytes, ...]  # its class and the base classes, pickled
+    error: bytes | None  # the exception itself, pickled, where that works
+    message: str
+    trace: str
+    pid: int
+
+    @classmethod
+    def of(cls, error: BaseException) -> Failure:
+        """Reads what can be sent of an exception."""
+        kinds = [kind for kind in type(error).__mro__ if issubclass(kind, BaseException)]
+        pickled = (_pickle(kind) for kind in kinds if kind is not BaseException)
+        is_known = _pickle(type(error)) is not None  # the other process can import it
+        return cls(
+            kinds=tuple(kind for kind in pickled if kind is not None),
+            error=_pickle(error),
+            message=str(error) if is_known else f"{type(error).__qualname__}: {error}",
+            trace="".join(traceback.format_exception(error)),
+            pid=os.getpid(),
+        )
+
+    def rebuild(self, *, where: str) -> BaseException:
+        """Makes the exception again, with the worker's traceback as its cause."""
+        error = self._error()
+        error.__cause__ = WorkerError(f'\n"""\n{self.trace}"""')
+        error.add_note(f"in worker process {self.pid}, {where}")
+        return error
+
+    def _error(self) -> BaseException:
+        """Makes the exception, or the nearest one that can be made here."""
+        if self.error is not None:
+            return pickle.loads(self.error)  # noqa: S301 - of our own process
+        for pickled in self.kinds:
+            kind = pickle.loads(pickled)  # noqa: S301 - see above
+            # Its ``__init__`` may need arguments that cannot be sent.
+            with suppress(Exception):
+                error = kind.__new__(kind, self.message)
+                if str(error):
+                    return error
+        return WorkerError(self.message)
+
+
+def _pickle(value: Any) -> bytes | None:
+    """Pickles a value; None where it cannot be pickled and read back."""
+    try:
+        raw = pickle.dumps(value)
+        pickle.loads(raw)  # noqa: S301 - written in the line above
+    except Exception:  # noqa: BLE001 - any exception of a user's __reduce__
+        return None
+    return raw
+
+
+def pack(message: Any) -> list[Part]:
+    """Writes an object as the parts of a message; arrays are not copied."""
+    buffers: list[pickle.PickleBuffer] = []
+    file = io.BytesIO()
+    _Pickler(file, buffers.append).dump(message)
+    parts: list[Part] = [file.getbuffer(), *(buffer.raw() for buffer in buffers)]
+    sizes = b"".join(_NUMBER.pack(len(part)) for part in parts)
+    return [_NUMBER.pack(len(parts)) + sizes, *parts]
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles as multiprocessing does, and tensors as arrays."""
+
+    def __init__(
+        self, file: io.BytesIO, keep: Callable[[pickle.PickleBuffer], Any]
+    ) -> None:
+        super().__init__(file, protocol=5, buffer_callback=keep)
+        self.dispatch_table = ForkingPickler(io.BytesIO()).dispatch_table
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Takes tensors in memory apart; leaves the rest to pickle."""
+        torch: Any = sys.modules.get("torch")
+        if torch is None or type(obj) is not torch.Tensor:
+            return NotImplemented
+        if obj.is_nested and obj.layout is torch.strided and obj.device.type == "cpu":
+            return torch.nested.as_nested_tensor, (obj.unbind(),)
+        is_in_memory = obj.device.type == "cpu" and str(obj.layout) == "torch.strided"
+        is_special = obj.requires_grad or obj.is_quantized or obj.is_conj()
+        if is_special or not is_in_memory:
+            return NotImplemented
+        flat = obj.detach().contiguous().reshape(-1).view(torch.uint8).numpy()
+        return _tensor, (flat, str(obj.dtype).removeprefix("torch."), tuple(obj.shape))
+
+
+def _tensor(flat: np.ndarray[Any, Any], dtype: str, shape: tuple[int, ...]) -> Any:
+    """Makes a tensor of its bytes."""
+    import torch
+
+    kind = getattr(torch, dtype)
+    if not flat.size:
+        return torch.empty(shape, dtype=kind)
+    return torch.from_numpy(flat).view(kind).reshape(shape)  # pyright: ignore[reportUnknownMemberType]
+
+
+def send(target: socket.socket, parts: list[Part]) -> None:
+    """Sends a message and waits until it is gone."""
+    for part in parts:
+        target.sendall(part)
+
+
+def receive(source: socket.socket) -> list[memoryview]:
+    """Waits for the parts of one message; raises EOFError if the peer is gone."""
+    count = _NUMBER.unpack(_receive_part(source, _NUMBER.size))[0]
+    sizes = _NUMBER.iter_unpack(_receive_part(source, count * _NUMBER.size))
+    return [_receive_part(source, size) for (size,) in sizes]
+
+
+def _receive_part(source: socket.socket, size: int) -> memoryview:
+    """Waits for one part."""
+    # Large memory is that of an older batch, if one is free.
+    large = size >= _LARGE
+    part = empty((size,), np.uint8).data if large else memoryview(bytearray(size))
+    filled = 0
+    while filled < size:
+        # In one call if possible: after each, this thread waits for the interpreter.
+        count = source.recv_into(part[filled:], size - filled, socket.MSG_WAITALL)
+        if not count:
+            raise EOFError
+        filled += count
+    return part
+
+
+def unpack(parts: list[memoryview]) -> Any:
+    """Makes the object of a message."""
+    head, *buffers = parts
+    return pickle.loads(head, buffers=buffers)  # noqa: S301 - of our own process
