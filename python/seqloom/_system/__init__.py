@@ -17,7 +17,6 @@ without_signals  as on Linux                          Ctrl-C reaches child proce
 count_cores      all cores                            all cores
 memory           the machine's; the rest is 0         0: unknown
 follow_parent    left to the thread that watches      left to the thread that watches
-ready_files      as on Linux                          sockets only, see CAN_POLL
 ===============  ===================================  ====================================
 """
 
@@ -33,7 +32,6 @@ from seqloom._system._disk import (
     sync_data,
 )
 from seqloom._system._machine import (
-    CAN_POLL,
     after_fork,
     available_memory,
     child_processes,
@@ -42,14 +40,12 @@ from seqloom._system._machine import (
     is_running,
     load_average,
     read_fact,
-    ready_files,
     resident_memory,
     total_memory,
     without_signals,
 )
 
 __all__ = [
-    "CAN_POLL",
     "NOFOLLOW",
     "after_fork",
     "available_memory",
@@ -63,7 +59,6 @@ __all__ = [
     "open_handle",
     "read_at",
     "read_fact",
-    "ready_files",
     "rename_exchange",
     "rename_new",
     "resident_memory",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import select
 import signal
 import sys
 from contextlib import contextmanager, suppress
@@ -13,15 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Generator
 
 
 _CGROUPS = Path("/sys/fs/cgroup")
 _KIB = 1024
-# Whether `ready_files` takes files that are no sockets.
-CAN_POLL = sys.platform != "win32"
-# On Windows: the longest wait, after which the caller looks at its processes.
-_WAIT_SECONDS = 0.1
 _PARENT_DIED = 1  # prctl's PR_SET_PDEATHSIG
 
 
@@ -147,16 +142,3 @@ def child_processes() -> list[str]:
         for thread in Path("/proc/self/task").iterdir():
             children += (read_fact(thread / "children") or "").split()
     return children
-
-
-def ready_files(files: Mapping[int, bool], seconds: float) -> list[int]:
-    """Waits until one of some files can be read, or, where the value is True, written."""
-    if sys.platform == "win32":
-        writers = [file for file, writes in files.items() if writes]
-        seconds = min(seconds, _WAIT_SECONDS)
-        readable, writable, _ = select.select([*files], writers, [], seconds)
-        return [*{*readable, *writable}]
-    poll = select.poll()
-    for file, writes in files.items():
-        poll.register(file, select.POLLIN | select.POLLOUT if writes else select.POLLIN)
-    return [file for file, _ in poll.poll(seconds * 1000)]

@@ -20,7 +20,7 @@ from seqloom.data.loader._executor import Executor, attempt, draw_each
 from seqloom.data.loader._makers import MapBatchMaker, StreamBatchMaker
 from seqloom.data.loader._order import Request, mark_last, unwrap, with_last
 from seqloom.data.loader._settings import is_iterable
-from seqloom.data.stream._stream import SequenceStream
+from seqloom.data.stream._resumable import Resumable
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from seqloom.data.loader._order import EpochOrder, EpochProgress
     from seqloom.data.loader._settings import LoaderSettings
+    from seqloom.data.stream._stream import SequenceStream
 
     # Requests with their batches. ``FailedBatch`` takes the place of a batch after which
     # the epoch goes on.
@@ -65,7 +66,7 @@ def choose_source(settings: LoaderSettings) -> BatchSource:
         return dataset.batch_source(settings)
     if not is_iterable(dataset):
         return _packed_map(settings) if settings.is_packed else _map(settings)
-    if supports_threads(dataset) and isinstance(dataset, SequenceStream):
+    if supports_threads(dataset) and isinstance(dataset, Resumable):
         return _packed_stream(settings) if settings.is_packed else _stream(settings)
     return _iterable(settings)
 

@@ -20,7 +20,7 @@ from seqloom.data._position import epoch_of, positions
 from seqloom.data.collate._collate import default_collate, unequal
 from seqloom.data.collate._pad import PadCollator
 from seqloom.data.stream._piece import StreamPiece
-from seqloom.data.stream._stream import SequenceStream
+from seqloom.data.stream._resumable import Resumable
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class _Collating:
         # Workers make several batches at once; without them threads share one batch.
         self.num_threads = 1 if settings.workers.num_workers else count_threads()
         dataset = settings.dataset
-        has_columns = isinstance(dataset, (Dataset, SequenceStream)) and self.is_batched
+        has_columns = isinstance(dataset, (Dataset, Resumable)) and self.is_batched
         if encoder is None or not has_columns or not supports_threads(dataset):
             return
         if collate is default_collate:

@@ -256,7 +256,7 @@ class Worker:
         """Waits for the process to end; terminates it, then kills it, if it does not."""
         self._process.join(_GRACE)
         for stop in (self._process.terminate, self._process.kill):
-            if self._process.exitcode is None:
+            if self._process.is_alive():
                 stop()
                 self._process.join(_GRACE / 4)
         self._process.join()
