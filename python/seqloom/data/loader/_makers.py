@@ -113,14 +113,7 @@ class MapBatchMaker:
         """Makes one batch."""
         collating, dataset = self._collating, self.dataset
         if collating.columns is not None:
-            rows = request.content
-            epoch = epoch_of(rows)
-            batch = dataset.batch(
-                _as_array(rows),
-                epoch=request.epoch if epoch is None else epoch,
-                num_threads=collating.num_threads,
-                **collating.columns.options,
-            )
+            batch = self._make_columns(request, collating.columns.options)
             return collating.finish_columns(batch)
         indices = request.positions()
         if not collating.is_batched:
@@ -128,6 +121,18 @@ class MapBatchMaker:
         if callable(getattr(dataset, "__getitems__", None)):
             return collating.collate_items(dataset.__getitems__(indices))
         return collating.collate_items([dataset[index] for index in indices])
+
+    def _make_columns(self, request: Request, options: Mapping[str, Any]) -> Any:
+        """Makes one batch as columns, in Rust where it can be."""
+        dataset, rows = self.dataset, request.content
+        num_threads = self._collating.num_threads
+        # Positions of our own order need no check.
+        if request.is_checked and dataset.supports_native_batches:
+            return dataset.native_batches(**options).make(rows, num_threads)
+        epoch = epoch_of(rows)
+        epoch = request.epoch if epoch is None else epoch
+        rows = _as_array(rows)
+        return dataset.batch(rows, epoch=epoch, num_threads=num_threads, **options)
 
     def starter(self, maker: _native.BatchMaker) -> Callable[[Request], Finish]:
         """Returns a function that starts a batch in the threads of ``maker``."""
