@@ -1,4 +1,4 @@
-"""The machine and its processes: cores, memory, load, signals, and files to wait for."""
+"""The machine and its processes: cores, memory, load and signals."""
 
 from __future__ import annotations
 
