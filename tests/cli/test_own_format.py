@@ -1,0 +1,89 @@
+"""A format of your own, in one file, from `seqloom train` to `seqloom predict`."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import seqloom as sl
+from seqloom import _demo
+from seqloom.infer import _kinds
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+RECORDS = 300
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """Records of the demo as beads and as FASTA, and their labels."""
+    folder = tmp_path_factory.mktemp("beads")
+    whole = sl.data.SequenceDataset(_demo.path("train.fa.gz"))
+    lines, fasta = ["beads 1"], []
+    for item in whole[:RECORDS]:
+        letters = item["sequence"].decode()
+        groups = "-".join(letters[at : at + 4] for at in range(0, len(letters), 4))
+        lines.append(f"{item['id']} {groups}")
+        fasta.append(f">{item['id']}\n{letters}\n")
+    (folder / "a.beads").write_text("\n".join(lines) + "\n")
+    (folder / "a.fa").write_text("".join(fasta))
+    return folder
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """The environment of a process in which the example is an installed package."""
+    facts = tmp_path / "own_format-1.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: own_format\nVersion: 1\n")
+    (facts / "entry_points.txt").write_text("[seqloom.kinds]\nbeads = own_format:BEADS\n")
+    paths = [str(tmp_path), str(EXAMPLES), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    """The example's module, imported; what it registers ends with the test."""
+    monkeypatch.setattr(_kinds, "KINDS", dict(_kinds.KINDS))
+    monkeypatch.syspath_prepend(EXAMPLES)
+    monkeypatch.delitem(sys.modules, "own_format", raising=False)
+    return __import__("own_format")
+
+
+def words_of(file, out):
+    labels = _demo.path("train.tsv")
+    options = ("--labels", labels, "--epochs", 1, "--valid-share", 0, "--quiet")
+    return [str(word) for word in ("train", file, *options, "--out", out)]
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_format_of_ones_own_gives_the_bits_of_fasta(call, home):
+    for file in ("a.beads", "a.fa"):
+        run, scores = home / f"run-{file}", home / f"{file}.tsv"
+        assert call(*words_of(home / file, run)).code == 0
+        assert call("predict", run, home / file, "--out", scores).code == 0
+    assert (home / "a.beads.tsv").read_bytes() == (home / "a.fa.tsv").read_bytes()
+    assert len((home / "a.beads.tsv").read_text().splitlines()) == RECORDS + 1
+
+
+@pytest.mark.usefixtures("registered")
+def test_an_option_of_other_files_is_refused_for_a_format_of_ones_own(call, home):
+    said = call(*words_of(home / "a.beads", home / "none"), "--whitespace", "strip")
+    expected = "--whitespace: only for sequences, but FILES are beads (a made-up format)"
+    assert (said.code, expected in said.err) == (2, True)
+
+
+def test_an_installed_package_brings_a_format(home, installed):
+    command = [sys.executable, "-m", "seqloom", *words_of(home / "a.beads", home / "other")]
+    options: Any = {"env": installed, "capture_output": True, "text": True}
+    done = subprocess.run(command, check=False, **options)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sl.models.load(home / "other").trained_on.records == RECORDS
+
+
+def test_without_the_module_the_file_is_an_error(call, home):
+    said = call(*words_of(home / "a.beads", home / "none"))
+    assert said.code == 2
+    assert "a.beads" in said.err
