@@ -181,15 +181,12 @@ class Tokens(TokenEncoder):
         }
 
     @property
-    def _specials(self) -> list[int]:
-        """The tokens of padding, of what is unknown, and those at both ends."""
-        ends = [_CLS, _EOS] * self.add_special_tokens
-        return [_PAD, self.mask_value if self.unknown == "mask" else _UNK, *ends]
-
-    @property
     def kernel_settings(self) -> dict[str, Any]:
         """What the kernel is told, as plain values that JSON has: kind, letters, tables."""
-        known = {"letters": self._letter_settings, "specials": self._specials}
+        # Padding, what is unknown, and both ends.
+        unknown = self.mask_value if self.unknown == "mask" else _UNK
+        specials = [_PAD, unknown, *[_CLS, _EOS] * self.add_special_tokens]
+        known = {"letters": self._letter_settings, "specials": specials}
         if self.k == 1:
             return {"kind": "lookup", **known, "values": self._make_tokens()}
         words = {"k": self.k, "stride": self.stride, "canonical": False}

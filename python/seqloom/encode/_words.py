@@ -23,6 +23,8 @@ from seqloom.errors import ArgumentError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+_MOST_COUNTS = 1 << 26
+
 
 @dataclass(frozen=True)
 class Integer(TokenEncoder):
@@ -99,20 +101,13 @@ class Integer(TokenEncoder):
     @property
     def kernel_settings(self) -> dict[str, Any]:
         """What the kernel is told, as plain values that JSON has: kind, letters, tables."""
+        numbers = {letter: number for number, letter in enumerate(self.letters)}
         return {
             "kind": "lookup",
             "letters": letter_settings(self),
-            "values": self._make_numbers(),
+            "values": make_table(self._letters.normal, numbers, other=self.mask_value),
             "specials": [self.pad_value, self.mask_value],
         }
-
-    def _make_numbers(self) -> list[int]:
-        """Returns the number of each byte."""
-        numbers = {letter: number for number, letter in enumerate(self.letters)}
-        return make_table(self._letters.normal, numbers, other=self.mask_value)
-
-
-_MOST_COUNTS = 1 << 26
 
 
 @dataclass(frozen=True)

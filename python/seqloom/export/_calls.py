@@ -25,8 +25,6 @@ from seqloom.nn._stored import Stored
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from seqloom.tensor import Tensor
-
 
 # Those of a padded graph, and those of a packed one, which users do not write.
 NAMES = ("batch", "length", "total", "sequences", "starts")
@@ -212,10 +210,14 @@ def trace_packed(model: Module) -> dict[str, Traced]:
         "cu_seqlens": Input(("starts",), "int32"),
     }
 
-    def run(model: Any, given: Mapping[str, Tensor], sizes: Mapping[str, int]) -> Any:
-        return model(given["input_ids"], given["cu_seqlens"], sizes["longest"])
-
-    return {GRAPH: trace(model, Call(inputs, run, _PACKED_SIZES))}
+    call = Call(
+        inputs,
+        lambda model, given, sizes: model(
+            given["input_ids"], given["cu_seqlens"], sizes["longest"]
+        ),
+        _PACKED_SIZES,
+    )
+    return {GRAPH: trace(model, call)}
 
 
 def trace_rows(model: Module) -> Traced:
@@ -225,11 +227,12 @@ def trace_rows(model: Module) -> Traced:
         "mask": Input(("batch", "length")),
     }
 
-    def run(model: Any, given: Mapping[str, Tensor], sizes: Mapping[str, int]) -> Any:
-        del sizes
-        return model(given["input_ids"], mask=given["mask"])
-
-    return trace(model, Call(inputs, run, _PADDED_SIZES))
+    call = Call(
+        inputs,
+        lambda model, given, _: model(given["input_ids"], mask=given["mask"]),
+        _PADDED_SIZES,
+    )
+    return trace(model, call)
 
 
 def list_inputs(traced: Traced) -> list[str]:
@@ -240,12 +243,8 @@ def list_inputs(traced: Traced) -> list[str]:
 
 def _trace_inputs(model: Module, forward: Forward, inputs: Mapping[str, Input]) -> Traced:
     """Traces the network's method on inputs by name."""
-
-    def run(model: Any, given: Mapping[str, Tensor], sizes: Mapping[str, int]) -> Any:
-        del sizes
-        return forward.call(model, given)
-
-    return trace(model, Call(inputs, run, _PADDED_SIZES))
+    call = Call(inputs, lambda model, given, _: forward.call(model, given), _PADDED_SIZES)
+    return trace(model, call)
 
 
 def _inputs_of(model: Module, forward: Forward, reading: Reading) -> dict[str, Input]:

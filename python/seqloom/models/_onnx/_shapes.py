@@ -10,8 +10,6 @@ import numpy as np
 
 from seqloom.models._onnx._values import (
     Directions,
-    JoinedDirections,
-    Permuted,
     RecordPlaces,
     is_known,
     permute,
@@ -87,9 +85,7 @@ def squeeze(call: Call) -> Any:
     left_out = {call.axis(axis, len(old)) for axis in axes}
     if any(old[axis] != 1 for axis in left_out):
         call.refuse(f"has axes={axes}, but its input has the shape {old}")
-    if isinstance(value, Directions) and left_out == {1}:
-        return Permuted(value.states[0], (1, 0, 2))
-    if isinstance(value, JoinedDirections) and left_out == {2}:
+    if isinstance(value, Directions) and left_out == {2 if value.is_last else 1}:
         return value.joined()
     return reshape(value, [n for axis, n in enumerate(old) if axis not in left_out])
 

@@ -58,46 +58,32 @@ class Reshaped:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Directions:
-    """The states of a recurrent node, ``(position, direction, record, width)``."""
+    """The states of a recurrent node, ``(position, direction, record, width)``.
+
+    With `is_last`, ``(position, record, direction, width)``.
+    """
 
     states: tuple[Tensor, ...]  # of each direction, (record, position, width)
+    is_last: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The sizes as ONNX has them."""
         records, positions, width = self.states[0].shape
-        return (positions, len(self.states), records, width)
+        count = len(self.states)
+        middle = (records, count) if self.is_last else (count, records)
+        return (positions, *middle, width)
 
     def tensor(self) -> Tensor:
         """Puts the directions side by side."""
-        return apply(
-            "permute_dims", apply("stack", list(self.states), axis=1), (2, 1, 0, 3)
-        )
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class JoinedDirections:
-    """The states with the directions behind the records, ``(position, record, ...)``."""
-
-    states: tuple[Tensor, ...]
+        axis, order = (2, (1, 0, 2, 3)) if self.is_last else (1, (2, 1, 0, 3))
+        return apply("permute_dims", apply("stack", list(self.states), axis=axis), order)
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """The sizes as ONNX has them."""
-        records, positions, width = self.states[0].shape
-        return (positions, records, len(self.states), width)
-
-    def tensor(self) -> Tensor:
-        """Puts the directions side by side."""
-        return apply(
-            "permute_dims", apply("stack", list(self.states), axis=2), (1, 0, 2, 3)
-        )
-
-    @property
-    def joined_shape(self) -> tuple[int, ...]:
-        """The sizes with one axis of the directions and the width."""
-        positions, records, directions, width = self.shape
-        return (positions, records, directions * width)
+    def joined_shape(self) -> tuple[int, ...] | None:
+        """The sizes with directions and width as one axis; None unless `is_last`."""
+        *before, directions, width = self.shape
+        return (*before, directions * width) if self.is_last else None
 
     def joined(self) -> Permuted:
         """Gives ``(position, record, direction * width)``."""
@@ -219,7 +205,7 @@ def reshape(value: Any, shape: Sequence[int]) -> Any:
     shape = tuple(shape)
     if isinstance(value, Reshaped):
         return reshape(value.base, shape)
-    if isinstance(value, JoinedDirections) and shape == value.joined_shape:
+    if isinstance(value, Directions) and shape == value.joined_shape:
         return value.joined()
     if tuple(value.shape) == shape:
         return value
@@ -231,8 +217,8 @@ def permute(value: Any, order: Sequence[int]) -> Any:
     order = tuple(order)
     if is_known(value):
         return value.transpose(order)
-    if isinstance(value, Directions) and order == _DIRECTIONS_LAST:
-        return JoinedDirections(value.states)
+    if isinstance(value, Directions) and not value.is_last and order == _DIRECTIONS_LAST:
+        return Directions(value.states, is_last=True)
     if isinstance(value, Permuted):
         return permute(value.base, [value.order[axis] for axis in order])
     base = lay_out(value)
