@@ -147,9 +147,15 @@ def reading_of(encoder: Any) -> dict[str, Any]:
     if is_of_tokens(encoder):
         size = int(encoder.vocabulary_size)
         return _reading("tokens", min(_WIDEST, size), size)
+    channels = getattr(encoder, "channels", "first")
+    if hasattr(encoder, "width") and channels == "last":
+        raise ArgumentError(
+            "SequenceCNN reads arrays (channel, position), but the encoder gives "
+            '(position, channel); give the dataset an encoder with channels="first"'
+        )
     if hasattr(encoder, "width"):
-        return _channels(encoder)
-    if getattr(encoder, "channels", "first") is None:
+        return _reading("channels", encoder.width)
+    if channels is None:
         return _reading("numbers", 1)
     raise ArgumentError(
         f"SequenceCNN cannot tell what {encoder} makes, which has neither width nor "
@@ -203,17 +209,6 @@ def _name_inputs(inputs: str, vocabulary: int | None) -> str:
 def _reading(inputs: str, channels: int, vocabulary: int | None = None) -> dict[str, Any]:
     """Names the settings."""
     return {"inputs": inputs, "channels": channels, "vocabulary": vocabulary}
-
-
-def _channels(encoder: Any) -> dict[str, Any]:
-    """Takes one-hot arrays, whose channels stand before the positions."""
-    if getattr(encoder, "channels", "first") == "last":
-        raise ArgumentError(
-            "SequenceCNN reads arrays (channel, position), but the encoder gives "
-            "(position, "
-            'channel); give the dataset an encoder with channels="first"'
-        )
-    return _reading("channels", encoder.width)
 
 
 # From so many letters on, a fixed window is worth pooling.

@@ -283,18 +283,14 @@ def _join_aliases(values: dict[str, Any], aliases: dict[str, str]) -> dict[str, 
         value = values.pop(alias)
         if path not in values:
             values[path] = value
-        elif not _are_equal(values[path], value):
+            continue
+        one, other = np.asarray(values[path]), np.asarray(value)
+        if (one.shape, one.tobytes()) != (other.shape, other.tobytes()):
             raise RecordError(
                 f"{alias} and {path} are one tensor of this network, but the record has "
                 f"different values for them; leave one out: keys={{{alias!r}: None}}"
             )
     return values
-
-
-def _are_equal(one: Any, other: Any) -> bool:
-    """Says whether two arrays of a record have the same shape and bits."""
-    pair = np.asarray(one), np.asarray(other)
-    return pair[0].shape == pair[1].shape and pair[0].tobytes() == pair[1].tobytes()
 
 
 def _check_sizes(module: Any) -> None:

@@ -47,7 +47,13 @@ class States:
         """Returns the arrays of one parameter, for a writer."""
         found = self._leaves.get(param.path)
         if found is None:
-            current = _make_leaves(param, start, backend)
+            target: Backend = getattr(
+                backend, "target", backend
+            )  # of a capture: the plain one
+            current = {
+                name: new_leaf(backend, lambda _, array=array: array)
+                for name, array in start(param, target).items()
+            }
         else:
             if self._shapes.get(param.path) != param.shape:
                 _require_fit(param, found, start)
@@ -308,16 +314,6 @@ def _list_some(paths: list[str]) -> str:
 def to_full(dtype: str) -> str:
     """Returns float32 for a dtype of half precision, and any other one as it is."""
     return "float32" if dtype in {"float16", "bfloat16"} else dtype
-
-
-def _make_leaves(param: Param, start: Start, backend: Backend) -> dict[str, Leaf]:
-    """Makes the arrays of a parameter that is updated for the first time."""
-    target: Backend = getattr(backend, "target", backend)  # of a capture: the plain backend
-    arrays = start(param, target)
-    return {
-        name: new_leaf(backend, lambda _, array=array: array)
-        for name, array in arrays.items()
-    }
 
 
 def _move(leaf: Leaf, backend: Backend, dtype: str) -> Leaf:
