@@ -14,8 +14,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import cuda_device
 import embed_job
 import seqloom as sl
-from seqloom.infer.embedding import _model, _torch_device
-from seqloom.infer.embedding._rows import Device
+from seqloom.infer.embedding import _job, _torch_device
+from seqloom.infer.embedding._model import Device
 from seqloom.infer.embedding._torch_device import PinnedRing, Slab, TorchDevice
 from seqloom.tensor.backends._torch import _device_random, _packed_attention
 
@@ -152,7 +152,7 @@ def test_pooling_by_torch_gives_what_pooling_on_the_host_gives(streams, pool, tm
         out = tmp_path / type(device).__name__
         options: Any = {"max_tokens": 900, "shard_size": 30, "pool": pool}
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_model, "device_of", lambda _, device=device: device)
+            patch.setattr(_job, "device_of", lambda _, device=device: device)
             sl.infer.embed(Table(), tmp_path / "a.fa", out=out, **options)
         found[out.name] = sl.infer.load(out).to_numpy()
     rows, expected = found["TorchDevice"], found["Device"]

@@ -16,7 +16,7 @@ from seqloom._threads import limit_blas
 from seqloom.data import PackedStream
 from seqloom.errors import FileError, InternalError, MemoryLimitError
 from seqloom.infer.embedding._folder import open_folder
-from seqloom.infer.embedding._model import Embedder
+from seqloom.infer.embedding._model import Device, Embedder
 from seqloom.infer.embedding._plan import begin_plan
 from seqloom.infer.embedding._rows import PaddedBatches, ShardRows, cut_batch, reduce_batch
 from seqloom.infer.embedding._shard_file import encode_shard, publish, read_done
@@ -25,6 +25,7 @@ from seqloom.infer.monitor._clock import Clock
 from seqloom.infer.monitor._gpus import is_installed
 from seqloom.infer.monitor._monitor import IDLE, GPUMonitor, judge
 from seqloom.io import SequenceIndex
+from seqloom.nn import Module
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -54,7 +55,7 @@ class Job:
     ) -> None:
         self.settings = settings = settings.for_model(model)
         self.folder = open_folder(settings.out, settings.cloud_options)
-        self.embedder = Embedder(model, settings.layers)
+        self.embedder = Embedder(model, settings.layers, device_of(model))
         name, width = self.embedder.name, self.embedder.width
         self.plan = begin_plan(self.folder, settings, model=name, width=width)
         is_gpu = self.embedder.device.name.startswith("cuda")
@@ -336,6 +337,21 @@ class Job:
             notes=tuple(dict.fromkeys(filter(None, notes))),
             missing=missing,
         )
+
+
+def device_of(model: Any) -> Device:
+    """Returns the device of the model's weights."""
+    name = "cpu"
+    if isinstance(model, Module):
+        name = str(model.backend.device)
+    elif hasattr(model, "parameters"):
+        first = next(iter(model.parameters()), None)
+        name = str(getattr(first, "device", "cpu"))
+    if name.startswith("cuda"):
+        from seqloom.infer.embedding._torch_device import TorchDevice
+
+        return TorchDevice(name)
+    return Device()
 
 
 def _read_ahead(pieces: Iterator[Piece], thread: ThreadPoolExecutor) -> Iterator[Piece]:

@@ -1,24 +1,27 @@
-"""A model as a job sees it: how it is called, on which device, and its name in a plan."""
+"""A model as a job calls it, the device that it computes on, and its name in a plan."""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import MISSING, fields, is_dataclass
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from seqloom._ragged import offsets_of
 from seqloom.errors import ArgumentError
-from seqloom.infer.embedding._rows import Device
 from seqloom.nn import Module
 from seqloom.record._facts import checksum_of
 from seqloom.tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from numpy.typing import NDArray
 
     Batch = Mapping[str, Any]
 
@@ -36,14 +39,13 @@ class Embedder:
     ``__call__`` asks for by name; a function with the batch, a dict of NumPy arrays.
     """
 
-    def __init__(self, model: Any, layers: tuple[int, ...]) -> None:
+    def __init__(self, model: Any, layers: tuple[int, ...], device: Device) -> None:
         if not callable(model):
             raise ArgumentError(
                 "model must be a module, such as sl.models.ESM2.load(folder), or a "
                 f"function of a batch, got {type(model).__name__}"
             )
-        self.model, self.layers = model, layers
-        self.device = device_of(model)
+        self.model, self.layers, self.device = model, layers, device
         self._call = _find_call(model, layers)
         if (evaluate := getattr(model, "eval", None)) is not None:
             evaluate()
@@ -65,19 +67,49 @@ class Embedder:
         return width if isinstance(width, int) else _WIDTH
 
 
-def device_of(model: Any) -> Device:
-    """Returns the device of the model's weights."""
-    name = "cpu"
-    if isinstance(model, Module):
-        name = str(model.backend.device)
-    elif hasattr(model, "parameters"):
-        first = next(iter(model.parameters()), None)
-        name = str(getattr(first, "device", "cpu"))
-    if name.startswith("cuda"):
-        from seqloom.infer.embedding._torch_device import TorchDevice
+class Device:
+    """A processor; a device with memory of its own overrides all methods."""
 
-        return TorchDevice(name)
-    return Device()
+    name = "cpu"
+    is_cold = False  # True until the first batch, which would take longer than the others
+
+    def place(self, batch: Batch) -> dict[str, Any]:
+        """Copies the arrays of a batch to the device, without waiting for it."""
+        return dict(batch)
+
+    def computing(self) -> AbstractContextManager[Any]:
+        """Returns a block in which torch, if it is loaded, records no gradients."""
+        torch: Any = sys.modules.get("torch")
+        return nullcontext() if torch is None else torch.inference_mode()
+
+    def take(self, values: Any, rows: NDArray[np.int64]) -> Any:
+        """Selects rows."""
+        return to_numpy(values)[rows]
+
+    def sum_rows(self, values: Any, counts: NDArray[np.int64]) -> Any:
+        """Sums consecutive rows, `counts` of them for each result."""
+        firsts = offsets_of(counts)[:-1]
+        return np.add.reduceat(values, firsts, axis=0, dtype=np.float64)
+
+    def fetch(self, values: Any) -> Callable[[], NDArray[Any]]:
+        """Begins to copy rows back; returns a function that waits for them."""
+        rows = to_numpy(values)
+        return lambda: rows
+
+    def is_full(self, error: BaseException) -> bool:
+        """Returns whether an error means that memory is full; frees unused memory then."""
+        return isinstance(error, MemoryError)
+
+
+def to_numpy(values: Any) -> NDArray[Any]:
+    """Reads an array of any library; NumPy has no bfloat16, so that becomes float32."""
+    raw = getattr(values, "raw", values)
+    if hasattr(raw, "detach"):
+        raw = raw.detach()
+        raw = raw.float() if "bfloat16" in str(raw.dtype) else raw
+        return raw.cpu().numpy()
+    array = np.asarray(raw)
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
 def _find_call(model: Any, layers: tuple[int, ...]) -> Callable[[Batch], dict[int, Any]]:

@@ -1,12 +1,7 @@
-"""From packed batches to the rows of a shard: padding, halving, pooling and joining.
-
-A `Device` pools rows where the model computes: a processor here, a GPU in `_torch_device`.
-"""
+"""From packed batches to the rows of a shard: padding, halving, pooling and joining."""
 
 from __future__ import annotations
 
-import sys
-from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +11,11 @@ from seqloom._ragged import offsets_of
 from seqloom.errors import InternalError, NotFiniteError, ShapeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
+    from seqloom.infer.embedding._model import Device
     from seqloom.infer.embedding._plan import Shard
     from seqloom.infer.embedding._settings import Rules
 
@@ -115,51 +111,6 @@ def cut_batch(batch: Batch, first: int, stop: int) -> dict[str, Any]:
         "num_sequences": stop - first,
         "sequence_ids": list(batch["sequence_ids"])[first:stop],
     }
-
-
-class Device:
-    """A processor; a device with memory of its own overrides all methods."""
-
-    name = "cpu"
-    is_cold = False  # True until the first batch, which would take longer than the others
-
-    def place(self, batch: Batch) -> dict[str, Any]:
-        """Copies the arrays of a batch to the device, without waiting for it."""
-        return dict(batch)
-
-    def computing(self) -> AbstractContextManager[Any]:
-        """Returns a block in which torch, if it is loaded, records no gradients."""
-        torch: Any = sys.modules.get("torch")
-        return nullcontext() if torch is None else torch.inference_mode()
-
-    def take(self, values: Any, rows: NDArray[np.int64]) -> Any:
-        """Selects rows."""
-        return to_numpy(values)[rows]
-
-    def sum_rows(self, values: Any, counts: NDArray[np.int64]) -> Any:
-        """Sums consecutive rows, `counts` of them for each result."""
-        firsts = offsets_of(counts)[:-1]
-        return np.add.reduceat(values, firsts, axis=0, dtype=np.float64)
-
-    def fetch(self, values: Any) -> Callable[[], NDArray[Any]]:
-        """Begins to copy rows back; returns a function that waits for them."""
-        rows = to_numpy(values)
-        return lambda: rows
-
-    def is_full(self, error: BaseException) -> bool:
-        """Returns whether an error means that memory is full; frees unused memory then."""
-        return isinstance(error, MemoryError)
-
-
-def to_numpy(values: Any) -> NDArray[Any]:
-    """Reads an array of any library; NumPy has no bfloat16, so that becomes float32."""
-    raw = getattr(values, "raw", values)
-    if hasattr(raw, "detach"):
-        raw = raw.detach()
-        raw = raw.float() if "bfloat16" in str(raw.dtype) else raw
-        return raw.cpu().numpy()
-    array = np.asarray(raw)
-    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
 def reduce_batch(

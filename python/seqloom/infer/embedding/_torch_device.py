@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from seqloom._ragged import offsets_of
-from seqloom.infer.embedding._rows import Device
+from seqloom.infer.embedding._model import Device
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
