@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from seqloom._arguments import quote
 from seqloom._threads import count_threads
 from seqloom.errors import ArgumentError, ExportError
-from seqloom.export._content import check_dtype
-from seqloom.export._trace import Call, Traced, trace
+from seqloom.export._trace import Call, Input, Traced, trace
 from seqloom.infer._forward import Forward, float_type_of
 from seqloom.infer._input_warnings import warn_of_unfinished
 from seqloom.infer._kinds import kind_of_encoder
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-# Those of a padded graph, and those of a packed one, which users do not write.
-NAMES = ("batch", "length", "total", "sequences", "starts")
 GRAPH, UNPADDED = "graph.json", "graph-unpadded.json"
 _PADDED_SIZES = ("batch", "length")
 _PACKED_SIZES = ("total", "sequences", "longest", "starts")
@@ -120,52 +117,6 @@ def _take(model: Any) -> Module:
     stored = [part for _, part in model.named(Stored)]
     twin = deepcopy(model, {id(part): part.copy() for part in stored})
     return twin.to("numpy").eval()
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """An array that a network reads.
-
-    Args:
-        shape: The length of each axis: a number, or ``"batch"`` or ``"length"`` where it
-            differs from batch to batch.
-        dtype: The element type.
-
-    Raises:
-        ArgumentError: A length is neither, or there is no such type in an exported model.
-
-    Examples:
-        >>> Input(("batch", "length"), "int32").shape
-        ('batch', 'length')
-    """
-
-    shape: tuple[int | str, ...]
-    dtype: str = "float32"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", tuple(self.shape))
-        check_dtype(self.dtype, "an input")
-        for size in self.shape:
-            if not (isinstance(size, int) and size > 0) and size not in NAMES:
-                raise ArgumentError(
-                    "shape of an Input must hold numbers from 1, and the names "
-                    f"{', '.join(map(repr, NAMES))}, got {quote(size)}"
-                )
-
-    def at(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        """Gives the shape at some sizes.
-
-        Args:
-            sizes: The size of each name.
-
-        Returns:
-            The lengths of the axes.
-
-        Examples:
-            >>> Input(("batch", 4, "length")).at({"batch": 2, "length": 9})
-            (2, 4, 9)
-        """
-        return tuple(sizes[it] if isinstance(it, str) else it for it in self.shape)
 
 
 @dataclass(frozen=True, slots=True)

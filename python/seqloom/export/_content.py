@@ -17,6 +17,7 @@ from seqloom._arguments import is_list
 from seqloom.data._encoder import encoded_kind
 from seqloom.errors import ExportError
 from seqloom.export._size import Size
+from seqloom.export._trace import Traced, check_dtype
 from seqloom.infer._kinds import kind_of_encoder
 from seqloom.models import Classify, Multilabel, Regress
 from seqloom.nn._stored import Stored
@@ -29,7 +30,6 @@ from seqloom.tensor._graph import Operation, Value
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from seqloom.export._trace import Traced
     from seqloom.models import Task, Trained
     from seqloom.nn import Module
     from seqloom.tensor._graph import Graph
@@ -270,18 +270,3 @@ def learned_arrays(encoder: Any, dtype: str) -> dict[str, np.ndarray[Any, Any]]:
     """Gives the content of encoder.safetensors: none of an encoder that learns nothing."""
     list_arrays = kind_of_encoder(encoder).list_arrays
     return {} if list_arrays is None else list_arrays(encoder, dtype)
-
-
-DTYPES = ("bool", "uint8", "int32", "int64", "uint32", "float32", "float64")
-
-
-def check_dtype(name: object, what: str) -> str:
-    """Gives the name of an element type; refuses one that readers do not know."""
-    found = str(name)
-    if found not in DTYPES:
-        raise ExportError(
-            f"{what} has the element type {found}; an exported model has "
-            f"{', '.join(DTYPES)} only: move the network by "
-            'model.to("numpy", "float32") and export it then'
-        )
-    return found

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from seqloom.export._calls import Input
-    from seqloom.export._trace import Traced
+    from seqloom.export._trace import Input, Traced
     from seqloom.infer._predict import Model
     from seqloom.models import Task
     from seqloom.nn import Module

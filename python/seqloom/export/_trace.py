@@ -6,7 +6,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from seqloom.errors import CaptureError, ExportError, InternalError, ShapeError
+from seqloom._arguments import quote
+from seqloom.errors import (
+    ArgumentError,
+    CaptureError,
+    ExportError,
+    InternalError,
+    ShapeError,
+)
 from seqloom.export._capture import ExportCapture, Probe
 from seqloom.export._size import SymbolicSize
 from seqloom.export._unify import check_operations, has_all_symbols, unify
@@ -27,7 +34,6 @@ if TYPE_CHECKING:
         Sequence,
     )
 
-    from seqloom.export._calls import Input
     from seqloom.tensor._graph import Graph
 
     # Calls a network with tensors by name, at sizes that a call may name as numbers.
@@ -44,6 +50,57 @@ _PROBES = (
     *((1, 2), (3, 3), (2, 4), (1, 5), (2, 12), (256, 33), (64, 300)),
     *((2, 2824), (7, 5781), (3, 100_000)),
 )
+
+
+DTYPES = ("bool", "uint8", "int32", "int64", "uint32", "float32", "float64")
+# Those of a padded graph, and those of a packed one, which users do not write.
+NAMES = ("batch", "length", "total", "sequences", "starts")
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An array that a network reads.
+
+    Args:
+        shape: The length of each axis: a number, or ``"batch"`` or ``"length"`` where it
+            differs from batch to batch.
+        dtype: The element type.
+
+    Raises:
+        ArgumentError: A length is neither, or there is no such type in an exported model.
+
+    Examples:
+        >>> Input(("batch", "length"), "int32").shape
+        ('batch', 'length')
+    """
+
+    shape: tuple[int | str, ...]
+    dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", tuple(self.shape))
+        check_dtype(self.dtype, "an input")
+        for size in self.shape:
+            if not (isinstance(size, int) and size > 0) and size not in NAMES:
+                raise ArgumentError(
+                    "shape of an Input must hold numbers from 1, and the names "
+                    f"{', '.join(map(repr, NAMES))}, got {quote(size)}"
+                )
+
+    def at(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """Gives the shape at some sizes.
+
+        Args:
+            sizes: The size of each name.
+
+        Returns:
+            The lengths of the axes.
+
+        Examples:
+            >>> Input(("batch", 4, "length")).at({"batch": 2, "length": 9})
+            (2, 4, 9)
+        """
+        return tuple(sizes[it] if isinstance(it, str) else it for it in self.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,3 +288,15 @@ def _find_output(capture: ExportCapture, result: Any) -> Symbol:
         f"the network returns {what}; an exported model gives one tensor of outputs, a row "
         "for each record: export a module that returns that"
     )
+
+
+def check_dtype(name: object, what: str) -> str:
+    """Gives the name of an element type; refuses one that readers do not know."""
+    found = str(name)
+    if found not in DTYPES:
+        raise ExportError(
+            f"{what} has the element type {found}; an exported model has "
+            f"{', '.join(DTYPES)} only: move the network by "
+            'model.to("numpy", "float32") and export it then'
+        )
+    return found
