@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import re
+    from collections.abc import Sequence
 
 # The bytes of a file that is not UTF-8 are kept as these.
 _FIRST_BYTE, _LAST_BYTE = 0xDC80, 0xDCFF
@@ -28,6 +29,11 @@ def printable(text: object, *, lines: bool = False) -> str:
 def count_of(number: int, noun: str) -> str:
     """Writes a number with its noun in the singular or the plural, such as sequences."""
     return f"{number:,} {noun.removesuffix('s') if number == 1 else noun}"
+
+
+def list_some(names: Sequence[str], count: int = 3) -> str:
+    """Lists names; of more than a few, the first."""
+    return ", ".join(names[:count]) + (", ..." if len(names) > count else "")
 
 
 def parse_decimal(text: str) -> float:

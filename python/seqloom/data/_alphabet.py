@@ -73,7 +73,12 @@ def guess_alphabet(
     sources = sources_of(paths, options)
     held = {path: held.batch for path, held in sources.held.items()}
     inputs = Inputs(sources.paths, options, held)
-    counts = np.sum([_counts(path, inputs) for path in inputs.paths], axis=0)
+    counts = np.zeros(256, np.int64)
+    for path in inputs.paths:
+        if path not in inputs.held:
+            check_regular(path)
+        for batch in inputs.batches(path):
+            counts += _native.count_letters(batch.sequences.data)
     if symbols in {"zeros", "keep"}:
         counts[list(_GAPS.encode())] = 0
     found = find_alphabet(counts)
@@ -86,16 +91,6 @@ def guess_alphabet(
             "--alphabet protein"
         )
     return found.name
-
-
-def _counts(path: str, inputs: Inputs) -> NDArray[np.int64]:
-    """Counts the letters of one file."""
-    if path not in inputs.held:
-        check_regular(path)
-    counts = np.zeros(256, np.int64)
-    for batch in inputs.batches(path):
-        counts += _native.count_letters(batch.sequences.data)
-    return counts
 
 
 def _refuse(found: FoundAlphabet, inputs: Inputs, *, total: int) -> NoReturn:

@@ -10,6 +10,7 @@ import numpy as np
 
 from seqloom._arguments import as_flag, as_seed, check_sized
 from seqloom._key import Key
+from seqloom._text import list_some
 from seqloom.data._dataset import Dataset
 from seqloom.data._frame import key_text, values_by_id
 from seqloom.data._position import permutation
@@ -227,32 +228,22 @@ def _deal(
 ) -> NDArray[np.int64]:
     """Gives each sequence the number of its part."""
     key = Key(as_seed(seed)).fold("split")
-    classes = _strata(dataset) if stratify else np.zeros(len(dataset), np.int64)
+    classes = dataset.labels
+    # Numbers and several labels are not balanced.
+    if classes is None or not stratify or dataset.task != "classify":
+        classes = np.zeros(len(dataset), np.int64)
     if groups is None:
         parts = _deal_each(classes, shares, key)
     else:
         parts = deal_groups(group_numbers(dataset, groups), classes, shares, key=key)
     sizes = np.bincount(parts, minlength=len(shares))
     if not sizes.all():
+        shown = list_some([f"{share:.3g}" for share in shares], _SHOWN)
         raise ArgumentError(
             f"part {sizes.argmin() + 1} of {len(shares)} would be empty: "
-            f"{len(dataset):,} sequences for shares {_describe(shares)}"
+            f"{len(dataset):,} sequences for shares {shown}"
         )
     return parts
-
-
-def _describe(shares: Sequence[float]) -> str:
-    """Writes shares; of many, the first."""
-    more = ", ..." if len(shares) > _SHOWN else ""
-    return ", ".join(f"{share:.3g}" for share in shares[:_SHOWN]) + more
-
-
-def _strata(dataset: Dataset) -> NDArray[np.int64]:
-    """Takes the classes to balance; numbers and several labels are not balanced."""
-    labels = dataset.labels
-    if labels is None or dataset.task != "classify":
-        return np.zeros(len(dataset), np.int64)
-    return labels
 
 
 def _deal_each(

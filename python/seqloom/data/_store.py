@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -28,39 +28,8 @@ if TYPE_CHECKING:
 _AT_ONCE = 4096
 
 LIMIT = 1 << 30
-
-
-class Store(Protocol):
-    """Records by number."""
-
-    counts: NDArray[np.int64]
-    lengths: NDArray[np.int64]
-
-    def ids(self, rows: NDArray[np.int64]) -> list[str]:
-        """Lists the ids of some records."""
-        ...
-
-    def fetch(
-        self, rows: NDArray[np.int64], num_threads: int = 1
-    ) -> tuple[list[str], Letters]:
-        """Copies ids, letters and qualities of some records."""
-        ...
-
-    def batches(self) -> Iterator[SequenceBatch]:
-        """Goes through all records in order."""
-        ...
-
-    def forget_headers(self) -> None:
-        """Lets go of what only labels need."""
-        ...
-
-    def digest(self) -> bytes:
-        """Names the content, the same however it is read."""
-        ...
-
-    def stamp(self) -> bytes:
-        """Tells whether files are the same as before, without reading all of them."""
-        ...
+# Records by number.
+Store: TypeAlias = "MemoryStore | IndexedStore"
 
 
 class MemoryStore:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._text import parse_decimal
+from seqloom._text import list_some, parse_decimal
 from seqloom._warning import warn_user
 from seqloom.data.genotype._people import Columns, PersonValues, join_people
 from seqloom.data.label._labels import TRUTH, LabelColumn
@@ -33,7 +33,6 @@ _MEANINGS = {"01": {"0": "control", "1": "case"}, "12": {"1": "control", "2": "c
 _SHOWN = 3
 _WORDS = frozenset({"na", "n/a", "#n/a", "<na>", "nan", "null", "none", ".", "?", "-"})
 MISSING = ("NA", "-9", "nan", "")
-_EXAMPLES = 3
 _UNKNOWN = ("",)
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -162,15 +161,14 @@ def _task_and_classes(cells: dict[str, Cells], labels: Labels) -> tuple[str, Cel
 
 def _unlabelled_error(people: People, joined: PersonValues, bare: list[int]) -> LabelError:
     """Says which samples have no row."""
-    names = ", ".join(people.names[at] for at in bare[:_EXAMPLES])
-    more = ", ..." if len(bare) > _EXAMPLES else ""
+    names = list_some([people.names[at] for at in bare])
     way_out = '; leave them out with Labels(..., unlabelled="skip") (--unlabelled skip)'
     if len(bare) == len(people):
-        found = ", ".join(map(repr, joined.unmatched[:_EXAMPLES]))
+        found = ", ".join(map(repr, joined.unmatched[:_SHOWN]))
         way_out = f"; its ids are {found}, ..." if found else ""
     return LabelError(
         f"{people.path}: {len(bare):,} of {len(people):,} samples have no row in "
-        f"{joined.what}: {names}{more}{way_out}"
+        f"{joined.what}: {names}{way_out}"
     )
 
 
@@ -292,10 +290,9 @@ def read_covariates(
     _check_numbers(people, joined, values)
     lacking: list[int] = kept[np.isnan(values[kept]).any(axis=1)].tolist()
     if lacking and not fills:
-        shown = ", ".join(people.names[at] for at in lacking[:_SHOWN])
-        more = ", ..." if len(lacking) > _SHOWN else ""
+        shown = list_some([people.names[at] for at in lacking])
         raise LabelError(
-            f"{joined.what}: {len(lacking):,} samples lack a covariate: {shown}{more}; "
+            f"{joined.what}: {len(lacking):,} samples lack a covariate: {shown}; "
             'fill in the mean with missing_covariates="mean" (--missing-covariates mean)'
         )
     names = [people.names[at] for at in lacking[:_SHOWN]]

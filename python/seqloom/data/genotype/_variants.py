@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._text import list_some
 from seqloom.data._frame import mask_by_id
 from seqloom.data._position import positions
 from seqloom.data.genotype._statistics import Variants
@@ -178,7 +179,9 @@ class Match:
 
 def match(wanted: Variants, found: Variants, *, name: str) -> Match:
     """Finds each wanted variant by its id and its alleles."""
-    if _is_same(wanted, found):
+    # The usual case is a file with the same variants in the same order.
+    is_same = np.array_equal(wanted.ids, found.ids) and _is_equal(wanted, found).all()
+    if is_same:
         return Match(np.arange(len(wanted)), np.zeros(len(wanted), np.bool_))
     candidates = _list_candidates(wanted, found)
     _check_present(wanted, candidates, name)
@@ -214,12 +217,6 @@ def _lacks(*alleles: Texts) -> NDArray[np.bool_]:
     return np.logical_or.reduce(marks)
 
 
-def _is_same(wanted: Variants, found: Variants) -> bool:
-    """Tells the usual case, a file with the same variants in the same order."""
-    pairs = ("ids", "counted", "other")
-    return all(np.array_equal(getattr(wanted, it), getattr(found, it)) for it in pairs)
-
-
 def _list_candidates(wanted: Variants, found: Variants) -> dict[str, list[int]]:
     """Finds the positions of each wanted id; a file may have an id several times."""
     candidates: dict[str, list[int]] = {name: [] for name in wanted.ids.tolist()}
@@ -235,7 +232,7 @@ def _check_present(wanted: Variants, candidates: dict[str, list[int]], name: str
     if lost:
         raise FormatError(
             f"{name}: expected the {len(wanted):,} variants that the model reads, "
-            f"{len(lost):,} of them are not in it ({_some(lost)}); "
+            f"{len(lost):,} of them are not in it ({list_some(lost)}); "
             "they are looked for by their ids in the .bim",
             path=name,
         )
@@ -248,7 +245,14 @@ def _choose(
     key, *alleles = map(str, row)
     pairs = {i: {str(found.counted[i]), str(found.other[i])} for i in here}
     fits = [i for i, pair in pairs.items() if pair == {*alleles}]
-    fits = fits or [i for i, pair in pairs.items() if _share_one(pair, {*alleles})]
+    if not fits:
+        # One allele is the same, and the other is missing on one side.
+        missing, both = {*_MISSING_ALLELES}, {*alleles}
+        fits = [
+            i
+            for i, pair in pairs.items()
+            if len(pair & both - missing) == 1 and (pair | both) & missing
+        ]
     if len(fits) == 1:
         return fits[0]
     if fits:
@@ -259,15 +263,3 @@ def _choose(
         if has == "0 and 0":
             problem += "; write them into the .bim (plink --update-alleles)"
     raise FormatError(f"{name}: {problem}", path=name)
-
-
-def _share_one(here: set[str], there: set[str]) -> bool:
-    """Tells whether one allele is the same, and the other is missing on one side."""
-    missing = {*_MISSING_ALLELES}
-    return len(here & there - missing) == 1 and bool((here | there) & missing)
-
-
-def _some(names: list[str]) -> str:
-    """Names the first of many."""
-    more = ", ..." if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from seqloom._text import list_some
 from seqloom.data._paths import index_of
 from seqloom.errors import ArgumentError
 
@@ -52,7 +53,10 @@ def spans_of(intervals: Intervals, genome: Genome, width: int | None) -> Spans:
     """Finds each interval's chromosome, and gives it its width about its centre."""
     numbers = {name: number for number, name in enumerate(genome.names)}
     if len(numbers) < len(genome.names):
-        _check_distinct(intervals, genome.names)
+        counts = Counter(genome.names)
+        for row, name in enumerate(intervals.chroms):
+            if counts[name] > 1:  # an interval would be ambiguous
+                raise intervals.fault(row, f"{counts[name]} sequences are named {name!r}")
     chroms = np.array([numbers.get(name, -1) for name in intervals.chroms], np.int64)
     if (chroms < 0).any():
         row = int((chroms < 0).argmax())
@@ -77,10 +81,9 @@ def _missing(genome: Genome, chrom: str, numbers: dict[str, int]) -> str:
     what = f"{genome.path} has no sequence {chrom!r}"
     if others:
         return f"{what}, it has {others[0]!r}; use the names of the genome in the intervals"
-    known = ", ".join(genome.names[:3]) + (", ..." if len(genome.names) > 3 else "")  # noqa: PLR2004 - a few examples
     return (
-        f"{what}, it has {known}; give the genome that the intervals are of, or leave such "
-        "lines out"
+        f"{what}, it has {list_some(genome.names)}; give the genome that the intervals are "
+        "of, or leave such lines out"
     )
 
 
@@ -101,14 +104,6 @@ def _check_summits(intervals: Intervals) -> None:
         )
 
 
-def _check_distinct(intervals: Intervals, names: list[str]) -> None:
-    """Refuses a name of two sequences: an interval would be ambiguous."""
-    counts = Counter(names)
-    for row, name in enumerate(intervals.chroms):
-        if counts[name] > 1:
-            raise intervals.fault(row, f"{counts[name]} sequences are named {name!r}")
-
-
 def check_edges(
     intervals: Intervals,
     spans: Spans,
@@ -121,7 +116,11 @@ def check_edges(
     if edge not in EDGES:
         raise ArgumentError(f"edge must be one of {', '.join(EDGES)}; got {edge!r}")
     if edge == "error":
-        _check_starts(intervals)
+        row = int((intervals.starts < 0).argmax())
+        if intervals.starts[row] < 0:
+            found = f"start {intervals.starts[row]} and stop {intervals.stops[row]}"
+            expected = f"expected 0 <= start < stop, found {found}; {_WAYS_OUT}"
+            raise intervals.fault(row, expected)
     ends = lengths[spans.chroms]
     leaves = (spans.starts - jitter < 0) | (spans.stops + jitter > ends)
     if edge == "drop":
@@ -132,17 +131,6 @@ def check_edges(
         row = int(leaves.argmax())
         raise intervals.fault(row, _left(intervals, spans, row, int(ends[row]), jitter))
     return np.arange(len(intervals))
-
-
-def _check_starts(intervals: Intervals) -> None:
-    """Refuses an interval that begins before its chromosome."""
-    if (intervals.starts < 0).any():
-        row = int((intervals.starts < 0).argmax())
-        raise intervals.fault(
-            row,
-            f"expected 0 <= start < stop, found start {intervals.starts[row]} and stop "
-            f"{intervals.stops[row]}; {_WAYS_OUT}",
-        )
 
 
 def _left(intervals: Intervals, spans: Spans, row: int, *rest: int) -> str:

@@ -230,9 +230,7 @@ def _number(source: LabelSource, name: str, cell: str) -> float:
 def _multilabel(source: LabelSource, ids: list[str], classes: Cells | None) -> LabelColumn:
     """Reads which labels hold: names in one column, or zeros and ones in several."""
     one_column = len(source.names) == 1
-    held = {
-        name: (_split_names if one_column else _read_flags)(source, name) for name in ids
-    }
+    held = {name: _read_names(source, name) for name in ids}
     known = _sort_names({label for labels in held.values() for label in labels})
     order = classes or (known if one_column else source.names)
     if not order:
@@ -253,15 +251,12 @@ def _multilabel(source: LabelSource, ids: list[str], classes: Cells | None) -> L
     return LabelColumn("multilabel", order, values)
 
 
-def _split_names(source: LabelSource, name: str) -> list[str]:
-    """Reads names between commas, semicolons or bars."""
-    parts = BETWEEN_NAMES.split(source.cells[name][0])
-    return [part.strip() for part in parts if part.strip()]
-
-
-def _read_flags(source: LabelSource, name: str) -> list[str]:
-    """Reads zeros and ones."""
+def _read_names(source: LabelSource, name: str) -> list[str]:
+    """Reads names between commas, semicolons or bars, or zeros and ones in columns."""
     cells = source.cells[name]
+    if len(source.names) == 1:
+        parts = BETWEEN_NAMES.split(cells[0])
+        return [part.strip() for part in parts if part.strip()]
     if wrong := [cell for cell in cells if cell not in MARKS]:
         raise LabelError(f"{source.locate(name)}: expected 0 or 1, found {wrong[0]!r}")
     return [label for label, cell in zip(source.names, cells, strict=True) if MARKS[cell]]

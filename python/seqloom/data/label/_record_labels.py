@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._arguments import as_pattern
-from seqloom._text import match_text
+from seqloom._text import list_some, match_text
 from seqloom.data._frame import Frame, index_of, is_array, values_of
 from seqloom.data.label._labels import Cells, LabelColumn, Labels, labels_of_files
 from seqloom.data.label._numbers import label_rows
@@ -223,8 +223,7 @@ def _unlabelled_error(
     key: str,
 ) -> LabelError:
     """Says which sequences have no label."""
-    names = ", ".join(ids[i] for i in bare[:_EXAMPLES])
-    more = ", ..." if len(bare) > _EXAMPLES else ""
+    names = list_some([ids[i] for i in bare])
     alike = (
         "" if source.is_each else _blank_note(source, key) or _spelling_note(source, key)
     )
@@ -236,7 +235,7 @@ def _unlabelled_error(
         way_out = source.note(bare[0]) + way_out
     return LabelError(
         f"{records.place(bare[0])[0]}: {len(bare):,} of {len(ids):,} sequences have no "
-        f"label in {source.what}: {names}{more}{missing_note(source, key)}{alike}{way_out}"
+        f"label in {source.what}: {names}{missing_note(source, key)}{alike}{way_out}"
     )
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from seqloom._text import list_some
 from seqloom.data._frame import Frame, index_of
 from seqloom.data.label._labels import USUAL, LabelColumn, Labels
 from seqloom.data.label._numbers import label_rows
@@ -19,8 +20,6 @@ from seqloom.errors import LabelError
 
 if TYPE_CHECKING:
     from seqloom.data.label._source import LabelSource
-
-_EXAMPLES = 3
 
 
 def join_labels(labels: Any, ids: list[str], *, noun: str = "records") -> LabelColumn:
@@ -54,12 +53,11 @@ def join_labels(labels: Any, ids: list[str], *, noun: str = "records") -> LabelC
         _check_distinct(ids, noun)
 
     def refuse(bare: list[int]) -> LabelError:
-        listed = ", ".join(ids[row] for row in bare[:_EXAMPLES])
-        more = ", ..." if len(bare) > _EXAMPLES else ""
+        listed = list_some([ids[row] for row in bare])
         way_out = '; leave them out with Labels(..., unlabelled="skip") (--unlabelled skip)'
         return LabelError(
             f"{len(bare):,} of {len(ids):,} {noun} have no label in {source.what}: "
-            f"{listed}{more}{missing_note(source, ids[bare[0]])}"
+            f"{listed}{missing_note(source, ids[bare[0]])}"
             f"{'' if len(bare) == len(ids) else way_out}"
         )
 

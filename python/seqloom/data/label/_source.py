@@ -218,8 +218,9 @@ def _check_agreement(tables: list[LabelTable]) -> None:
             first, path, where = seen.setdefault(name, (row, table.path, line))
             if first != row:
                 raise LabelError(
-                    f"{table.path}, line {line}: id {name!r} has the label {_quote(row)}, "
-                    f"but {path}, line {where} says {_quote(first)}{_exchange_note(tables)}"
+                    f"{table.path}, line {line}: id {name!r} has the label "
+                    f"{', '.join(row)!r}, but {path}, line {where} says "
+                    f"{', '.join(first)!r}{_exchange_note(tables)}"
                 )
 
 
@@ -242,11 +243,6 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _quote(cells: Cells) -> str:
-    """Quotes a label."""
-    return repr(", ".join(cells))
 
 
 def by_id(what: str, ids: Iterable[Any], values: Any) -> dict[str, Any]:

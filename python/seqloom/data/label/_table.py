@@ -24,7 +24,7 @@ from seqloom.errors import ArgumentError, FormatError, LabelError, MissingExtraE
 
 if TYPE_CHECKING:
     from _csv import Reader
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator
 
 _MARK = b"PAR1"
 _CHOOSE = "id_column and label_column of Labels (--id-column, --label-column)"
@@ -182,7 +182,9 @@ def csv_reader(
     if separator == "\t" and _is_mixed(first, wanted, has_one_word_ids=has_one_word_ids):
         separator = None
     if separator:
-        lines = _without_blanks(lines, separator)
+        # Blanks between a quoted cell and the separator, which csv refuses, are dropped.
+        blanks = re.compile(f'" +(?={re.escape(separator)}|\r?\n|$)')
+        lines = (blanks.sub('"', line) if '" ' in line else line for line in lines)
         return csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
     # A line end stays: it may stand between quotation marks.
     words = (" ".join(line.split()) + "\n" for line in lines)
@@ -204,33 +206,23 @@ def _is_mixed(line: str, wanted: Iterable[str], *, has_one_word_ids: bool) -> bo
     return is_id_cut or (bool(names) and names <= words and not names <= cells)
 
 
-def _without_blanks(lines: Iterable[str], separator: str) -> Iterator[str]:
-    """Drops blanks between a quoted cell and the separator, which csv refuses."""
-    blanks = re.compile(f'" +(?={re.escape(separator)}|\r?\n|$)')
-    return (blanks.sub('"', line) if '" ' in line else line for line in lines)
-
-
 def _first_lines(file: Iterable[str], wanted: set[str]) -> tuple[int, list[str]]:
     """Counts the lines before the first, and gives it with those that were read behind."""
     lines: list[str] = []
     for line in file:
         lines.append(line)
-        if line.strip() and not _may_be_comment(line):
+        # A mark with a blank behind it; the names of columns may follow it too.
+        is_comment = line.startswith(("# ", "#\t")) or line.rstrip() == "#"
+        if line.strip() and not is_comment:
             break
-    naming = [at for at, line in enumerate(lines) if wanted and wanted <= _cells(line)]
+    # The cells of the line of names, without quotation marks.
+    rows = [
+        {cell.strip('"# \r\n') for cell in line.split(_separator(line))} for line in lines
+    ]
+    naming = [at for at, names in enumerate(rows) if wanted and wanted <= names]
     filled = [at for at, line in enumerate(lines) if line.strip()]
     before = naming[-1] if naming else (filled or [0])[0]
     return before, lines[before:] or [""]
-
-
-def _may_be_comment(line: str) -> bool:
-    """Tells a mark with a blank behind it; the names of columns may follow it too."""
-    return line.startswith(("# ", "#\t")) or line.rstrip() == "#"
-
-
-def _cells(line: str) -> set[str]:
-    """Cuts the line of names, without quotation marks."""
-    return {cell.strip('"# \r\n') for cell in line.split(_separator(line))}
 
 
 def _pick(path: str, reader: Reader, columns: tuple[str, ...]) -> LabelTable:
@@ -331,11 +323,7 @@ def name_nearest(name: str, names: Iterable[str]) -> str:
     """Asks whether a column was meant whose name looks alike."""
     folded = {known.casefold(): known for known in names if known}
     near = get_close_matches(name.casefold(), folded, n=1, cutoff=_ALIKE)
-    near += [key for key in folded if _is_part(name.casefold(), key)]
+    for key in folded:
+        short, long = sorted((name.casefold(), key), key=len)
+        near += [key] if len(short) >= _SHORTEST and short in long else []
     return f" (did you mean {folded[near[0]]!r}?)" if near else ""
-
-
-def _is_part(first: str, second: str) -> bool:
-    """Says whether one name is within the other, and long enough to mean something."""
-    short, long = sorted((first, second), key=len)
-    return len(short) >= _SHORTEST and short in long

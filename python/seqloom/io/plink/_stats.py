@@ -118,7 +118,11 @@ def genotype_stats(
     nonfounders, mid_p = as_flag("nonfounders", nonfounders), as_flag("mid_p", mid_p)
     check_function("on_progress", on_progress)
     source = bed if isinstance(bed, open_bed) else open_bed(bed)
-    chosen = _select(source, individuals)
+    chosen = find_positions(individuals, source.iid_count)
+    if chosen is not None and len(np.unique(chosen)) < len(chosen):
+        raise ArgumentError(
+            "individuals must not name an individual twice; remove the duplicates"
+        )
     ploidy = find_ploidy(source.chromosome, source.sid_count)
     groups = _find_groups(source, chosen, ploidy, nonfounders=nonfounders)
     default = source._num_threads  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - our own class
@@ -147,16 +151,6 @@ def genotype_stats(
         counted="A1" if source.count_A1 else "A2",
         **columns,
     )
-
-
-def _select(bed: open_bed, individuals: Any) -> NDArray[np.int64] | None:
-    """Returns the positions of the individuals to count."""
-    chosen = find_positions(individuals, bed.iid_count)
-    if chosen is not None and len(np.unique(chosen)) < len(chosen):
-        raise ArgumentError(
-            "individuals must not name an individual twice; remove the duplicates"
-        )
-    return chosen
 
 
 def _count_steps(
@@ -223,6 +217,10 @@ def _compute_columns(
     weights = np.array([2, 1, 0], np.int64)
     a1 = two.astype(np.int64) @ weights + one[:, 0]
     alleles = a1 + two.astype(np.int64) @ weights[::-1] + one[:, 2]
+    # On Y and MT p is that of no genotypes.
+    hardy_p = np.empty(len(two))
+    _native.hardy_p(np.ascontiguousarray(two), hardy_p, mid_p, threads)
+    hardy_p[(ploidy == Ploidy.Y) | (ploidy == Ploidy.MT)] = 0.5 if mid_p else 1
     return {
         "count": hom_a1 + het + hom_a2,
         "missing": total[:, _MISSING],
@@ -232,7 +230,7 @@ def _compute_columns(
         "alleles": alleles,
         "allele_frequency": _divide(a1 if count_a1 else alleles - a1, alleles),
         **_moments(hom_a1 if count_a1 else hom_a2, het, hom_a1 + het + hom_a2),
-        "hardy_p": _hardy(two, ploidy, mid_p=mid_p, threads=threads),
+        "hardy_p": hardy_p,
     }
 
 
@@ -258,16 +256,6 @@ def _moments(
     # Rounding must not give a constant variant a variance.
     is_constant = (two == count) | (one == count)
     return {"mean": mean, "variance": np.where(is_constant, 0 * mean, squares - mean**2)}
-
-
-def _hardy(
-    two: NDArray[np.uint32], ploidy: NDArray[np.uint8], *, mid_p: bool, threads: int
-) -> NDArray[np.float64]:
-    """Tests for Hardy-Weinberg equilibrium; on Y and MT p is that of no genotypes."""
-    out = np.empty(len(two))
-    _native.hardy_p(np.ascontiguousarray(two), out, mid_p, threads)
-    out[(ploidy == Ploidy.Y) | (ploidy == Ploidy.MT)] = 0.5 if mid_p else 1
-    return out
 
 
 def _divide(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:

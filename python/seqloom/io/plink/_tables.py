@@ -13,7 +13,7 @@ import numpy as np
 
 from seqloom._files import reading
 from seqloom._rust import _native
-from seqloom._text import count_of, parse_decimal, printable
+from seqloom._text import count_of, list_some, parse_decimal, printable
 from seqloom._warning import warn_user
 from seqloom.errors import (
     FileError,
@@ -52,7 +52,6 @@ _KINDS: Final[dict[Suffix, str]] = {"fam": "an individual", "bim": "a variant"}
 _SHOWN_CHARACTERS = 60
 _ALLELES = frozenset("ACGTNacgtn")
 _SEXES = {"M": 1, "F": 2}
-_SHOWN = 3
 
 # One long allele widens the rows of all others in an array of equal widths. An array of
 # more bytes, and of more times the bytes of its text, has strings of any length instead.
@@ -274,11 +273,10 @@ def _read_sex(table: _native.PlinkTable, path: str) -> NDArray[np.int32]:
         meanings = {text: _sex_code(text) for text in dict.fromkeys(texts)}
         codes[:] = [meanings[text] or 0 for text in texts]
         if strange := [text for text, code in meanings.items() if code is None]:
-            shown = ", ".join(map(repr, strange[:_SHOWN]))
-            more = ", ..." if len(strange) > _SHOWN else ""
+            shown = list_some(list(map(repr, strange)))
             who = count_of(sum(meanings[text] is None for text in texts), "individuals")
             warn_user(
-                f"{path}: the sex of {who} is {shown}{more} and is read as unknown (0), as "
+                f"{path}: the sex of {who} is {shown} and is read as unknown (0), as "
                 "PLINK does; expected 1 or M for male, 2 or F for female, or 0"
             )
     return codes
