@@ -34,7 +34,10 @@ def describe(
 ) -> str:
     """Writes how many items there are, how long, and of which classes."""
     noun = noun.removesuffix("s") if lengths.size == 1 else noun
-    head = f"{lengths.size:,} {noun}{_of(lengths)}"
+    head = f"{lengths.size:,} {noun}"
+    if lengths.size:
+        shortest, longest = int(lengths.min()), int(lengths.max())
+        head += f" of {shortest:,}" + (f" to {longest:,}" if longest > shortest else "")
     tail = "" if task is None else _labels(labels, task, classes)
     return f"{head}; {printable(tail)}" if tail else head
 
@@ -69,16 +72,6 @@ def class_counts(labels: Any, task: str | None, classes: tuple[str, ...]) -> dic
     else:
         return {}
     return dict(zip(classes, numbers.tolist(), strict=True))
-
-
-def _of(lengths: NDArray[np.int64]) -> str:
-    """Writes the lengths."""
-    if not lengths.size:
-        return ""
-    shortest, longest = int(lengths.min()), int(lengths.max())
-    return (
-        f" of {shortest:,}" if shortest == longest else f" of {shortest:,} to {longest:,}"
-    )
 
 
 def _labels(labels: Any, task: str, classes: tuple[str, ...]) -> str:

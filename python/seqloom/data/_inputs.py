@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -73,22 +74,18 @@ class SourceOptions(TextOptions):
             match = search(decode_header(header))
             name = "" if match is None else match_text(match, "id")
             if len(name.split()) != 1:
-                raise self._no_id(header, name, locate(row))
+                path, record = locate(row)
+                found = f"{name!r}, expected one word" if name else "nothing"
+                raise FormatError(
+                    f"{path}: record {record}: id_from_header (--id-from-header) finds "
+                    f"{found} in the header {decode_header(header)!r}: put the id in "
+                    r"parentheses, as in '\|(.+?)\|' for sp|P12345|NAME",
+                    kind="header",
+                    path=path,
+                    record=record,
+                )
             headers.append(name.encode("utf-8", "surrogatepass") + b" " + header)
         return SequenceBatch(Ragged.from_list(headers), batch.sequences, batch.qualities)
-
-    def _no_id(self, header: bytes, name: str, place: tuple[str, int]) -> FormatError:
-        """Describes a header in which the pattern finds no id."""
-        path, record = place
-        found = f"{name!r}, expected one word" if name else "nothing"
-        return FormatError(
-            f"{path}: record {record}: id_from_header (--id-from-header) finds {found} in "
-            f"the header {decode_header(header)!r}: put the id in parentheses, as in "
-            r"'\|(.+?)\|' for sp|P12345|NAME",
-            kind="header",
-            path=path,
-            record=record,
-        )
 
     def find_sequences(self, what: str, names: list[str]) -> str:
         """Finds the column of sequences."""
@@ -118,16 +115,17 @@ class Inputs:
 
     def batches(self, path: str) -> Iterator[SequenceBatch]:
         """Reads one file from start to end."""
-        start = 0
-        for batch in self._read(path):
-            yield self.reading.rename(batch, lambda row, start=start: (path, start + row))
-            start += len(batch)
-
-    def _read(self, path: str) -> Iterator[SequenceBatch]:
-        """Reads one file, with the headers that it has."""
-        if path in self.held:
-            yield self.held[path]
-            return
-        options = self.reading.of_files
-        with cast("SequenceReader", open_sequences(path, **options)) as reader:
-            yield from reader.batches(_RECORDS, max_bytes=_BYTES)
+        with ExitStack() as stack:
+            if path in self.held:
+                batches = iter([self.held[path]])
+            else:
+                options = self.reading.of_files
+                opened = cast("SequenceReader", open_sequences(path, **options))
+                reader = stack.enter_context(opened)
+                batches = reader.batches(_RECORDS, max_bytes=_BYTES)
+            start = 0
+            for batch in batches:
+                yield self.reading.rename(
+                    batch, lambda row, start=start: (path, start + row)
+                )
+                start += len(batch)

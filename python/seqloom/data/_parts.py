@@ -293,18 +293,14 @@ def group_numbers(
             f"groups must name one group for each of {len(dataset):,} sequences, "
             f"got shape {names.shape}"
         )
-    _check_present(dataset, names.tolist())
-    return np.unique(list(map(key_text, names)), return_inverse=True)[1]
-
-
-def _check_present(dataset: Dataset, names: list[Any]) -> None:
-    """Refuses records without a group: they would all be one group, or each its own."""
-    missing = [row for row, name in enumerate(names) if is_nothing(name) or name == ""]
-    if missing:
+    given: list[Any] = names.tolist()
+    missing = [row for row, name in enumerate(given) if is_nothing(name) or name == ""]
+    if missing:  # they would all be one group, or each its own
         raise ArgumentError(
-            f"groups names no group for {len(missing):,} of {len(names):,} records: "
+            f"groups names no group for {len(missing):,} of {len(given):,} records: "
             f"{dataset.ids[missing[0]]!r}, ...; give each a group, such as its id"
         )
+    return np.unique(list(map(key_text, names)), return_inverse=True)[1]
 
 
 def deal_groups(

@@ -130,7 +130,12 @@ def positions(indices: ArrayLike, size: int) -> NDArray[np.int64]:
                 "the mask has an index, which sl.data.Subset(dataset, mask) joins by id; "
                 "give mask.to_numpy() for a mask in the order of the items"
             )
-        return _mask_positions(np.asarray(indices), size)
+        mask = np.asarray(indices)
+        if not mask.ndim:
+            raise ArgumentError(f"an index must be an integer, got {mask}")
+        if mask.shape != (size,):
+            raise OutOfRangeError(f"a mask must have shape ({size},), got {mask.shape}")
+        return np.flatnonzero(mask)
     if rows.size and (rows.dtype.kind not in "iu" or rows.ndim > 1):
         raise ArgumentError(
             "indices must be one row of integers or a mask of True and False, got "
@@ -141,15 +146,6 @@ def positions(indices: ArrayLike, size: int) -> NDArray[np.int64]:
         raise OutOfRangeError(f"index {wrong[0]} is out of range for {size:,} items")
     rows = rows.reshape(-1).astype(np.int64)
     return np.where(rows < 0, rows + size, rows)
-
-
-def _mask_positions(mask: NDArray[np.bool_], size: int) -> NDArray[np.int64]:
-    """Lists the positions that a mask marks."""
-    if not mask.ndim:
-        raise ArgumentError(f"an index must be an integer, got {mask}")
-    if mask.shape != (size,):
-        raise OutOfRangeError(f"a mask must have shape ({size},), got {mask.shape}")
-    return np.flatnonzero(mask)
 
 
 class Epoch:

@@ -101,7 +101,9 @@ def read_store(inputs: Inputs, limit: int | None = None) -> MemoryStore | None:
                 check_one_kind(inputs.paths[: number + 1], kinds)
             counts[number] += len(batch)
             columns.append(batch)
-            if limit is not None and (limit := limit - _count_bytes(batch)) < 0:
+            letters = batch.sequences.data.size * (1 + (batch.qualities is not None))
+            size = letters + batch.headers.data.size + 16 * len(batch)
+            if limit is not None and (limit := limit - size) < 0:
                 return None
     return MemoryStore(columns.finish(), np.array(counts, np.int64))
 
@@ -145,12 +147,6 @@ def _size(path: str) -> int:
         return 0
 
 
-def _count_bytes(batch: SequenceBatch) -> int:
-    """Counts the bytes that a batch takes."""
-    letters = batch.sequences.data.size * (1 + (batch.qualities is not None))
-    return letters + batch.headers.data.size + 16 * len(batch)
-
-
 def check_one_kind(paths: tuple[str, ...], has_qualities: list[bool]) -> None:
     """Refuses a file with qualities beside one without."""
     if len(set(has_qualities)) > 1:
@@ -179,10 +175,9 @@ class IndexedStore:
 
     def ids(self, rows: NDArray[np.int64]) -> list[str]:
         """Lists the ids of some records."""
-        return self._all_ids(rows) if rows.size > _AT_ONCE else self.fetch(rows)[0]
-
-    def _all_ids(self, rows: NDArray[np.int64]) -> list[str]:
-        """Lists the ids of many records, headers alone."""
+        if rows.size <= _AT_ONCE:
+            return self.fetch(rows)[0]
+        # Of many records, headers alone are read.
         names = [name for index in self._indexes for name in index.ids]
         if rows.size == len(names) and (rows == np.arange(rows.size)).all():
             return names

@@ -63,7 +63,12 @@ class GenotypeFiles:
             return cls.beside(
                 found["bed"], fam=fam or found["fam"], bim=bim or found["bim"]
             )
-        _check_one(bed)
+        if isinstance(bed, list | tuple):  # which variants they share is not known
+            raise ArgumentError(
+                f"bed must be one set, got {len(cast('list[Any]', bed))}; merge several "
+                "into one first (plink --merge-list), or make a dataset of each"
+            )
+        check_path("bed", bed, one="a .bed, or an open_bed")
         path = Path(bed).expanduser()
         if _SCHEME.match(os.fspath(bed)):
             raise _remote(bed)
@@ -140,17 +145,6 @@ def _remote(path: object) -> ArgumentError:
         f"{path}: a dataset needs files on this machine, because it reads them again and "
         "again: copy the set, or read what you need of it by sl.io.open_bed"
     )
-
-
-def _check_one(bed: object) -> None:
-    """Refuses several sets: which variants they share is not known."""
-    if isinstance(bed, list | tuple):
-        count = len(cast("list[Any]", bed))
-        raise ArgumentError(
-            f"bed must be one set, got {count}; "
-            "merge several into one first (plink --merge-list), or make a dataset of each"
-        )
-    check_path("bed", bed, one="a .bed, or an open_bed")
 
 
 def memory_of(memory: int | str | None) -> int:

@@ -95,16 +95,14 @@ class GenotypeSource(Source):
     def fetch(self, rows: Rows, options: FetchOptions) -> dict[str, Any]:
         """Makes numbers of codes, or copies codes; and covariates."""
         if self._output == "codes":
-            batch: dict[str, Any] = {"codes": self._gather(rows, options.num_threads)}
+            codes = self._codes.gather(rows, options.num_threads)
+            # Alleles are as the encoder has them.
+            is_flipped = self._variants.is_flipped
+            codes = codes if is_flipped is None else flip_codes(codes, is_flipped)
+            batch: dict[str, Any] = {"codes": codes}
         else:
             batch = {"inputs": self._numbers(rows, options.out, options.num_threads)}
         return batch | self._covariates_of(rows)
-
-    def _gather(self, rows: Rows, num_threads: int) -> NDArray[np.uint8]:
-        """Copies codes, alleles as the encoder has them."""
-        codes = self._codes.gather(rows, num_threads)
-        is_flipped = self._variants.is_flipped
-        return codes if is_flipped is None else flip_codes(codes, is_flipped)
 
     def _numbers(
         self, rows: Rows, out: NDArray[Any] | None, num_threads: int

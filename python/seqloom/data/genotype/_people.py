@@ -181,7 +181,9 @@ def _read(path: str, reader: Reader, columns: Columns, *, people: People) -> Per
     """Reads the lines."""
     first = [cell.strip() for cell in first_row(path, reader)]
     names = [first[0].lstrip("#").strip(), *first[1:]]
-    if _is_header(names, columns):
+    named_ids = {name.upper() for name in names} & {_FID, _IID}
+    is_asked = columns.id_column is not None or set(names) & set(columns.wanted or ())
+    if named_ids or is_asked:
         ids, values = _columns(path, names, columns)
         table = PersonTable(path, tuple(names[at] for at in values), [], [], [])
     else:
@@ -223,13 +225,6 @@ def format_key(key: Key) -> str:
 def _key(ids: list[str]) -> Key:
     """Makes what an individual is found by."""
     return (ids[0], ids[1]) if len(ids) > 1 else ids[0]
-
-
-def _is_header(names: list[str], columns: Columns) -> bool:
-    """Tells whether the first line names columns."""
-    named = {name.upper() for name in names}
-    is_asked = bool(set(names) & set(columns.wanted or ()))
-    return bool(named & {_FID, _IID}) or columns.id_column is not None or is_asked
 
 
 def _columns(path: str, names: list[str], columns: Columns) -> tuple[list[int], list[int]]:

@@ -239,29 +239,23 @@ def label_intervals(
     source = drop_missing(source, labels)
 
     def refuse(bare: list[int]) -> LabelError:
-        position = intervals.locate(int(kept[bare[0]]))
-        return LabelError(f"{position}: {_describe_unlabelled(source, bare, ids)}")
+        way_out = '; leave them out with Labels(..., unlabelled="skip") (--unlabelled skip)'
+        if len(bare) == len(ids):
+            way_out = (
+                "; its index has no interval: for labels in the order of the intervals "
+                "give labels.to_numpy()"
+                if source.is_of_index
+                else ""
+            )
+        return LabelError(
+            f"{intervals.locate(int(kept[bare[0]]))}: {len(bare):,} of {len(ids):,} "
+            f"intervals have no label in {source.what}: {ids[bare[0]]}, ...{way_out}"
+            f"{missing_note(source, str(bare[0]))}"
+        )
 
     keys = list(map(str, range(len(ids))))
     return label_rows(
         source, labels, keys, ids=ids, noun="sequence", refuse=refuse, left=left
-    )
-
-
-def _describe_unlabelled(source: LabelSource, bare: list[int], ids: list[str]) -> str:
-    """Says which intervals have no label."""
-    way_out = '; leave them out with Labels(..., unlabelled="skip") (--unlabelled skip)'
-    if len(bare) == len(ids):
-        way_out = (
-            "; its index has no interval: for labels in the order of the intervals give "
-            "labels.to_numpy()"
-            if source.is_of_index
-            else ""
-        )
-    return (
-        f"{len(bare):,} of {len(ids):,} intervals have no label in {source.what}: "
-        f"{ids[bare[0]]}, ...{way_out}"
-        f"{missing_note(source, str(bare[0]))}"
     )
 
 

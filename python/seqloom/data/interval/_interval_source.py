@@ -194,36 +194,19 @@ def reverse_complement(
 
     What faces A depends on the alphabet; where that is not known, U is an error.
     """
-    if alphabet is None and is_minus.any():
-        _refuse_uracil(letters, is_minus)
+    is_unclear = alphabet is None and is_minus.any()
+    if is_unclear and np.isin(letters.data, _URACIL).any():
+        turned = letters.take(np.flatnonzero(is_minus))
+        if np.isin(turned.data, _URACIL).any():  # A faces T or U
+            raise ArgumentError(
+                "an interval on the minus strand has U, so the complement of A is unknown: "
+                'pass alphabet="dna" or alphabet="rna", or an encoder of that alphabet'
+            )
     check_strands(is_minus, alphabet)
     if alphabet == "protein":
         return
     table = _TABLES[alphabet or "dna"]
     _native.turn_rows(letters.data, letters.offsets, is_minus.view(np.uint8), table)
-
-
-def _refuse_uracil(letters: Ragged, is_minus: NDArray[np.bool_]) -> None:
-    """Refuses to guess whether A faces T or U."""
-    if (
-        np.isin(letters.data, _URACIL).any()
-        and np.isin(letters.take(np.flatnonzero(is_minus)).data, _URACIL).any()
-    ):
-        raise ArgumentError(
-            "an interval on the minus strand has U, so the complement of A is unknown: "
-            'pass alphabet="dna" or alphabet="rna", or an encoder of that alphabet'
-        )
-
-
-def _refuse_amino_acids(letters: Ragged) -> None:
-    """Refuses to guess what pads letters that no nucleotide has."""
-    counts = _native.count_letters(letters.data)
-    if counts[_AMINO_ACIDS].any():
-        raise ArgumentError(
-            'edge="pad" pads with N, which is asparagine in a protein: pass '
-            'alphabet="protein" or an encoder of proteins to pad with X, or '
-            'alphabet="dna" to pad with N'
-        )
 
 
 def alphabet_of(alphabet: str | None, encoder: Any) -> str | None:
@@ -256,8 +239,12 @@ def pad(
     """Puts what stands for any letter before and behind rows: N, in proteins X."""
     if not (before.any() or after.any()):
         return letters
-    if alphabet is None:
-        _refuse_amino_acids(letters)
+    if alphabet is None and _native.count_letters(letters.data)[_AMINO_ACIDS].any():
+        raise ArgumentError(
+            'edge="pad" pads with N, which is asparagine in a protein: pass '
+            'alphabet="protein" or an encoder of proteins to pad with X, or '
+            'alphabet="dna" to pad with N'
+        )
     offsets = offsets_of(letters.lengths + before + after)
     filler = _PADS.get(alphabet or "", _PAD)
     data = np.full(int(offsets[-1]), filler, np.uint8)

@@ -239,16 +239,11 @@ def _check_intervals(intervals: Intervals) -> Intervals:
     wrong = np.flatnonzero(intervals.stops <= intervals.starts)
     if wrong.size:
         row = int(wrong[0])
+        is_point = (intervals.starts[wrong] == intervals.stops[wrong]).all()
+        hint = "; where positions count from 1, as in GFF, subtract 1 from each start"
         raise intervals.fault(
             row,
             f"expected 0 <= start < stop, found start {intervals.starts[row]} and stop "
-            f"{intervals.stops[row]}{_hint(intervals, wrong)}",
+            f"{intervals.stops[row]}{hint if is_point else ''}",
         )
     return intervals
-
-
-def _hint(intervals: Intervals, wrong: NDArray[np.intp]) -> str:
-    """Return a hint if every wrong interval is one base, counted from 1."""
-    if (intervals.starts[wrong] != intervals.stops[wrong]).any():
-        return ""
-    return "; where positions count from 1, as in GFF, subtract 1 from each start"
