@@ -192,7 +192,10 @@ def reverse_complement(
 ) -> None:
     """Reverse-complements the rows on the minus strand, in place.
 
-    What faces A depends on the alphabet; where that is not known, U is an error.
+    What faces A depends on the alphabet.
+
+    Raises:
+        ArgumentError: The alphabet is not known, and a row has U.
     """
     is_unclear = alphabet is None and is_minus.any()
     if is_unclear and np.isin(letters.data, _URACIL).any():

@@ -97,19 +97,14 @@ def as_cells(value: Any) -> Cells:
         return (as_cell(row.item()),)
     items: list[Any] = list(row)
     if all(isinstance(item, str) for item in items):
-        return (_join_names(items),)
+        if wrong := next(filter(BETWEEN_NAMES.search, items), None):
+            raise LabelError(
+                f"label {wrong!r} of {quote(items)} has a comma, a semicolon or a bar, "
+                "which stand between labels: write the name without one, or give a column "
+                "of 0 and 1 for each label"
+            )
+        return (";".join(items),)
     return tuple(map(as_cell, items))
-
-
-def _join_names(names: list[str]) -> str:
-    """Writes several names as one cell, which is parted again at its semicolons."""
-    if wrong := next(filter(BETWEEN_NAMES.search, names), None):
-        raise LabelError(
-            f"label {wrong!r} of {quote(names)} has a comma, a semicolon or a bar, which "
-            "stand between labels: write the name without one, or give a column of 0 and 1 "
-            "for each label"
-        )
-    return ";".join(names)
 
 
 def as_cell(value: Any) -> str:
@@ -177,7 +172,12 @@ class Labels:
     def __post_init__(self) -> None:
         as_choice("unlabelled", self.unlabelled, ("error", "skip"))
         check_task(self.task)
-        _check_coding(self.coding, self.task)
+        as_choice("coding", self.coding, CODINGS)
+        if self.coding != "auto" and self.task not in {"auto", "classify"}:
+            raise ArgumentError(
+                f'coding="{self.coding}" means controls and cases; leave it out for '
+                f'task="{self.task}"'
+            )
         if self.id_column is not None:
             check_column("id_column", self.id_column)
         if self.source is not None and self.label_from_header is not None:
@@ -252,16 +252,6 @@ def class_names(classes: Any) -> Cells:
     return tuple(as_cell(name) for name in names)
 
 
-def _check_coding(coding: str, task: str) -> None:
-    """Refuses what is no coding, or has no meaning for a task."""
-    as_choice("coding", coding, CODINGS)
-    if coding != "auto" and task not in {"auto", "classify"}:
-        raise ArgumentError(
-            f'coding="{coding}" means controls and cases; leave it out for task="{task}"'
-        )
-
-
-# What datasets of sequences and of intervals read where the caller says nothing.
 USUAL = Labels(id_column="id", label_column="label", missing=MISSING)
 
 

@@ -184,17 +184,16 @@ def table_source(
     columns: Cells,
 ) -> LabelSource:
     """Reads labels from tables."""
-    paths = tables_of("labels", labels)
-    return _of_tables([_read_table(path, id_column, columns) for path in paths], columns)
-
-
-def _read_table(path: str, id_column: str, columns: Cells) -> LabelTable:
-    """Reads a table of text, or the columns of one that holds values."""
-    with reading_table(path):
-        frame = parquet_frame(path, (id_column, *columns))
-    if frame is None:
-        return read_table(path, id_column, columns)
-    return _frame_table(frame, id_column, columns)
+    tables: list[LabelTable] = []
+    for path in tables_of("labels", labels):
+        with reading_table(path):
+            frame = parquet_frame(path, (id_column, *columns))
+        tables.append(
+            read_table(path, id_column, columns)
+            if frame is None
+            else _frame_table(frame, id_column, columns)
+        )
+    return _of_tables(tables, columns)
 
 
 def _of_tables(tables: list[LabelTable], columns: Cells) -> LabelSource:

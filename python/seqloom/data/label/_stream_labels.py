@@ -78,7 +78,13 @@ class StreamLabels:
             labels, has_label = self._of(chunk.batch)
             kept = np.flatnonzero(has_label)
             if kept.size < len(chunk):
-                self._check(chunk, int((~has_label).argmax()))
+                row = int((~has_label).argmax())
+                if not self.skip:
+                    path, record = chunk.source.locate(chunk.start + row)
+                    raise LabelError(
+                        f"{path}: record {record} ({chunk.batch[row].id}) has no label; "
+                        'leave such records out with Labels(..., unlabelled="skip")'
+                    )
                 report["unlabelled"] += len(chunk) - kept.size
             part = chunk if kept.size == len(chunk) else chunk.take(kept)
             if kept.size:
@@ -93,12 +99,11 @@ class StreamLabels:
                 rows[row] = self.rows.get(names[row].strip(), -1)
             return self.values[rows[rows >= 0]], rows >= 0
         found = [self.function(record) for record in batch]
-        has_label = np.array([not self._is_missing(value) for value in found], np.bool_)
+        # None, NaN and a name for it say nothing.
+        marks = [isinstance(value, str) and value in self.missing for value in found]
+        is_missing = [is_nothing(value) for value in found]
+        has_label = ~(np.array(marks, np.bool_) | np.array(is_missing, np.bool_))
         return self._numbers(list(itertools.compress(found, has_label))), has_label
-
-    def _is_missing(self, value: Any) -> bool:
-        """Tells what says nothing: None, NaN, or a name for it."""
-        return is_nothing(value) or (isinstance(value, str) and value in self.missing)
 
     def _numbers(self, found: list[Any]) -> NDArray[Any]:
         """Turns what a function gave into numbers."""
@@ -126,15 +131,6 @@ class StreamLabels:
         raise LabelError(
             f"the function of labels gave {name!r}, which is none of the classes ({known})"
         )
-
-    def _check(self, chunk: Chunk, row: int) -> None:
-        """Refuses a record that has no label, unless it is to be left out."""
-        if not self.skip:
-            path, record = chunk.source.locate(chunk.start + row)
-            raise LabelError(
-                f"{path}: record {record} ({chunk.batch[row].id}) has no label; leave such "
-                'records out with Labels(..., unlabelled="skip")'
-            )
 
 
 def _as_array(found: list[Any]) -> NDArray[Any] | None:
