@@ -83,17 +83,29 @@ class BatchMaker:
             self.rows,
         )
 
-    def make(self, positions: Rows, epoch: int, **wanted: Any) -> dict[str, Any]:
+    def make(
+        self,
+        positions: Rows,
+        epoch: int,
+        *,
+        length: int | None = None,
+        multiple: int = 1,
+        out: NDArray[Any] | None = None,
+        num_threads: int = 1,
+    ) -> dict[str, Any]:
         """Makes the batch of some positions: in Rust where it can be."""
+        if out is None and self.is_native:
+            native = self.native(length=length, multiple=multiple)
+            return native.make(positions, num_threads)
         options = FetchOptions(
             self.encoder,
             epoch if self.has_jitter else None,
+            length,
+            multiple,
+            out,
+            num_threads,
             as_letters=self.augment is not None,
-            **wanted,
         )
-        if options.out is None and self.is_native:
-            native = self.native(length=options.length, multiple=options.multiple)
-            return native.make(positions, options.num_threads)
         rows = positions if self.rows is None else self.rows[positions]
         found = self.source.fetch(rows, options)
         columns = self.source.columns(rows.copy(), options.epoch)
