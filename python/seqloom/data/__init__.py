@@ -16,7 +16,7 @@ from seqloom.data.genotype._encoder import GenotypeEncoder
 from seqloom.data.genotype._genotype_dataset import GenotypeDataset
 from seqloom.data.interval._interval_dataset import IntervalDataset, windows
 from seqloom.data.label._labels import Labels
-from seqloom.data.label._row_labels import join_labels
+from seqloom.data.label._record_labels import join_labels
 from seqloom.data.loader._async import create_async_dataloader
 from seqloom.data.loader._loader import DataLoader
 from seqloom.data.packed._stream import PackedStream

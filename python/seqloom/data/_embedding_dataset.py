@@ -15,7 +15,7 @@ from seqloom.data._dataset import Dataset
 from seqloom.data._frame import key_text
 from seqloom.data._source import FetchOptions, Source
 from seqloom.data.label._labels import USUAL, Labels
-from seqloom.data.label._row_labels import join_labels
+from seqloom.data.label._record_labels import join_labels
 from seqloom.errors import ArgumentError, ShapeError
 
 if TYPE_CHECKING:

@@ -1,9 +1,10 @@
-"""Labels of sequences: from tables, dicts, headers, files or a function, each by record."""
+"""Labels of records, each by its id or its number; of sequences by header and file too."""
 
 from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ import numpy as np
 from seqloom._arguments import as_pattern
 from seqloom._text import list_some, match_text
 from seqloom.data._frame import Frame, index_of, is_array, values_of
-from seqloom.data.label._labels import Cells, LabelColumn, Labels, labels_of_files
+from seqloom.data.label._labels import USUAL, Cells, LabelColumn, Labels, labels_of_files
 from seqloom.data.label._numbers import label_rows
 from seqloom.data.label._source import (
     LabelSource,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from seqloom.data._sequence_source import SequenceSource
     from seqloom.io import SequenceRecord
 
+
 _EXAMPLES = 3
 
 
@@ -50,8 +52,11 @@ def label_records(
         return LabelColumn(classes=tuple(labels.classes or ()))
     source = drop_missing(found, labels)
     ids = records.ids(np.arange(records.size))
-    if not source.is_each:
-        _check_distinct(records, ids)
+    if not source.is_each and (double := _find_double(ids)):
+        positions = [records.place(at) for at in double]
+        where = " and ".join(f"record {record} of {path}" for path, record in positions)
+        name = ids[double[0]]
+        raise LabelError(f"id {name!r} occurs twice: {where}; labels need distinct ids")
     # The cells of a table have no blanks at their ends, a header may end in one of Unicode.
     keys = [name if name in source.cells else name.strip() for name in ids]
     keys = list(map(str, range(len(ids)))) if source.is_each else keys
@@ -202,16 +207,15 @@ def _found_in(
     return f"in the header {header!r} it finds {found}: {advice}"
 
 
-def _check_distinct(records: SequenceSource, ids: list[str]) -> None:
-    """Refuses an id of two sequences: a label would be ambiguous."""
+def _find_double(ids: list[str]) -> tuple[int, int] | None:
+    """Finds two records of one id, of which a label by id would be for both."""
     if len(set(ids)) == len(ids):
-        return
+        return None
     first: dict[str, int] = {}
-    for i, name in enumerate(ids):
-        if (before := first.setdefault(name, i)) != i:
-            positions = [records.place(at) for at in (before, i)]
-            where = " and ".join(f"record {record} of {path}" for path, record in positions)
-            raise LabelError(f"id {name!r} occurs twice: {where}; labels need distinct ids")
+    for number, name in enumerate(ids):
+        if (before := first.setdefault(name, number)) != number:
+            return before, number
+    return None
 
 
 def _unlabelled_error(
@@ -298,3 +302,64 @@ def _spelling_note(source: LabelSource, name: str) -> str:
         f" (the labels have {other!r}, which differs in capitals: write ids in the labels "
         "as the sequences do)"
     )
+
+
+def join_labels(labels: Any, ids: list[str], *, noun: str = "records") -> LabelColumn:
+    """Finds the label of each record of a source of your own.
+
+    Args:
+        labels: A `Labels`, or what its ``source`` takes: tables, a data frame, a dict from
+            id to label, or a list in the order of the records. None or False: no labels.
+        ids: The id of each record.
+        noun: What the records are called, in the plural.
+
+    Returns:
+        What ``Dataset(source, labels=)`` takes.
+
+    Raises:
+        LabelError: Labels are missing, double, or do not fit the task.
+        FileError: A table cannot be read.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> column = sl.data.join_labels({"x": "no", "y": "yes"}, ["y", "x"])
+        >>> column.classes, column.values.tolist()
+        (('no', 'yes'), [1, 0])
+    """
+    labels = Labels.of(labels, USUAL, {})
+    if labels.source is None or labels.source is False:
+        return LabelColumn(classes=tuple(labels.classes or ()))
+    source = drop_missing(_rows_source(labels, len(ids)), labels)
+    keys = [str(number) for number in range(len(ids))] if source.is_each else ids
+    if not source.is_each and (double := _find_double(ids)):
+        raise LabelError(
+            f"id {ids[double[0]]!r} occurs twice: {noun} {double[0]} and {double[1]}; "
+            "labels by id need distinct ids: give a list of labels in the order of the "
+            "records"
+        )
+
+    def refuse(bare: list[int]) -> LabelError:
+        listed = list_some([ids[row] for row in bare])
+        way_out = '; leave them out with Labels(..., unlabelled="skip") (--unlabelled skip)'
+        return LabelError(
+            f"{len(bare):,} of {len(ids):,} {noun} have no label in {source.what}: "
+            f"{listed}{missing_note(source, ids[bare[0]])}"
+            f"{'' if len(bare) == len(ids) else way_out}"
+        )
+
+    one = None if source.is_each else "sequence"
+    return label_rows(source, labels, keys, ids=ids, noun=one, refuse=refuse)
+
+
+def _rows_source(labels: Labels, count: int) -> LabelSource:
+    """Tells labels by id from labels in the order of the records."""
+    source = labels.source
+    is_by_id = isinstance(source, (str, os.PathLike, Mapping)) or (
+        Frame.of(source) is not None or index_of(source) is not None
+    )
+    rows: list[Any] = [] if is_by_id else list(labels.source)
+    is_paths = bool(rows) and all(isinstance(row, (str, os.PathLike)) for row in rows)
+    # A list of texts is one of tables where these are files, as for sequences.
+    if is_by_id or (is_paths and all(os.path.exists(row) for row in rows)):  # noqa: PTH110 - any path
+        return labels_by_id(labels)
+    return each_source(rows, count, tuple(labels.label_column or ("label",)))
