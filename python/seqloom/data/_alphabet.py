@@ -71,8 +71,7 @@ def guess_alphabet(
         sequence_column=sequence_column,
     )
     sources = sources_of(paths, options)
-    held = {path: held.batch for path, held in sources.held.items()}
-    inputs = Inputs(sources.paths, options, held)
+    inputs = Inputs(sources.paths, options, sources.batches)
     counts = np.zeros(256, np.int64)
     for path in inputs.paths:
         if path not in inputs.held:

@@ -6,9 +6,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from seqloom._arguments import as_pattern
-from seqloom._ragged import Ragged
+import numpy as np
+
+from seqloom._arguments import as_pattern, quote
+from seqloom._ragged import Ragged, offsets_of
 from seqloom._text import match_text
+from seqloom.data.label._labels import is_nothing
 from seqloom.data.label._table import check_column, column_position
 from seqloom.errors import FormatError
 from seqloom.io import SequenceBatch, open_sequences
@@ -19,11 +22,17 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Iterator, Mapping
 
+    from numpy.typing import NDArray
+
     from seqloom.io import SequenceReader
 
 # A batch that stays in the processor's cache while it is copied.
 _RECORDS = 1 << 13
 _BYTES = 4 << 20
+_BLANKS = np.isin(np.arange(256), list(b" \t\n\r\v\f"))
+# What a reader of FASTA takes for a letter: what can be seen, but for its mark.
+_LETTERS = np.isin(np.arange(256), [byte for byte in range(33, 127) if byte != ord(">")])
+_Array: Any = np.ndarray
 _USUAL = {"quality": "phred33", "comments": "error", "whitespace": "error", "ids": "error"}
 
 
@@ -129,3 +138,54 @@ class Inputs:
                     batch, lambda row, start=start: (path, start + row)
                 )
                 start += len(batch)
+
+
+def letters_of_rows(
+    name: str, ids: list[str], rows: list[Any], *, whitespace: str
+) -> Ragged:
+    """Joins sequences, and refuses what no file could hold as letters."""
+    parts: list[bytes] = []
+    for i, row in enumerate(rows):
+        part = _bytes(row)
+        if part is None:
+            found = "nothing; leave the record out" if is_nothing(row) else quote(row)
+            message = f"{name}: record {i} ({ids[i]}): expected a sequence, found {found}"
+            raise FormatError(message, path=name, record=i)
+        parts.append(part)
+    letters = Ragged.from_list(parts)
+    if whitespace == "strip":
+        letters = _without(letters, _BLANKS[letters.data])
+    foreign = ~_LETTERS[letters.data]
+    if foreign.any():
+        at = int(foreign.argmax())
+        record = int(np.searchsorted(letters.offsets, at, side="right")) - 1
+        byte = int(letters.data[at])
+        hint = '; whitespace="strip" (--whitespace strip) leaves blanks out'
+        raise FormatError(
+            f"{name}: record {record} ({ids[record]}), letter "
+            f"{at - int(letters.offsets[record])}: expected a letter, found "
+            f"{bytes([byte])!r}{hint if _BLANKS[byte] else ''}",
+            path=name,
+            record=record,
+        )
+    return letters
+
+
+def _bytes(row: Any) -> bytes | None:
+    """Takes a text, bytes, an array of bytes, or a sequence of Biopython; else None."""
+    text = str(row) if type(row).__name__ in {"Seq", "MutableSeq"} else row
+    if isinstance(text, str):
+        return text.encode("utf-8", "surrogatepass")  # refused as no letter, later
+    if isinstance(row, (bytes, bytearray)):
+        return bytes(row)
+    if isinstance(row, _Array) and row.dtype.kind in "SuV" and row.dtype.itemsize == 1:
+        return row.tobytes()
+    return None
+
+
+def _without(letters: Ragged, dropped: NDArray[np.bool_]) -> Ragged:
+    """Leaves some letters out."""
+    if not dropped.any():
+        return letters
+    before = offsets_of(dropped.astype(np.int64))
+    return Ragged(letters.data[~dropped], letters.offsets - before[letters.offsets])

@@ -143,8 +143,7 @@ def SequenceDataset(
         id_from_header=id_from_header,
     )
     tables = sources_of(paths, options)
-    batches = {path: held.batch for path, held in tables.held.items()}
-    inputs = Inputs(tables.paths, options, batches)
+    inputs = Inputs(tables.paths, options, tables.batches)
     source = SequenceSource(inputs, in_memory=in_memory, has_ids=tables.has_ids)
     source.check_lengths(max_length, encoder)
     augment, seed = check_augment(augment, encoder), as_seed(seed)
