@@ -155,12 +155,12 @@ def _may_be_in_order(index: Any, other: Any) -> bool:
     """Returns True for equal indices, or if one of them is a count of rows."""
     if index.equals(other):
         return True
-    counts = [it for it in (index, other) if _is_count(it)]
+    counts = [it for it in (index, other) if is_count(it)]
     # The numbers of a count in another order: the rows were sorted or shuffled.
     return bool(counts) and set(index) != set(other)
 
 
-def _is_count(index: Any) -> bool:
+def is_count(index: Any) -> bool:
     """Returns True for the default index of pandas: 0, 1, 2, ... without a name."""
     is_range = type(index).__name__ == "RangeIndex" and index.name is None
     return is_range and (index.start, index.step) == (0, 1)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from seqloom._arguments import is_count
 from seqloom.errors import ArgumentError, LabelError
 from seqloom.io._records import decode_header
 
@@ -47,15 +48,12 @@ class Frame:
         """Lists the values of a column; of a Hugging Face `ClassLabel` the names."""
         if self.names.count(name) > 1:
             raise LabelError(f"{self.what}: two columns are named {name!r}; rename one")
-        column = self.table[self._key(name)]
-        has_type = not isinstance(self.features, Mapping) or hasattr(column, "features")
-        return values_of(column, None if has_type else self.features.get(name))  # pyright: ignore[reportUnknownMemberType]
-
-    def _key(self, name: str) -> Any:
-        """Returns the key of a column in the table, where names may be numbers."""
+        # Names may be numbers.
         is_dict = isinstance(self.table, Mapping)
         keys: Any = self.table if is_dict else _names_of(self.table)
-        return next((key for key in keys if str(key) == name), name)
+        column = self.table[next((key for key in keys if str(key) == name), name)]
+        has_type = not isinstance(self.features, Mapping) or hasattr(column, "features")
+        return values_of(column, None if has_type else self.features.get(name))  # pyright: ignore[reportUnknownMemberType]
 
     def index(self) -> list[Any] | None:
         """Lists the index of the rows; None where it only counts them."""
@@ -112,11 +110,8 @@ def index_of(table: Any) -> list[Any] | None:
     """Lists the index of a series or a frame of pandas; None if it is the default one."""
     if not has_index(table):
         return None
-    index: Any = table.index
     # pandas stores any evenly spaced integers as a RangeIndex, ids of a column too.
-    is_range = type(index).__name__ == "RangeIndex" and index.name is None
-    is_default = is_range and (index.start, index.step) == (0, 1)
-    return None if is_default else values_of(index)
+    return None if is_count(table.index) else values_of(table.index)
 
 
 def key_text(key: Any) -> str:
