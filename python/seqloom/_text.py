@@ -42,6 +42,15 @@ def parse_decimal(text: str) -> float:
     return float(_plain(text))
 
 
+def is_decimal(text: str) -> bool:
+    """Returns True for a number that `parse_decimal` reads."""
+    try:
+        parse_decimal(text)
+    except ValueError:
+        return False
+    return True
+
+
 def parse_integer(text: str) -> int:
     """Reads an integer in the digits 0 to 9, as `parse_decimal` does."""
     return int(_plain(text))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._arguments import quote
-from seqloom._text import parse_decimal
+from seqloom._text import is_decimal
 from seqloom._warning import warn_user
 from seqloom.data._frame import Frame, index_of, is_array, key_text, values_of
 from seqloom.data._paths import tables_of
@@ -226,22 +226,13 @@ def _check_agreement(tables: list[LabelTable]) -> None:
 def _exchange_note(tables: list[LabelTable]) -> str:
     """Asks whether ids and labels are exchanged, where each label is another name."""
     rows = [row for table in tables for row in table.rows]
-    is_number = any(_is_number(cell) for row in rows for cell in row)
+    is_number = any(is_decimal(cell) for row in rows for cell in row)
     if is_number or len(set(rows)) < len(rows):
         return ""
     return (
         "; all labels differ, so the columns may be exchanged: choose with id_column and "
         "label_column (--id-column, --label-column)"
     )
-
-
-def _is_number(cell: str) -> bool:
-    """Tells a text that is a number."""
-    try:
-        parse_decimal(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def by_id(what: str, ids: Iterable[Any], values: Any) -> dict[str, Any]:

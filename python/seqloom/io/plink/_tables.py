@@ -13,7 +13,7 @@ import numpy as np
 
 from seqloom._files import reading
 from seqloom._rust import _native
-from seqloom._text import count_of, list_some, parse_decimal, printable
+from seqloom._text import count_of, is_decimal, list_some, parse_decimal, printable
 from seqloom._warning import warn_user
 from seqloom.errors import (
     FileError,
@@ -155,17 +155,8 @@ def _is_header(fields: list[str], suffix: Suffix) -> bool:
         for prefix, first in (("", 0), ("v", 1), ("column", 0), ("column", 1))
     ):
         return True
-    has_number = any(_is_number(field) for field in fields)
+    has_number = any(is_decimal(field) for field in fields)
     return not has_number and len({*_NAMES[suffix].split()} & {*names}) >= _MIN_NAMES
-
-
-def _is_number(field: str) -> bool:
-    """True if a field is a decimal number."""
-    try:
-        parse_decimal(field)
-    except ValueError:
-        return False
-    return True
 
 
 def _comment_starts(file: BinaryIO) -> Generator[int]:
@@ -189,7 +180,7 @@ def _comment_starts(file: BinaryIO) -> Generator[int]:
 def _is_row(fields: list[str], suffix: Suffix) -> bool:
     """True if a line has the sex of an individual, or the position of a variant."""
     number = {"fam": fields[4:5], "bim": fields[-3:-2]}[suffix]
-    return len(fields) >= _FEWEST_COLUMNS and all(map(_is_number, number))
+    return len(fields) >= _FEWEST_COLUMNS and all(map(is_decimal, number))
 
 
 def _refuse(fault: str, line: bytes, suffix: Suffix, *, name: str) -> NoReturn:
