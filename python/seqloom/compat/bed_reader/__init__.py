@@ -18,10 +18,10 @@ from seqloom.compat.bed_reader._open_bed import (
     create_bed,
     get_num_threads,
     open_bed,
+    subset_f64_f64,
     to_bed,
 )
 from seqloom.compat.bed_reader._sample_data import sample_file, sample_url, tmp_path
-from seqloom.compat.bed_reader._subset import subset_f64_f64
 
 __all__ = [
     "create_bed",
