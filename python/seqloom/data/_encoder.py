@@ -5,6 +5,7 @@ from __future__ import annotations
 import copyreg
 import inspect
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -127,16 +128,12 @@ def _takes_letters_and_key(augment: Any) -> bool:
     except ValueError:  # a function in C that does not say
         return True
     # One that is for FASTQ alone may need the quality.
-    return any(_can_bind(signature, quality) for quality in ({}, {"quality": b""}))
-
-
-def _can_bind(signature: inspect.Signature, quality: dict[str, bytes]) -> bool:
-    """Tells whether a function takes letters, a key and this."""
-    try:
-        signature.bind(b"", None, **quality)
-    except TypeError:
-        return False
-    return True
+    without: dict[str, bytes] = {}
+    for quality in (without, {"quality": b""}):
+        with suppress(TypeError):
+            signature.bind(b"", None, **quality)
+            return True
+    return False
 
 
 # Libraries that hash a function (Hugging Face's datasets) pickle the modules it uses.

@@ -188,15 +188,12 @@ def match(wanted: Variants, found: Variants, *, name: str) -> Match:
     rows = zip(wanted.ids.tolist(), wanted.counted, wanted.other, strict=True)
     positions = [_choose(row, found, candidates[row[0]], name=name) for row in rows]
     chosen = np.array(positions, np.int64)
-    return _compare(wanted, found[chosen], chosen)
-
-
-def _compare(wanted: Variants, found: Variants, positions: NDArray[np.int64]) -> Match:
-    """Finds the chosen variants that count the other allele, or lack an allele."""
-    exchanged = Variants(found.ids, found.other, found.counted)
-    is_exact = _is_equal(wanted, found) | _is_equal(wanted, exchanged)
-    is_straight = np.where(is_exact, _is_equal(wanted, found), _fits_by_one(wanted, found))
-    return Match(positions, ~is_straight, int((~is_exact).sum()))
+    # Some count the other allele, or lack an allele.
+    same = found[chosen]
+    exchanged = Variants(same.ids, same.other, same.counted)
+    is_exact = _is_equal(wanted, same) | _is_equal(wanted, exchanged)
+    is_straight = np.where(is_exact, _is_equal(wanted, same), _fits_by_one(wanted, same))
+    return Match(chosen, ~is_straight, int((~is_exact).sum()))
 
 
 def _is_equal(wanted: Variants, found: Variants) -> NDArray[np.bool_]:
