@@ -17,8 +17,6 @@ from seqloom.io._summary import LETTERS, count_letters, find_alphabet, list_coun
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
     from seqloom.io._settings import Comments, IdRule, Whitespace
     from seqloom.io._summary import FoundAlphabet
 
