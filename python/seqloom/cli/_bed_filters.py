@@ -101,7 +101,10 @@ def _read_ids(file: Path, most: int) -> Ids:
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"{file}: cannot be read: {error}") from error
     lines = [line for line in lines if line]
-    header = _id_columns(lines[0]) if lines and most > 1 else []
+    names = [name.lstrip("#").upper() for name in lines[0]] if lines and most > 1 else []
+    # The columns FID and IID, or IID alone; none where the first line is no header.
+    wanted = ("FID", "IID") if "IID" in names else ()
+    header = [names.index(name) for name in wanted if name in names]
     places = header or list(range(min(len(lines[0]), most) if lines else 1))
     rows = lines[1:] if header else lines
     short = next((row for row in rows if len(row) <= max(places)), None)
@@ -111,14 +114,6 @@ def _read_ids(file: Path, most: int) -> Ids:
             f"{short[0]} alone"
         )
     return {tuple(row[at] for at in places) for row in rows}
-
-
-def _id_columns(header: list[str]) -> list[int]:
-    """Finds the columns FID and IID, or IID; none where the line is no header."""
-    names = [name.lstrip("#").upper() for name in header]
-    return [
-        names.index(name) for name in ("FID", "IID") if name in names and "IID" in names
-    ]
 
 
 def _passes(

@@ -67,22 +67,19 @@ def compare(
 
 
 def _show(report: "Report") -> None:
-    """Prints the tables of a comparison, each with what to know of it."""
+    """Prints the tables of a comparison, each with its note."""
     console = open_console()
     for section in report.sections:
-        if section.table is not None:
-            _print_numbers(console, section.table)
-        if section.table is not None and section.note:
+        if section.table is None:
+            continue
+        # A row for each run; columns that are too many follow in a further table.
+        left = list(range(1, len(section.table.columns)))
+        while left:
+            fitting = _count_fitting(console, section.table, left)
+            console.print(_table(section.table, left[:fitting], console.width))
+            left = left[fitting:]
+        if section.note:
             console.print(section.note)
-
-
-def _print_numbers(console: "Console", numbers: "Numbers") -> None:
-    """Prints a row for each run; columns that are too many follow in a further table."""
-    left = list(range(1, len(numbers.columns)))
-    while left:
-        fitting = _count_fitting(console, numbers, left)
-        console.print(_table(numbers, left[:fitting], console.width))
-        left = left[fitting:]
 
 
 def _count_fitting(console: "Console", numbers: "Numbers", columns: list[int]) -> int:
@@ -102,16 +99,12 @@ def _table(numbers: "Numbers", columns: list[int], width: int) -> Table:
     title = printable(numbers.title.lower())
     table.add_column(title, overflow="fold", max_width=widest)
     for it in columns:
-        name = _heading(numbers.columns[it])
+        # Each word of a heading is on a line of its own.
+        name = Text(printable(numbers.columns[it]).replace(" ", "\n"))
         table.add_column(name, justify="right", overflow="fold", max_width=widest)
     for row in numbers.rows:
         table.add_row(*(_cell(str(row[it])) for it in (0, *columns)))
     return table
-
-
-def _heading(name: str) -> Text:
-    """Puts each word of a heading on a line of its own."""
-    return Text(printable(name).replace(" ", "\n"))
 
 
 def _cell(text: str) -> Text:

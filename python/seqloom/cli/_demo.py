@@ -75,7 +75,11 @@ def demo(
     try:
         _compare(console, out, machine, seed=seed, overwrite=overwrite)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(_how_to_begin_anew(out)) from None
+        # The demo is too quick to be resumed.
+        way = f"to begin anew, remove {out} or give --out another folder"
+        if _may_replace(out):
+            way = "the same command begins the demo anew"
+        raise KeyboardInterrupt(f"stopped; {way}") from None
 
 
 def _compare(
@@ -122,13 +126,6 @@ def _check_folder(out: Path, *, overwrite: bool) -> None:
         )
 
 
-def _how_to_begin_anew(out: Path) -> str:
-    """Says what a stopped demo leaves; it is too quick to be resumed."""
-    if _may_replace(out):
-        return "stopped; the same command begins the demo anew"
-    return f"stopped; to begin anew, remove {out} or give --out another folder"
-
-
 def _fit_network(splice: "Splice", **settings: Any) -> "Run":
     """Trains the network; the test windows are scored when all is decided."""
     from seqloom.models import SequenceCNNConfig
@@ -167,7 +164,12 @@ def _copy_files(console: "Console", folder: Path, *, overwrite: bool) -> None:
     contents = {folder / Path(name).name: _demo.path(name).read_bytes() for name in sources}
     _make(folder)
     for target, content in contents.items():
-        _check_content(target, content, overwrite=overwrite)
+        is_same = target.is_file() and (overwrite or target.read_bytes() == content)
+        if target.exists() and not is_same:
+            raise FileError(
+                f"{target}: is there already; --overwrite replaces it, or give --files "
+                "another folder"
+            )
     for target, content in contents.items():
         write_atomic(target, content)
     console.print(f"copied to {folder}:")
@@ -183,14 +185,3 @@ def _make(folder: Path) -> None:
         raise FileError(f"{folder}: is a file; give --files the name of a folder") from None
     except OSError as error:
         raise FileError(f"{folder}: cannot make the folder: {error.strerror}") from None
-
-
-def _check_content(target: Path, content: bytes, *, overwrite: bool) -> None:
-    """Refuses to replace what a person may miss."""
-    if not target.exists() or (target.is_file() and overwrite):
-        return
-    if not target.is_file() or target.read_bytes() != content:
-        raise FileError(
-            f"{target}: is there already; --overwrite replaces it, or give --files another "
-            "folder"
-        )

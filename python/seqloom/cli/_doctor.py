@@ -70,7 +70,7 @@ def doctor(*, json: Flag = False) -> None:
 
 
 def _find_facts() -> dict[str, str]:
-    """Finds them, by name, in the order in which they are shown."""
+    """Describes the installation and the machine, in the order in which it is printed."""
     named = read_fact("/proc/cpuinfo", r"^model name\s*: (.*)$")
     name = (named or platform.processor() or platform.machine()).replace("(R)", "")
     return {
@@ -78,14 +78,12 @@ def _find_facts() -> dict[str, str]:
         "system": f"{platform.system()} {platform.release()}, {platform.machine()}",
         "processor": f"{name}, {os.cpu_count()} cores",
         "instructions": _INSTRUCTIONS[_native.simd()],
-        "threads": _threads(),
-        "memory": _memory(),
+        **_describe_capacity(),
         "GPU": ", ".join(_gpu_names()) or "none that NVIDIA's driver knows",
-        "products": _matrix_library(),
+        "products": _describe_matrix_library(),
         "libraries": _versions("numpy", "safetensors", "msgspec"),
-        "extras": _extras(),
-        "cache": _cache(),
-        "free": _free_space(),
+        "extras": _describe_extras(),
+        **_describe_disk(),
         "seqloom run": str(PROGRAM) if PROGRAM.is_file() else "not built",
     }
 
@@ -104,24 +102,21 @@ def _version_of(package: str) -> str | None:
         return None
 
 
-def _threads() -> str:
-    """Says how many threads a command uses, and how many cores it may use."""
+def _describe_capacity() -> dict[str, str]:
+    """Describes the threads that a command uses, and the memory."""
     try:
-        return f"{count_threads()}, of {count_cores()} cores that this process may use"
+        cores = f"{count_cores()} cores that this process may use"
+        threads = f"{count_threads()}, of {cores}"
     except ArgumentError as error:
-        return str(error)
+        threads = str(error)
+    every, free = total_memory(), available_memory()
+    memory = f"{every / 2**30:.1f} GiB" if every else "unknown"
+    if every and free:
+        memory += f", {free / 2**30:.1f} GiB of them free"
+    return {"threads": threads, "memory": memory}
 
 
-def _memory() -> str:
-    """Says how much memory there is, and how much of it is free."""
-    sizes = total_memory(), available_memory()
-    if not all(sizes):
-        return "unknown" if not sizes[0] else f"{sizes[0] / 2**30:.1f} GiB"
-    every, free = (f"{size / 2**30:.1f} GiB" for size in sizes)
-    return f"{every}, {free} of them free"
-
-
-def _matrix_library() -> str:
+def _describe_matrix_library() -> str:
     """Names the library that multiplies NumPy's matrices, and its kernels."""
     from threadpoolctl import threadpool_info
 
@@ -140,7 +135,7 @@ def _versions(*packages: str) -> str:
     return ", ".join(f"{name} {_version_of(name) or 'not installed'}" for name in packages)
 
 
-def _extras() -> str:
+def _describe_extras() -> str:
     """Lists the packages of each extra, and which are not installed."""
     wanted = [
         found.groups()
@@ -154,22 +149,19 @@ def _extras() -> str:
     )
 
 
-def _cache() -> str:
-    """Says where the cache is, and how large."""
+def _describe_disk() -> dict[str, str]:
+    """Describes where and how large the cache is, and the space for further files."""
     home = cache_home()
     sizes = [path.stat().st_size for path in home.rglob("*") if path.is_file()]
-    return f"{home}, {len(sizes):,} files, {sum(sizes) / 1e6:,.1f} MB"
-
-
-def _free_space() -> str:
-    """Says how much may still be written."""
     folders = {str(Path.cwd()): "here", tempfile.gettempdir(): "for temporary files"}
     if Path("/dev/shm").is_dir():  # noqa: S108 - whether it is there
         folders["/dev/shm"] = "in /dev/shm"  # noqa: S108
-    return ", ".join(
+    spaces = (
         f"{shutil.disk_usage(folder).free / 1e9:,.1f} GB {where}"
         for folder, where in folders.items()
     )
+    cache = f"{home}, {len(sizes):,} files, {sum(sizes) / 1e6:,.1f} MB"
+    return {"cache": cache, "free": ", ".join(spaces)}
 
 
 def find_advice() -> list[Advice]:

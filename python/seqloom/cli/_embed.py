@@ -1,6 +1,6 @@
 """``seqloom embed``: embeddings of sequences by a published model."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -102,15 +102,18 @@ def embed(
     from seqloom.infer import embed as run
     from seqloom.infer.embedding._summary import embed_bar, summary_table
     from seqloom.io._settings import replace_remedies
+    from seqloom.models import ESM2
+    from seqloom.tensor import backend as find_backend
+    from seqloom.train._ranks import choose_device
 
     console = open_console(quiet=quiet)
-    machine = replace(machine, backend=_choose_device(machine.backend))
-    announce(console, machine.backend, machine.threads)
-    network = _find_model(model, dtype, machine, is_alone=devices is None)
-    options: dict[str, Any] = {"max_length": max_length, "overlap": overlap}
-    options |= {"shard_size": shard_size, "resume": resume, "format": format}
-    options |= {"part": part, "engine": engine}
-    options["devices"] = devices and list_devices(machine.backend, devices)
+    # Each process that torchrun has started computes on the GPU of its number.
+    backend = choose_device(machine.backend)
+    announce(console, backend, machine.threads)
+    # Several processes load the network each.
+    network: Any = partial(ESM2.load, model.absolute(), dtype=dtype)
+    if devices is None:
+        network = network(backend=find_backend(backend, num_threads=machine.threads))
     with embed_bar(console) as tell, replace_remedies("seqloom convert {shell}"):
         summary = run(
             network,
@@ -123,7 +126,14 @@ def embed(
             max_tokens=max_tokens,
             num_threads=machine.threads,
             progress=tell,
-            **options,
+            max_length=max_length,
+            overlap=overlap,
+            shard_size=shard_size,
+            resume=resume,
+            format=format,
+            part=part,
+            engine=engine,
+            devices=list_devices(backend, devices) if devices else None,
         )
     console.print(summary_table(summary))
     console.print(summary.verdict)
@@ -148,21 +158,3 @@ def list_devices(backend: str, count: int) -> list[str]:
     if backend == "torch:cuda":
         return [f"{backend}:{number}" for number in range(count)]
     return [backend] * count
-
-
-def _choose_device(backend: str) -> str:
-    """Gives each process that torchrun has started the GPU of its number."""
-    from seqloom.train._ranks import choose_device
-
-    return choose_device(backend)
-
-
-def _find_model(
-    folder: Path, dtype: DType, machine: MachineOptions, *, is_alone: bool
-) -> Any:
-    """Loads the network; for several processes, says how each loads it."""
-    from seqloom.models import ESM2
-
-    if is_alone:
-        return ESM2.load(folder, dtype=dtype, backend=machine.find_backend())
-    return partial(ESM2.load, folder.absolute(), dtype=dtype)

@@ -55,7 +55,10 @@ def guard(app: App, words: Sequence[str], *, with_traceback: bool) -> int:
         if isinstance(error, BrokenPipeError) or (
             isinstance(error, WorkerError) and number
         ):
-            return _leave()
+            # Python would complain at its end about output that is still in the buffer.
+            with Path(os.devnull).open("wb") as nothing:
+                os.dup2(nothing.fileno(), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+            return UNWANTED
         failure, message = error, _describe(error)
     except KeyboardInterrupt as stop:
         if not number:
@@ -107,14 +110,6 @@ def _print_warnings() -> Generator[None]:
 
         warnings.showwarning = spell
         yield
-
-
-def _leave() -> int:
-    """Ends without a message: the program that read our output wants no more of it."""
-    # Python would complain at its end about the output that is still in the buffer.
-    with Path(os.devnull).open("wb") as nothing:
-        os.dup2(nothing.fileno(), sys.__stdout__.fileno() if sys.__stdout__ else 1)
-    return UNWANTED
 
 
 def _describe(error: BaseException) -> str:

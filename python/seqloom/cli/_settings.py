@@ -3,7 +3,7 @@
 import json
 import shlex
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -62,7 +62,12 @@ def _print_options(options: Mapping[str, Argument]) -> None:
         if argument.parameter.show is False:
             # cyclopts resolves the groups of an argument to a tuple of them.
             (group,) = cast("tuple[Group]", argument.parameter.group)
-            groups.setdefault(group.name, {})[name] = _describe(argument)
+            notes = [argument.parameter.help or ""]
+            if choices := argument.get_choices():
+                notes.append(f"[choices: {', '.join(choices)}]")
+            if argument.show_default:
+                notes.append(f"[default: {argument.field_info.default}]")
+            groups.setdefault(group.name, {})[name] = " ".join(notes)
     for title, texts in groups.items():
         console.print(Text(title, style="bold"))
         console.print(table_of(texts))
@@ -71,16 +76,6 @@ def _print_options(options: Mapping[str, Argument]) -> None:
         "Give one as --set NAME=VALUE, or as a line NAME = VALUE of a TOML file for "
         "--config. The options that --help lists may be given so, too."
     )
-
-
-def _describe(argument: Argument) -> str:
-    """Describes an option by its help text, choices and default."""
-    notes: list[str] = []
-    if choices := argument.get_choices():
-        notes.append(f"[choices: {', '.join(choices)}]")
-    if argument.show_default:
-        notes.append(f"[default: {argument.field_info.default}]")
-    return " ".join([argument.parameter.help or "", *notes])
 
 
 def _fill_from_words(
@@ -160,8 +155,11 @@ def _spell(value: Any) -> list[str]:
 
 def _fill_from_run(arguments: ArgumentCollection, out: str) -> None:
     """Takes the options of a run from its folder, or from those of its folds."""
+    from seqloom.models._folder import COMMAND
+
     kept: Mapping[str, list[str]] = {}
-    for path in _candidates(Path(out)):
+    # The folds of a run share its options.
+    for path in (Path(out, COMMAND), *sorted(Path(out).glob(f"fold-*/{COMMAND}"))):
         try:
             kept = _decode(path.read_bytes())
             break
@@ -182,14 +180,6 @@ def _fill_from_run(arguments: ArgumentCollection, out: str) -> None:
             if argument.name == "FILES":
                 _check_files(out, words)
             _fill(argument, words, out)
-
-
-def _candidates(out: Path) -> Iterator[Path]:
-    """Gives where the options may be: the folds of a run share them."""
-    from seqloom.models._folder import COMMAND
-
-    yield out / COMMAND
-    yield from sorted(out.glob(f"fold-*/{COMMAND}"))
 
 
 def _decode(text: bytes) -> Mapping[str, list[str]]:

@@ -59,7 +59,11 @@ def show_metrics(
         cells = (f"{int(it):,}" if name == "n" else f"{it:.4f}" for it in values)
         table.add_row(title_of(name, noun), *cells)
         if name == "accuracy" and task == "classify":
-            table.add_row("  95 % interval", *map(_interval, parts.values()))
+            totals = [int(part["n"]) for part in parts.values()]
+            hits = [round(value * n) for value, n in zip(values, totals, strict=True)]
+            pairs = map(wilson_interval, hits, totals)
+            spans = (f"{low:.4f} to {high:.4f}" for low, high in pairs)
+            table.add_row("  95 % interval", *spans)
     console.print(table)
 
 
@@ -102,13 +106,6 @@ def title_of(name: str, noun: str = "") -> str:
     if name == "n":
         return noun
     return TITLES.get(name, name.replace("_", " "))
-
-
-def _interval(metrics: Metrics) -> str:
-    """Spells the Wilson interval of an accuracy."""
-    total = int(metrics["n"])
-    low, high = wilson_interval(round(metrics["accuracy"] * total), total)
-    return f"{low:.4f} to {high:.4f}"
 
 
 def print_json(facts: Mapping[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """What is allowed, but seldom meant: a line each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -36,19 +36,13 @@ def warn_of_classes(console: Console, whole: Dataset) -> None:
             f"warning: {classes:,} classes for {records:,} {noun}: hardly any two "
             "share one; numbers need --task regress, another column --label-column"
         )
-    else:
-        _warn_of_single_records(console, whole.class_counts, noun.removesuffix("s"))
-    _warn_of_similar_names(console, whole.classes)
-
-
-def _warn_of_single_records(console: Console, counts: Mapping[str, int], noun: str) -> None:
-    """Says which classes have one record, which cannot both teach and judge."""
-    if single := [name for name, count in counts.items() if count == 1]:
-        each = "each of " if len(single) > 1 else ""
+    elif single := [name for name, count in whole.class_counts.items() if count == 1]:
+        each, one = "each of " if len(single) > 1 else "", noun.removesuffix("s")
         console.print(
-            f"warning: {each}{_list(single)} has a single {noun}, which cannot both teach "
-            f"and judge: correct the label where it is a slip, or add {noun}s of the class"
+            f"warning: {each}{_list(single)} has a single {one}, which cannot both teach "
+            f"and judge: correct the label where it is a slip, or add {one}s of the class"
         )
+    _warn_of_similar_names(console, whole.classes)
 
 
 def _warn_of_similar_names(console: Console, classes: Sequence[str]) -> None:
