@@ -25,7 +25,7 @@ Given: TypeAlias = Mapping[str, Any]
 # Entry points of this group, in other packages, are kinds too.
 GROUP = "seqloom.kinds"
 # Options of encoders of letters: they decide what a letter means.
-OF_LETTERS = frozenset({"alphabet", "unknown", "case", "rare", "symbols", "rna_as_dna"})
+_OF_LETTERS = frozenset({"alphabet", "unknown", "case", "rare", "symbols", "rna_as_dna"})
 # The first kind of the registry: what reads files that no other kind recognises.
 _DEFAULT = "sequences"
 # The most positions of an evaluation batch, where a letter becomes many features.
@@ -54,8 +54,9 @@ class Kind:
             user gave.
         options: The options of the command line that `open` takes; those that the user
             gave are passed by name.
-        other_options: Further options that go with the kind: those of labels, encoders and
-            networks. Options that no kind lists go with all.
+        other_options: Further options that go with the kind: those of labels and networks.
+            Options of letters go with all kinds that have letters, and options that no kind
+            lists with all.
         by_option: The option that chooses this kind; None: files are recognised.
         refusals: Why an option does not go with the kind, by its name.
         check_files: Raises for files that do not fit: ``check_files(files, given)``.
@@ -95,7 +96,7 @@ class Kind:
     encodes: str = _DEFAULT
     network: Callable[..., Config] = SequenceCNNConfig.for_data
     options: frozenset[str] = frozenset()
-    other_options: frozenset[str] = OF_LETTERS
+    other_options: frozenset[str] = frozenset()
     by_option: str | None = None
     refusals: Mapping[str, str] = field(default_factory=dict[str, str])
     check_files: Callable[[Files, Given], None] | None = None
@@ -153,7 +154,8 @@ class Kind:
         Returns:
             Whether the kind lists it.
         """
-        return option in self.options or option in self.other_options
+        is_of_letters = self.has_letters and option in _OF_LETTERS
+        return is_of_letters or option in self.options | self.other_options
 
     def check_model(self, model: object, encoder: Any) -> None:
         """Raises for a model that reads another kind of records.

@@ -7,8 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
-
 from seqloom._arguments import quote
 from seqloom._warning import warn_user
 from seqloom.data import (
@@ -157,16 +155,6 @@ _OF_SAMPLES = frozenset(
 )
 
 
-def _count_genotypes(encoder: GenotypeEncoder) -> dict[str, int]:
-    """Counts the variants and the covariates of a sample."""
-    return {"inputs": len(encoder.variants), "covariates": len(encoder.covariate_names)}
-
-
-def _list_arrays(encoder: GenotypeEncoder, dtype: str) -> dict[str, NDArray[Any]]:
-    """Lists what an encoder has learned, and its tables of numbers."""
-    return {**encoder.arrays(), "tables": encoder.tables(dtype)}
-
-
 register_kind(
     Kind(
         name="genotypes",
@@ -177,7 +165,6 @@ register_kind(
         encodes="genotypes",
         network=partial(_choose_perceptron, GenotypeMLPConfig),
         options=_OF_SAMPLES,
-        other_options=frozenset(),
         check_files=_check_no_intervals,
         has_labels=lambda *_, **__: True,
         has_named_columns=False,
@@ -188,8 +175,14 @@ register_kind(
             "Python for a row x of a batch"
         ),
         batch_positions=_GENOTYPES,
-        count_inputs=_count_genotypes,
-        list_arrays=_list_arrays,
+        count_inputs=lambda encoder: {
+            "inputs": len(encoder.variants),
+            "covariates": len(encoder.covariate_names),
+        },
+        list_arrays=lambda encoder, dtype: {
+            **encoder.arrays(),
+            "tables": encoder.tables(dtype),
+        },
     )
 )
 
@@ -220,7 +213,6 @@ register_kind(
         recognises=lambda files: any((file / "plan.json").is_file() for file in files),
         files="a folder of embeddings",
         encodes="embeddings",
-        other_options=frozenset(),
         network=partial(_choose_perceptron, HeadConfig),
         instead_of_encoder="embed the records by the same model and settings",
         instead_of_explain=(

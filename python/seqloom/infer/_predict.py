@@ -329,7 +329,7 @@ def open_labelled(trained: Trained, data: Examples | Readable) -> Examples:
     has_letters = kind_of_encoder(trained.encoder).has_letters
     if not (has_letters and _is_of_sequences(data)):
         return _see(trained, data)
-    task = trained.task.name
+    task: Any = trained.task.name  # one that labels can have
     has_columns = task != "classify" and len(trained.classes) > 1
     columns = trained.classes if has_columns else None
     labels = Labels(classes=trained.classes, task=task, label_column=columns)

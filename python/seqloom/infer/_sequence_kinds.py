@@ -13,7 +13,6 @@ from seqloom.data.interval._intervals import Intervals, read_intervals
 from seqloom.data.label._table import list_names, name_nearest
 from seqloom.errors import ArgumentError, LabelError, MissingFileError
 from seqloom.infer._kinds import (
-    OF_LETTERS,
     Files,
     Given,
     Kind,
@@ -124,7 +123,7 @@ register_kind(
         recognises=lambda _: False,  # it reads all that no other kind recognises
         network=_choose_convolutions,
         options=_READING,
-        other_options=OF_LETTERS | {"label_from_header", "label_from_file", "finetune"},
+        other_options=frozenset({"label_from_header", "label_from_file", "finetune"}),
         find_alphabet=_find_alphabet,
         has_labels=_are_tables,
     )
@@ -226,7 +225,7 @@ register_kind(
         recognises=lambda _: False,
         network=_choose_convolutions,
         options=frozenset({"intervals", "length", "edge", "ignore_strand", "jitter"}),
-        other_options=OF_LETTERS | {"label_from_file"},
+        other_options=frozenset({"label_from_file"}),
         by_option="intervals",
         refusals={
             **dict.fromkeys(_READING, _NOT_READ),
