@@ -209,6 +209,34 @@ def test_a_step_of_ones_own_goes_on_to_the_same_bits(tmp_path, place):
     assert files[0] == files[1]
 
 
+# What the steps of an epoch return: some lack a number that others have.
+NUMBERS: list[dict[str, float]] = [{"a": 1.0}, {"a": 2.0, "b": 5.0}, {"b": 7.0}, {"a": 6.0}]
+
+
+@pytest.mark.parametrize("batch", [None, 1, 3], ids=str)
+def test_a_number_is_averaged_over_the_steps_that_return_it(tmp_path, batch):
+    class Stop(sl.train.Progress):
+        def on_batch(self, step):
+            if (step.epoch, step.batch) == (1, batch):
+                raise KeyboardInterrupt
+
+    def step(model, batch):
+        return model(batch["x"]).mean(), NUMBERS[int(batch["place"].numpy()[0])]
+
+    data = [
+        {"x": np.full((size, 3), 0.5, np.float32), "place": np.full(size, place)}
+        for place, size in enumerate((10, 20, 20, 10))
+    ]
+    options: dict[str, Any] = {"step": step, "epochs": 2, "out": tmp_path}
+    if batch is not None:
+        with pytest.raises(KeyboardInterrupt):
+            train(nn.Linear(3, 1), data, callbacks=[Stop()], **options)
+    run = train(nn.Linear(3, 1), data, resume=batch is not None, **options)
+    for row in run.history:
+        assert row["train_a"] == (10 * 1 + 20 * 2 + 10 * 6) / 40
+        assert row["train_b"] == (20 * 5 + 20 * 7) / 40
+
+
 def test_a_step_gets_a_tuple_where_the_data_are_tuples_and_may_do_without_a_key():
     def step(model, batch):
         dna, age, y = batch

@@ -167,6 +167,38 @@ def test_a_step_and_arrays_of_ones_own_are_shared(monkeypatch):
     assert (weights[0] == weights[1]).all()
 
 
+class Branches(sl.nn.Module):
+    """Uses one of its layers for some records only."""
+
+    rare: sl.nn.Linear
+    usual: sl.nn.Linear
+
+    def __init__(self):
+        self.rare = sl.nn.Linear(5, 3, bias=False)
+        self.usual = sl.nn.Linear(5, 3)
+
+    def logits(self, x):
+        outputs = self.usual(x)
+        flags = (x.numpy()[:, :1] > 1.2).astype(np.float32)
+        return outputs + self.rare(x * flags) if flags.any() else outputs
+
+
+@pytest.mark.parametrize("world", [2, 3])
+def test_a_process_without_a_gradient_that_another_has_adds_zeros(monkeypatch, world):
+    threads = Threads(world)
+    monkeypatch.setattr(_fit, "find_ranks", threads.find)
+    rows = make_arrays()["x"]
+    data = {"x": rows, "label": (rows[:, 1] > 0) + (rows[:, 2] > 0).astype(np.int64)}
+    call: dict[str, Any] = {"task": "classify", "epochs": 2, "batch_size": 6, "lr": 0.01}
+    models = [Branches().bind("numpy", sl.Key(0)) for _ in range(world + 1)]
+    runs = threads.run(
+        lambda number: sl.train.fit(models[number], data, **as_arguments(**call))
+    )
+    alone = sl.train.fit(models[-1], data, **as_arguments(**call, compile=False))
+    for run in runs:
+        assert_alike(run, alone)
+
+
 def test_a_network_of_torch_is_shared(monkeypatch):
     torch = pytest.importorskip("torch")
     threads = Threads(2)

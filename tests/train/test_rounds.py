@@ -95,6 +95,19 @@ def test_a_run_that_still_improves_goes_on_and_says_so(whole):
     assert rates[20] > 10 * rates[19]  # a new rise begins
 
 
+class Ending(Listener):
+    """Ends a run with its first round."""
+
+    def on_epoch(self, row):
+        return row["epoch"] == 20
+
+
+def test_a_run_that_ends_with_a_round_reports_no_further_one(slow):
+    listener = Ending()
+    run = sl.train.fit(**as_arguments(**slow, progress=listener, report=False))
+    assert (len(run.history), listener.heard) == (20, [])
+
+
 def test_the_report_names_the_epoch_whose_weights_are_kept(whole):
     run, _ = whole
     losses = [row["valid_loss"] for row in run.history]
