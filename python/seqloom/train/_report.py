@@ -1,14 +1,21 @@
-"""From a run to the plain numbers and names of its report."""
+"""What is written about a run: its report, and its model card for model hubs."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from importlib import metadata
 from math import nan
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from seqloom._files import write_atomic
+from seqloom._text import printable
 from seqloom.data._describe import describe_letters
 from seqloom.infer._scores import order_of
-from seqloom.models import Classify, Multilabel, Task
+from seqloom.models import Classify, Multilabel, Regress, Task, Trained
+from seqloom.models._folder import CARD, is_own_card
 from seqloom.nn._metrics import auprc, auroc, confusion_matrix
 from seqloom.report import (
     Confusion,
@@ -22,9 +29,8 @@ from seqloom.report import (
     wilson_interval,
 )
 from seqloom.report._values import Fact
-from seqloom.train._card import limits_of
 from seqloom.train._checkpoints import State
-from seqloom.train._evaluation import Part
+from seqloom.train._evaluation import Part, find_intervals
 from seqloom.train._job import Job
 from seqloom.train._letters import class_logos, mistakes_section
 from seqloom.train._parts import Parts, count_samples
@@ -56,6 +62,21 @@ _NOTES = {
     "were compared.",
 }
 _CONSTANT = "Variants that do not vary among the training {noun} count nothing: {count}."
+MARK = "<!-- Written by seqloom. Remove this line, and no run replaces your text. -->"
+# The names of our metrics and tasks on model hubs.
+_MEASURES = {
+    "accuracy": "accuracy",
+    "mcc": "matthews_correlation",
+    "auroc": "roc_auc",
+    "auprc": "average_precision",
+    "r2": "r_squared",
+    "pearson": "pearsonr",
+    "spearman": "spearmanr",
+    "rmse": "rmse",
+}
+_TASKS = {"classify": "sequence-classification", "regress": "sequence-regression"}
+# The figures of a class with fewer records are little more than a guess.
+_FEW = 50
 
 
 def make_report(
@@ -67,31 +88,27 @@ def make_report(
     notes: list[str],
 ) -> Report:
     """Makes the report of a run from the parts on which it was evaluated."""
-    task, parts, history = job.trained.task, job.parts, state.history
-    columns, folder = ", ".join(job.trained.classes), job.settings.folder.path
-    count = count_samples(parts.train)
+    task, parts, folder = job.trained.task, job.parts, job.settings.folder.path
+    count, columns = count_samples(parts.train), ", ".join(task.columns)
     data = f"{count:,} {parts.noun}" if count else "the batches of a loader"
     network, learned = type(job.trained.model).__name__, f"learned {columns}".strip()
-    conflicts = describe_conflicts(parts.train)
-    limits = " ".join(limits_of(job.trained, judged))
+    seen = len(state.history) * count
+    # The part that says most of the model.
+    first = dict(list(judged.items())[:1])
     return Report(
         title="Training run" if folder is None else folder.name,
         lead=f"{network} {learned} from {data}.",
-        tiles=tuple(_tiles(judged)),
+        tiles=tuple(_tiles(first)),
         notes=(
             *left_out(parts),
-            *(f"{note}." for note in (conflicts, *notes) if note),
+            *(f"{it}." for it in (describe_conflicts(parts.train), *notes) if it),
         ),
-        curves=tuple(_curves(history)),
+        curves=tuple(_curves(state.history)),
         best_epoch=state.best_epoch if "validation" in judged else None,
         confusions=tuple(_confusions(task, judged)),
-        scatters=tuple(_scatters(task, judged)),
-        sections=(
-            *_probability_sections(task, judged),
-            Section(title="Limits", note=limits),
-            *_letter_sections(job, judged, seen=len(history) * (count or 0)),
-        ),
-        tables=tuple(tables_of_labels(task, judged)),
+        scatters=tuple(_scatters(task, first)),
+        sections=tuple(_sections(job, judged, first, seen=seen)),
+        tables=tuple(tables_of_labels(task, first)),
         facts=facts,
     )
 
@@ -122,8 +139,8 @@ def left_out(parts: Parts) -> tuple[str, ...]:
 
 
 def _tiles(parts: dict[str, Part]) -> Iterator[Tile]:
-    """Lists the metrics of the first part; an accuracy of classes has an interval."""
-    for name, part in list(parts.items())[:1]:
+    """Lists the metrics of a part; an accuracy of classes has an interval."""
+    for name, part in parts.items():
         count = len(part.labels) if len(part.scores) and part.labels.ndim == 1 else 0
         known = [it for it in part.metrics.items() if it[0] in _NAMES]
         for metric, value in known:
@@ -159,43 +176,42 @@ def _confusions(task: Task, parts: dict[str, Part]) -> Iterator[Confusion]:
 
 
 def _scatters(task: Task, parts: dict[str, Part]) -> Iterator[Scatter]:
-    """Pairs the true and the predicted values of the first part."""
-    if task.name != "regress":
+    """Pairs the true and the predicted values of a part."""
+    if not isinstance(task, Regress):
         return
-    for part in list(parts.values())[:1]:
+    for part in parts.values():
         predicted = part.scores.to_numpy()
         true = np.asarray(part.labels).reshape(predicted.shape)
         for position, name in enumerate(task.columns):
             yield Scatter(name, true[:, position], predicted[:, position])
 
 
-def _probability_sections(task: Task, parts: dict[str, Part]) -> Iterator[Section]:
-    """Makes the sections about the probabilities of the first part."""
-    for name, part in list(parts.items())[:1]:
+def _sections(
+    job: Job, judged: dict[str, Part], first: dict[str, Part], *, seen: int
+) -> Iterator[Section]:
+    """Makes the sections about probabilities, limits, the worst mistakes and logos."""
+    trained, task = job.trained, job.trained.task
+    for name, part in first.items():
         if isinstance(task, (Classify, Multilabel)):
             yield from probability_sections(task, name, part)
-
-
-def _letter_sections(job: Job, judged: dict[str, Part], *, seen: int) -> Iterator[Section]:
-    """Makes the sections with letters: the worst mistakes, and logos of classes."""
-    trained, parts = job.trained, job.parts
-    sources = {"test": parts.test, "validation": parts.valid}
-    for name, part in list(judged.items())[:1]:
-        most = seen // _SHARE
-        section = mistakes_section(trained, sources[name], part, name=name, most=most)
+    yield Section(title="Limits", note=" ".join(limits_of(trained, judged)))
+    sources = {"test": job.parts.test, "validation": job.parts.valid}
+    for name, part in first.items():
+        data, most = sources[name], seen // _SHARE
+        section = mistakes_section(trained, data, part, name=name, most=most)
         if section is not None:
             yield section
-    if isinstance(trained.task, Classify):
-        logos = class_logos(parts.train, trained.classes)
+    if isinstance(task, Classify):
+        logos = class_logos(job.parts.train, task.columns)
         if logos is not None:
             yield logos
 
 
 def tables_of_labels(task: Task, parts: dict[str, Part]) -> Iterator[Table]:
-    """Lists how well each label of the first part is found."""
+    """Lists how well each label of a part is found."""
     if not isinstance(task, Multilabel):
         return
-    for name, part in list(parts.items())[:1]:
+    for name, part in parts.items():
         order = order_of(task, part.scores)
         columns = zip(part.scores.classes, part.labels.T, order.T, strict=True)
         rows = [
@@ -205,3 +221,160 @@ def tables_of_labels(task: Task, parts: dict[str, Part]) -> Iterator[Table]:
         names = ("label", "records with it", "AUROC", "AUPRC")
         note = f"On the {len(part.scores):,} records of the {name} part."
         yield Table("Each label", names, rows, note=note)
+
+
+def write_card(
+    folder: Path, *, trained: Trained, report: Report, judged: Mapping[str, Part]
+) -> None:
+    """Writes the card of a run, unless it is a text of the user's own."""
+    facts = [(key, str(value)) for key, value in report.facts.items()]
+    facts.append(("written by", f"seqloom {metadata.version('seqloom')}"))
+    limits = [*report.notes, *limits_of(trained, judged)]
+    name = folder.absolute().name
+    use = (
+        "## Use\n\n```python\nimport seqloom as sl\n\n"
+        f"model = sl.models.load({json.dumps(name)})  # this folder\n"
+        'scores = sl.infer.predict(model, "sequences.fa")\n```\n\n'
+        "`seqloom predict FOLDER sequences.fa --out scores.tsv` writes them as a table. "
+        "The weights are no pickle: loading them runs no code."
+    )
+    sections = [
+        _front(name, trained, judged),
+        f"{MARK}\n\n# {_text(name)}\n\n{_text(report.lead)}",
+        use,
+        _results(trained.task, judged),
+        f"## Data and training\n\n{_table(('what', 'value'), facts)}",
+        "## Limits\n\n" + "\n".join(f"- {_text(sentence)}" for sentence in limits),
+    ]
+    _write_own(folder, sections)
+
+
+def write_card_of_unfinished(folder: Path) -> None:
+    """Writes what the card says until the run has finished."""
+    name, text = folder.absolute().name, "Training of this model has not finished."
+    _write_own(folder, [f"{MARK}\n\n# {_text(name)}", text])
+
+
+def _write_own(folder: Path, sections: list[str]) -> None:
+    """Writes a card, unless it is a text of the user's own."""
+    path = folder / CARD
+    if not path.exists() or is_own_card(path):
+        write_atomic(path, ("\n\n".join(sections) + "\n").encode())
+
+
+def _front(name: str, trained: Trained, judged: Mapping[str, Part]) -> str:
+    """Writes what hubs read: YAML, whose values are written as JSON."""
+    task = trained.task.name
+    results = [
+        {
+            "task": {"type": _TASKS.get(task, task), "name": task},
+            "dataset": {"name": f"{name}, {part_name} part", "type": part_name},
+            "metrics": [
+                {"type": _MEASURES[key], "value": round(value, 6), "name": key}
+                for key, value in part.metrics.items()
+                if key in _MEASURES and np.isfinite(value)
+            ],
+        }
+        for part_name, part in judged.items()
+    ]
+    facts: dict[str, Any] = {
+        "library_name": "seqloom",
+        "tags": ["biology", "seqloom"],
+        "model-index": [{"name": name, "results": results}],
+    }
+    return "\n".join(
+        ["---", *(f"{key}: {json.dumps(it)}" for key, it in facts.items()), "---"]
+    )
+
+
+def _results(task: Task, judged: Mapping[str, Part]) -> str:
+    """Shows the measures of each part, and of each class of the first part."""
+    if not judged:
+        return "## Results\n\nNo part of the data was kept to judge the model."
+    tables = ["## Results"]
+    for name, part in judged.items():
+        found = find_intervals(task, part.metrics, part.labels)
+        rows = [
+            (
+                key.replace("_", " "),
+                f"{value:.4f}",
+                _spell(*found[key]) if key in found else "-",
+            )
+            for key, value in part.metrics.items()
+            if key != "n"
+        ]
+        table = _table(("measure", "value", "95 % interval"), rows)
+        count = round(part.metrics["n"])
+        tables.append(f"The {name} part, {count:,} records:\n\n{table}")
+    name, part = next(iter(judged.items()))
+    if isinstance(task, Classify) and len(part.scores):
+        tables.append(f"Each class in the {name} part:\n\n{_classes(task, part)}")
+    return "\n\n".join(tables)
+
+
+def _spell(low: float, high: float) -> str:
+    """Spells an interval as its measure is spelled: by four decimals."""
+    return f"{low:.4f} to {high:.4f}"
+
+
+def _classes(task: Classify, part: Part) -> str:
+    """Lists recall and precision of each class, with their intervals."""
+    guess = task.decide(part.scores.to_numpy())
+    counts = confusion_matrix(part.labels, guess, size=len(task.columns))
+    called, there = counts.sum(axis=0), counts.sum(axis=1)
+    rows = [
+        (
+            name,
+            f"{there[it]:,}",
+            *_share(counts[it, it], there[it]),
+            *_share(counts[it, it], called[it]),
+        )
+        for it, name in enumerate(task.columns)
+    ]
+    head = ("class", "records", "recall", "95 % interval", "precision", "95 % interval")
+    return _table(head, rows)
+
+
+def _share(hits: int, total: int) -> tuple[str, str]:
+    """Spells a share and its interval; of nothing there is none."""
+    if not total:
+        return "-", "-"
+    return f"{hits / total:.4f}", _spell(*wilson_interval(int(hits), int(total)))
+
+
+def limits_of(trained: Trained, judged: Mapping[str, Part]) -> Iterator[str]:
+    """Lists what the figures do not show, from how the model was judged."""
+    if not judged:
+        yield "No figure says how good the model is."
+    elif "test" not in judged:
+        yield (
+            "The validation part chose the epoch, so its figures are a little too good; no "
+            "test part was kept."
+        )
+    for name, part in list(judged.items())[:1]:
+        if not isinstance(trained.task, Classify) or not len(part.scores):
+            continue
+        classes = trained.task.columns
+        counts = np.bincount(np.asarray(part.labels, int), minlength=len(classes))
+        named = zip(classes, counts.tolist(), strict=True)
+        if few := [f"{count} of {title}" for title, count in named if count < _FEW]:
+            yield (
+                f"The {name} part holds few records of some classes: {', '.join(few)}. "
+                f"Below {_FEW} a class can hardly be judged."
+            )
+    yield (
+        "The figures hold for records like those it was judged on. Whether records of "
+        "different parts are related, such as homologous, was not looked at."
+    )
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Writes a Markdown table."""
+    lines = [head, ["---"] * len(head), *([_text(cell) for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _text(text: str) -> str:
+    """Writes a text so that Markdown shows it and obeys nothing in it."""
+    shown = escape(printable(text), quote=False)
+    return "".join(f"\\{it}" if it in "\\`*_[]|#" else it for it in shown)

@@ -23,7 +23,6 @@ from seqloom.models._trained import write_config
 from seqloom.nn import Module
 from seqloom.report import Report, write_report
 from seqloom.report._values import Fact
-from seqloom.train._card import write_card
 from seqloom.train._checkpoints import State
 from seqloom.train._evaluation import (
     Part,
@@ -34,7 +33,7 @@ from seqloom.train._evaluation import (
 )
 from seqloom.train._job import Job
 from seqloom.train._parts import Data
-from seqloom.train._report import make_report
+from seqloom.train._report import make_report, write_card
 
 # So many names of classes fit into a line.
 _SHOWN = 6
@@ -205,9 +204,8 @@ def _write_evaluation(folder: Path, run: Run) -> None:
         if part is not None and len(part.scores):
             part.scores.to_tsv(folder / f"scores-{name}.tsv")
             write_labels(folder / f"labels-{name}.tsv", run.trained.task, part)
-    write_card(
-        folder, trained=run.trained, report=run.report, valid=run.valid, test=run.test
-    )
+    judged = dict(reversed(_parts_of(run).items()))  # the test part first
+    write_card(folder, trained=run.trained, report=run.report, judged=judged)
     text = json.dumps(results_of(run), indent=2, allow_nan=False)
     write_atomic(folder / RESULTS, f"{text}\n".encode())
 

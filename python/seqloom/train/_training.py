@@ -13,7 +13,6 @@ from seqloom.models._trained import save_config
 from seqloom.optim import LossScale, WeightAverage
 from seqloom.report._values import Fact
 from seqloom.tensor import scope
-from seqloom.train._card import write_card_of_unfinished
 from seqloom.train._checkpoints import Checkpoints, State
 from seqloom.train._evaluation import Validation
 from seqloom.train._job import Job
@@ -26,6 +25,7 @@ from seqloom.train._parts import (
     read_batches,
 )
 from seqloom.train._progress import Plan, Step, Watchers
+from seqloom.train._report import write_card_of_unfinished
 from seqloom.train._run import Run, aim_of, finish
 from seqloom.train._step import Compiling, StepMaker, is_to_compile
 from seqloom.train._updates import (
