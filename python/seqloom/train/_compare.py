@@ -18,10 +18,8 @@ from seqloom.train._compared import (
     FilePath,
     PairedTests,
     are_alike,
-    choose_parts,
     find_ranking_metric,
     open_runs,
-    parts_of,
     rank,
     set_beside_best,
     settings_that_differ,
@@ -138,12 +136,12 @@ def _sections(runs: list[Compared], tests: PairedTests, prefix: str) -> Iterator
 
 def _note(runs: list[Compared], tests: PairedTests, prefix: str) -> str:
     """Says what the runs were judged on, and whether that is the same for all."""
-    chosen, metric = choose_parts(runs), find_ranking_metric(runs)
-    parts = sorted({it for it in chosen if it})
+    metric = find_ranking_metric(runs)
+    parts = sorted({run.part for run in runs if run.part})
     order = "sorted by " + title_of(metric) if metric else "in the order given"
     notes = [f"Metrics on the {' and the '.join(parts)} part."] if parts else []
     notes.append(f"Runs are {order}{', the best first' if metric else ''}.")
-    if None in chosen:
+    if any(run.part is None for run in runs):
         notes.append("A run without metrics was judged on no part, or has not begun.")
     if not are_alike(runs):
         notes.append(
@@ -191,16 +189,16 @@ def _trace(run: Compared, key: str) -> Trace:
 
 def results_table(runs: list[Compared]) -> Table:
     """Lists metrics, size and time, a row a run."""
-    parts = parts_of(runs)
-    names = dict.fromkeys(name for part in parts for name in part.get("metrics", {}))
-    metrics = [it for it in names if it != "n"]
+    metrics = list(dict.fromkeys(name for run in runs for name in run.metrics))
+    if "n" in metrics:
+        metrics.remove("n")
     last = ("records", "parameters", "epochs", "seconds")
     rows: list[tuple[str, ...]] = []
-    for run, part in zip(runs, parts, strict=True):
+    for run in runs:
         found, best = run.results, run.results.get("best_epoch")
         cells = (
-            *(_spell(part, name) for name in metrics),
-            _whole(part.get("metrics", {}).get("n")),
+            *(_spell(run, name) for name in metrics),
+            _whole(run.metrics.get("n")),
             _whole(found.get("parameters")),
             f"{found['epochs']:,}" + (f" (kept {best:,})" if best else ""),
             f"{found['seconds']:,.1f}",
@@ -211,22 +209,19 @@ def results_table(runs: list[Compared]) -> Table:
 
 def paired_table(tests: PairedTests, prefix: str) -> Table:
     """Lists the tests, a row a run."""
-    corrected = ("p (Holm)",) if tests.pairs > 1 else ()
-    counts = ("only this one right", "only the best right")
-    rows = [
-        (
-            shorten(name, prefix),
-            f"{it.difference:+.4f}",
-            f"{it.only_this:,}",
-            f"{it.only_best:,}",
-            *(
-                f"{p:.4f}" if p >= _LEAST_P else f"<{_LEAST_P}"
-                for p in (it.p, it.p_holm)[: 1 + len(corrected)]
-            ),
-        )
-        for name, it in tests.by_name.items()
-    ]
-    columns = ("run", "difference of accuracy", *counts, "p", *corrected)
+    columns = (
+        "run",
+        "difference of accuracy",
+        "only this one right",
+        "only the best right",
+    )
+    columns = (*columns, "p", "p (Holm)") if tests.pairs > 1 else (*columns, "p")
+    rows: list[tuple[str, ...]] = []
+    for name, it in tests.by_name.items():
+        counts = f"{it.difference:+.4f}", f"{it.only_this:,}", f"{it.only_best:,}"
+        values = (it.p, it.p_holm) if tests.pairs > 1 else (it.p,)
+        spelled = [f"{p:.4f}" if p >= _LEAST_P else f"<{_LEAST_P}" for p in values]
+        rows.append((shorten(name, prefix), *counts, *spelled))
     return Table(BESIDE, columns, rows)
 
 
@@ -240,12 +235,11 @@ def _whole(number: float | None) -> str:
     return _NONE if number is None else f"{int(number):,}"
 
 
-def _spell(part: dict[str, Any], name: str) -> str:
+def _spell(run: Compared, name: str) -> str:
     """Spells a metric with its interval, if it has one."""
-    value = part.get("metrics", {}).get(name)
+    value, ends = run.metrics.get(name), run.judged.get("intervals", {}).get(name)
     if value is None:
         return _NONE
-    ends = part.get("intervals", {}).get(name)
     return f"{value:.4f}" + (f" ({ends[0]:.4f} to {ends[1]:.4f})" if ends else "")
 
 
@@ -257,16 +251,16 @@ def shorten(name: str, prefix: str) -> str:
 def values_of(runs: list[Compared], tests: PairedTests) -> dict[str, Any]:
     """Lists what the page shows as plain values; runs are in the order given."""
     values: list[dict[str, Any]] = []
-    for run, name, part in zip(runs, choose_parts(runs), parts_of(runs), strict=True):
+    for run in runs:
         found, beside = run.results, tests.by_name.get(run.name)
         values.append(
             {
                 "name": run.name,
                 "folder": run.place,
-                "part": name,
-                "records": part.get("records"),
-                "metrics": part.get("metrics", {}),
-                "intervals": part.get("intervals", {}),
+                "part": run.part,
+                "records": run.judged.get("records"),
+                "metrics": run.metrics,
+                "intervals": run.judged.get("intervals", {}),
                 "parameters": found.get("parameters"),
                 "epochs": found["epochs"],
                 "best_epoch": found.get("best_epoch"),

@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import exp, inf, lgamma, log
 from pathlib import Path
@@ -59,6 +59,13 @@ class Compared:
     results: dict[str, Any]
     history: list[dict[str, Any]]
     config: dict[str, Any]
+    part: str | None = None  # the name of the part that is compared
+    judged: dict[str, Any] = field(default_factory=dict[str, Any])  # what it found there
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """The metrics on the part that is compared."""
+        return self.judged.get("metrics", {})
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -94,6 +101,13 @@ def open_runs(runs: Iterable[Run | FilePath] | FilePath) -> list[Compared]:
         if folder is not None:
             name, place = str(folder.absolute().relative_to(above)), str(folder)
         opened.append(_open(run, name=name, place=place))
+    # A part that all runs were judged on is compared, if there is one.
+    parts = [run.results["parts"] for run in opened]
+    shared = [name for name in _PARTS if all(name in each for each in parts)]
+    for number, (run, found) in enumerate(zip(opened, parts, strict=True)):
+        part = next((name for name in (*shared, *_PARTS) if name in found), None)
+        judged = {} if part is None else found[part]
+        opened[number] = replace(run, part=part, judged=judged)
     return opened
 
 
@@ -108,14 +122,10 @@ def _check_runs(runs: Any) -> list[Any]:
             found = sorted(paths, key=_by_numbers) or found
     if len(found) < _FEWEST:
         given = "none"
-        if found:
-            run = found[0]
-            folder = (
-                run.folder
-                if isinstance(run, Run)
-                else as_path("runs", run, expected=_EXPECTED)
-            )
-            given = f"{folder or 'a run in memory'} alone"
+        if found and isinstance(found[0], Run):
+            given = f"{found[0].folder or 'a run in memory'} alone"
+        elif found:
+            given = f"{as_path('runs', found[0], expected=_EXPECTED)} alone"
         raise ArgumentError(
             "runs must be two or more run folders, or one folder that holds them, got "
             f"{given}; as in seqloom compare runs/a runs/b, or in Python "
@@ -183,27 +193,10 @@ def _so_far(config: dict[str, Any], history: list[dict[str, Any]]) -> dict[str, 
     }
 
 
-def choose_parts(runs: list[Compared]) -> list[str | None]:
-    """Chooses the part of each run that is compared: one that all have, if there is one."""
-    shared = [it for it in _PARTS if all(it in run.results["parts"] for run in runs)]
-    return [
-        next((it for it in (*shared, *_PARTS) if it in run.results["parts"]), None)
-        for run in runs
-    ]
-
-
-def parts_of(runs: list[Compared]) -> list[dict[str, Any]]:
-    """Gives that part of each run; an empty one where a run was judged on none."""
-    chosen = choose_parts(runs)
-    return [
-        run.results["parts"].get(part, {}) for run, part in zip(runs, chosen, strict=True)
-    ]
-
-
 def are_alike(runs: list[Compared]) -> bool:
-    """Says whether no run is known to be judged on another part or other records."""
-    parts = {it for it in choose_parts(runs) if it is not None}
-    marks = {part["records"] for part in parts_of(runs) if part.get("records")}
+    """Returns True if no run is known to be judged on another part or other records."""
+    parts = {run.part for run in runs if run.part is not None}
+    marks = {run.judged["records"] for run in runs if run.judged.get("records")}
     return len(parts) <= 1 and len(marks) <= 1
 
 
@@ -218,7 +211,7 @@ def settings_that_differ(runs: list[Compared]) -> list[str]:
 
 def find_ranking_metric(runs: list[Compared]) -> str | None:
     """Finds the metric that runs are sorted by: the first that every judged run has."""
-    judged = [found for part in parts_of(runs) if (found := part.get("metrics"))]
+    judged = [run.metrics for run in runs if run.metrics]
     names = judged[0] if judged else ()
     shared = (it for it in names if all(it in metrics for metrics in judged))
     return next((it for it in shared if it in _HIGHER_IS_BETTER), None)
@@ -230,9 +223,12 @@ def rank(runs: list[Compared]) -> list[Compared]:
     if metric is None:
         return runs
     sign = -1 if _HIGHER_IS_BETTER[metric] else 1
-    found = [part.get("metrics", {}).get(metric) for part in parts_of(runs)]
-    values = [inf if value is None else sign * value for value in found]
-    return [runs[it] for it in sorted(range(len(runs)), key=values.__getitem__)]
+
+    def key(run: Compared) -> float:
+        value = run.metrics.get(metric)
+        return inf if value is None else sign * value
+
+    return sorted(runs, key=key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +260,17 @@ def set_beside_best(runs: list[Compared]) -> PairedTests:
     if any(run.results.get("task") != "classify" for run in runs):
         return PairedTests(notes=(_FOR_CLASSES,))
     ranked = rank(runs)
-    answers, reasons = _read_all(ranked)
+    answers: dict[str, Answers] = {}
+    reasons: dict[str, list[str]] = {}
+    for run in ranked:
+        reason = _why_unknown(run, ranked[0])
+        if reason is None:
+            try:
+                answers[run.name] = read_answers(run)
+            except (FileError, FormatError) as error:
+                reason = str(error)
+        if reason is not None:
+            reasons.setdefault(reason, []).append(run.name)
     notes = tuple(
         f"No test of {', '.join(names)}: {reason}." for reason, names in reasons.items()
     )
@@ -295,25 +301,6 @@ def holm(values: list[float]) -> list[float]:
     return corrected
 
 
-def _read_all(
-    ranked: list[Compared],
-) -> tuple[dict[str, Answers], dict[str, list[str]]]:
-    """Reads which records each run has right, and for which runs that is unknown."""
-    answers: dict[str, Answers] = {}
-    reasons: dict[str, list[str]] = {}
-    chosen, parts = choose_parts(ranked), parts_of(ranked)
-    for run, name, part in zip(ranked, chosen, parts, strict=True):
-        reason = why_unknown(part, parts[0])
-        if reason is None and name is not None:
-            try:
-                answers[run.name] = read_answers(run, name, part["metrics"])
-            except (FileError, FormatError) as error:
-                reason = str(error)
-        if reason is not None:
-            reasons.setdefault(reason, []).append(run.name)
-    return answers, reasons
-
-
 def _test_all(
     best: str, answers: dict[str, Answers], notes: tuple[str, ...]
 ) -> PairedTests:
@@ -339,13 +326,14 @@ def _test_all(
     return PairedTests(best, len(pairs), records, by_name, notes)
 
 
-def why_unknown(found: dict[str, Any], best: dict[str, Any]) -> str | None:
-    """Says why the part of a run cannot be set beside that of the best run."""
-    if found.get("metrics", {}).get("accuracy") is None:
+def _why_unknown(run: Compared, best: Compared) -> str | None:
+    """Explains why a run cannot be set beside the best one, if it cannot."""
+    records = run.judged.get("records")
+    if run.metrics.get("accuracy") is None:
         return "it has no accuracy"
-    if found.get("records") is None:
+    if records is None:
         return "it has not ended, so that its scores are not written"
-    if found["records"] != best.get("records"):
+    if records != best.judged.get("records"):
         return (
             "it was not judged on the records, labels and classes of the best run, in the "
             "same order"
@@ -353,14 +341,14 @@ def why_unknown(found: dict[str, Any], best: dict[str, Any]) -> str | None:
     return None
 
 
-def read_answers(run: Compared, part: str, metrics: dict[str, Any]) -> Answers:
+def read_answers(run: Compared) -> Answers:
     """Reads for each record whether the run has it right."""
     source = run.source
     if isinstance(source, Run):
-        judged: Any = source.test if part == "test" else source.valid
+        judged: Any = source.test if run.part == "test" else source.valid
         called = source.trained.task.decide(judged.scores.to_numpy())
         return np.asarray(called == judged.labels)
-    name = "valid" if part == "validation" else part
+    name = "valid" if run.part == "validation" else run.part
     scores = Scores.read_tsv(source / f"scores-{name}.tsv")
     ids, labels = read_classes(source / f"labels-{name}.tsv")
     if ids != scores.ids:
@@ -368,7 +356,7 @@ def read_answers(run: Compared, part: str, metrics: dict[str, Any]) -> Answers:
     places = {name: it for it, name in enumerate(scores.classes)}
     true = np.array([places.get(it, -1) for it in labels])
     found = scores.to_numpy().argmax(axis=1) == true
-    if int(found.sum()) != round(metrics["accuracy"] * metrics.get("n", 0)):
+    if int(found.sum()) != round(run.metrics["accuracy"] * run.metrics.get("n", 0)):
         raise FormatError(
             f"{source}: scores and labels are not those of results.json", path=str(source)
         )

@@ -1,7 +1,6 @@
 """The letters that a model went by, and those in which the classes differ."""
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from statistics import NormalDist
 from typing import Any
 
@@ -13,7 +12,7 @@ from seqloom.infer._attributions import mark_sequence
 from seqloom.infer._probe import Probe, letters_to_change, neutral_of, why_not_hidden
 from seqloom.infer._scores import order_of
 from seqloom.models import Classify, Trained
-from seqloom.report import Letters, Logo, Section, Table, percent
+from seqloom.report import Letters, Logo, MarkedSequence, Section, Table, percent
 from seqloom.train._evaluation import Part
 
 _LISTED = 10
@@ -89,12 +88,17 @@ def mistakes_section(
     if letters is None or reason is not None:
         note = f"{note} Their letters are not shown, because {reason}."
         return Section(title="Worst mistakes", note=note, table=table)
-    return Section(
-        title="Worst mistakes",
-        note=f"{note} {_explain(trained, letters)}",
-        drawings=(_draw(trained, letters, part=part, rows=rows),),
-        details=table,
+    neutral = (neutral_of(trained.encoder) or b"").decode()
+    is_short = max(map(len, letters)) <= _WINDOWS
+    each = "each letter" if is_short else f"each of up to {_WINDOWS} pieces"
+    first = "the first" if len(letters) == 1 else f"the first {len(letters)}"
+    note += (
+        f" In {first} {each} was replaced by {neutral} in turn, and the sequence was "
+        "scored again (occlusion). The darker a letter, the more this changed the "
+        "logarithm of the ratio of the two probabilities. Positions count from 0."
     )
+    drawing = _draw(trained, letters, part=part, rows=rows)
+    return Section(title="Worst mistakes", note=note, drawings=(drawing,), details=table)
 
 
 def find_wrong(task: Classify, part: Part) -> Rows:
@@ -121,28 +125,20 @@ def list_mistakes(part: Part, wrong: Rows) -> Table:
     return Table("Worst mistakes", ("id", "true", "predicted", "probability"), rows)
 
 
-def _explain(trained: Trained, letters: list[bytes]) -> str:
-    """Says how letters were coloured."""
-    neutral = (neutral_of(trained.encoder) or b"").decode()
-    is_short = max(map(len, letters)) <= _WINDOWS
-    each = "each letter" if is_short else f"each of up to {_WINDOWS} pieces"
-    first = "the first" if len(letters) == 1 else f"the first {len(letters)}"
-    return (
-        f"In {first} {each} was replaced by {neutral} in turn, and the sequence was scored "
-        "again (occlusion). The darker a letter, the more this changed the logarithm of "
-        "the ratio of the two probabilities. Positions count from 0."
-    )
-
-
 def _draw(trained: Trained, letters: list[bytes], *, part: Part, rows: Rows) -> Letters:
     """Colours the letters of some sequences."""
-    called = part.scores.to_numpy()[rows].argmax(axis=1)
-    pairs = np.column_stack([called, np.asarray(part.labels)[rows]])
-    weights = weigh_letters(trained, letters, pairs)
-    texts = [it.decode("ascii", "replace") for it in letters]
-    mark = partial(mark_sequence, longest=_LONGEST)
+    scores, classes = part.scores.to_numpy()[rows], part.scores.classes
+    called, true = scores.argmax(axis=1), np.asarray(part.labels)[rows]
+    weights = weigh_letters(trained, letters, np.column_stack([called, true]))
+    lines: list[MarkedSequence] = []
+    for number, row in enumerate(rows.tolist()):
+        share = percent(float(scores[number, called[number]]))
+        names = classes[int(true[number])], classes[int(called[number])]
+        title = f"{part.scores.ids[row]}: {names[0]}, called {names[1]} ({share})"
+        text = letters[number].decode("ascii", "replace")
+        lines.append(mark_sequence(title, text, weights[number], longest=_LONGEST))
     return Letters(
-        list(map(mark, _titles(part, rows), texts, weights)),
+        lines,
         toward="spoke for the class that was called",
         away="spoke for the true class",
     )
@@ -157,15 +153,6 @@ def weigh_letters(trained: Trained, letters: list[bytes], pairs: Rows) -> list[F
 
     windows = [-(-len(it) // _WINDOWS) for it in letters]
     return Probe(trained, letters).hide(margin, windows)
-
-
-def _titles(part: Part, rows: Rows) -> Iterator[str]:
-    """Says of each sequence what it is, and what it was called."""
-    scores, classes = part.scores.to_numpy(), part.scores.classes
-    for row in rows.tolist():
-        called, true = int(scores[row].argmax()), classes[int(part.labels[row])]
-        share = percent(float(scores[row, called]))
-        yield f"{part.scores.ids[row]}: {true}, called {classes[called]} ({share})"
 
 
 def class_logos(examples: Any, classes: Sequence[str]) -> Section | None:
@@ -190,7 +177,7 @@ def class_logos(examples: Any, classes: Sequence[str]) -> Section | None:
     if letters is None or members is None:
         return None
     labels = np.asarray(examples.labels)[rows]
-    logos = list(_draw_logos(letters, labels, classes, members=members))
+    logos = _draw_logos(letters, labels, classes, members=members)
     if not logos:
         return None
     drawn = [logo for logo in logos if np.any(logo.heights)]
@@ -204,18 +191,18 @@ def class_logos(examples: Any, classes: Sequence[str]) -> Section | None:
 
 def _draw_logos(
     letters: list[bytes], labels: Counts, classes: Sequence[str], *, members: str
-) -> Iterator[Logo]:
+) -> list[Logo]:
     """Draws the logos, from the first position or, where lengths differ, the middle."""
     sizes = {len(it) for it in letters}
-    width = min(_POSITIONS, max(sizes))
+    width, is_even = min(_POSITIONS, max(sizes)), len(sizes) == 1
+    start = max(sizes) // 2 - width // 2 if is_even else -(width // 2)
+    axis = "position, from 0" if is_even else "position from each sequence's middle"
     counts = count_letters(letters, labels, members=members, width=width)
-    is_even = len(sizes) == 1
-    place: dict[str, Any] = {
-        "first": max(sizes) // 2 - width // 2 if is_even else -(width // 2),
-        "axis": "position, from 0" if is_even else "position from each sequence's middle",
-    }
-    for title, heights in _differences(counts, labels, classes):
-        yield Logo(title, members, heights, unit="difference of frequencies", **place)
+    unit = "difference of frequencies"
+    return [
+        Logo(title, members, heights, unit=unit, first=start, axis=axis)
+        for title, heights in _differences(counts, labels, classes)
+    ]
 
 
 def count_letters(
@@ -226,9 +213,8 @@ def count_letters(
     for number, member in enumerate(members):
         codes[[ord(member), ord(member.lower())]] = number
     if "T" in members and "U" not in members:
-        codes[[ord("U"), ord("u")]] = (
-            members.index("T") if members == "ACGT" else len(members)
-        )
+        uracil = members.index("T") if members == "ACGT" else len(members)
+        codes[[ord("U"), ord("u")]] = uracil
     rows = np.full((len(letters), width), len(members))
     for row, sequence in zip(rows, letters, strict=True):
         shift = width // 2 - len(sequence) // 2

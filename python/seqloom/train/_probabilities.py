@@ -74,21 +74,19 @@ def curve_section(
     )
     if len(drawn) < len(curves):
         note += f" Drawn: the {len(drawn)} classes with the most records."
+    rows: list[tuple[str, int, str, str]] = []
+    for title, curve in curves.items():
+        roc = auroc_interval(curve.auroc, curve.positives, curve.negatives)
+        precision = auprc_interval(curve.auprc, curve.positives)
+        areas = (curve.auroc, *roc), (curve.auprc, *precision)
+        first, second = (f"{it:.3f} ({low:.3f} to {high:.3f})" for it, low, high in areas)
+        rows.append((title, curve.positives, first, second))
     return Section(
         title=f"ROC and precision-recall curves, {name}",
         note=note,
         drawings=(_plot_roc(drawn), _plot_precision(drawn)),
-        table=Table("Areas", _AREAS, [_areas(*it) for it in curves.items()]),
+        table=Table("Areas", _AREAS, rows),
     )
-
-
-def _areas(title: str, curve: RankCurve) -> tuple[str, int, str, str]:
-    """Lists the areas of a class with their intervals."""
-    roc = auroc_interval(curve.auroc, curve.positives, curve.negatives)
-    precision = auprc_interval(curve.auprc, curve.positives)
-    areas = (curve.auroc, *roc), (curve.auprc, *precision)
-    first, second = (f"{it:.3f} ({low:.3f} to {high:.3f})" for it, low, high in areas)
-    return title, curve.positives, first, second
 
 
 def _plot_roc(curves: dict[str, RankCurve]) -> Plot:
@@ -191,18 +189,18 @@ def calibration_section(
         f"dashed line they agree. On {bins.counts.sum():,} answers; expected calibration "
         f"error {bins.error:.3f} (mean gap over {_BINS} bins, weighted by their answers). "
         "Bars: 95 % intervals (Wilson).",
-        drawings=(_plot_reliability(bins), _plot_counts(bins)),
+        drawings=_plot_calibration(bins),
         details=Table("Calibration by bin", _BY_BIN, rows),
     )
 
 
-def _plot_reliability(bins: Calibration) -> Plot:
-    """Plots the share that came true over the probability."""
+def _plot_calibration(bins: Calibration) -> tuple[Plot, Plot]:
+    """Plots the share that came true over the probability, and the answers in each bin."""
     full = bins.counts > 0
     mean, right = bins.mean[full], bins.right[full]
     low, high = wilson_bounds(right, bins.counts[full])
     name = "share that is right"
-    return Plot(
+    reliability = Plot(
         "Reliability",
         (
             Trace("perfectly calibrated", [0, 1], [0, 1], shape="guide"),
@@ -213,16 +211,12 @@ def _plot_reliability(bins: Calibration) -> Plot:
         x_range=(0, 1),
         y_range=(0, 1),
     )
-
-
-def _plot_counts(bins: Calibration) -> Plot:
-    """Plots the number of answers in each bin."""
-    edges = np.linspace(0, 1, _BINS + 1)
-    return Plot(
+    counts = Plot(
         "Answers in each bin",
-        (Trace("", edges, bins.counts, shape="bars"),),
+        (Trace("", np.linspace(0, 1, _BINS + 1), bins.counts, shape="bars"),),
         x_label="probability",
         y_label="answers",
         x_range=(0, 1),
         y_scale="whole",
     )
+    return reliability, counts

@@ -39,10 +39,11 @@ def join_ranks() -> Ranks:
     if not group.is_initialized():
         try:
             # One kind of sum for arrays of the host, one for those of a GPU.
-            group.init_process_group("cpu:gloo,cuda:nccl" if _has_gpu() else "gloo")
+            has_gpu = torch.cuda.is_available() and group.is_nccl_available()
+            group.init_process_group("cpu:gloo,cuda:nccl" if has_gpu else "gloo")
         except (RuntimeError, ValueError) as error:
             raise WorkerError(f"the processes cannot join each other: {error}") from None
-        atexit.register(_leave)
+        atexit.register(lambda: group.is_initialized() and group.destroy_process_group())
     return TorchRanks(group.get_rank(), group.get_world_size())
 
 
@@ -52,7 +53,9 @@ class TorchRanks(Ranks):
     def on_first(self, work: Callable[[], Result]) -> Result | None:
         """Does what one process alone may do; where it fails, all fail."""
         if not self.is_first:
-            if message := self._hear():
+            (count,) = self.sum_numbers(0)
+            data = self.sum_values(np.zeros(int(count), np.int64)).astype(np.uint8)
+            if message := data.tobytes().decode():
                 raise WorkerError(f"the first process of this run failed: {message}")
             return None
         try:
@@ -111,16 +114,6 @@ class TorchRanks(Ranks):
         self.sum_numbers(len(data))
         self.sum_values(data)
 
-    def _hear(self) -> str:
-        """Receives a text from the first process."""
-        (count,) = self.sum_numbers(0)
-        return (
-            self.sum_values(np.zeros(int(count), np.int64))
-            .astype(np.uint8)
-            .tobytes()
-            .decode()
-        )
-
 
 @contextmanager
 def _explaining_ends() -> Generator[None]:
@@ -156,28 +149,12 @@ def _cut_into_buckets(tensors: list[torch.Tensor]) -> Iterator[list[torch.Tensor
     bucket: list[torch.Tensor] = []
     size = 0
     for tensor in tensors:
-        if bucket and not (
-            _are_alike(bucket[0], tensor) and size + tensor.nbytes <= _BUCKET
-        ):
+        kind = (tensor.dtype, tensor.device)
+        is_other = bucket and (bucket[0].dtype, bucket[0].device) != kind
+        if bucket and (is_other or size + tensor.nbytes > _BUCKET):
             yield bucket
             bucket, size = [], 0
         bucket.append(tensor)
         size += tensor.nbytes
     if bucket:
         yield bucket
-
-
-def _are_alike(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Says whether two tensors can lie in one bucket."""
-    return (one.dtype, one.device) == (other.dtype, other.device)
-
-
-def _has_gpu() -> bool:
-    """Says whether sums over GPUs are possible."""
-    return torch.cuda.is_available() and group.is_nccl_available()
-
-
-def _leave() -> None:
-    """Leaves the group of processes at the end of the program."""
-    if group.is_initialized():
-        group.destroy_process_group()

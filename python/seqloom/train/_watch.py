@@ -38,7 +38,17 @@ class Watch:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._bar = _make_bar(console)
+        # The bar vanishes when it is done.
+        self._bar = Progress(
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[note]}", markup=False),
+            Speed(),
+            TimeRemainingColumn(compact=True),
+            TextColumn("left"),
+            console=console,
+            transient=True,
+            auto_refresh=True,
+        )
         self._task = self._bar.add_task("", total=None, visible=False, note="")
         self._plan: Plan | None = None
         self._lowest, self._best = float("inf"), 0
@@ -79,9 +89,13 @@ class Watch:
         if not self._is_headed:
             self._console.print(spell_columns(row))
             self._is_headed = True
-        mark = self._mark(row)
-        if mark or not row["epoch"] % self._each:
+        loss = row.get("valid_loss")
+        is_best = loss is not None and loss < self._lowest
+        if is_best:
+            self._lowest, self._best = loss, row["epoch"]
+        if is_best or not row["epoch"] % self._each:
             samples = self._plan.samples if self._plan else 0
+            mark = "  best" if is_best else ""
             self._console.print(f"{spell_row(row, samples)}{mark}")
         if self._plan and row["epoch"] == self._plan.epochs:
             self._bar.update(self._task, note="scores and report")
@@ -113,14 +127,6 @@ class Watch:
         if self._console.is_terminal:
             self._bar.stop()
 
-    def _mark(self, row: dict[str, Any]) -> str:
-        """Says whether this epoch is the best so far."""
-        loss = row.get("valid_loss")
-        if loss is None or loss >= self._lowest:
-            return ""
-        self._lowest, self._best = loss, row["epoch"]
-        return "  best"
-
 
 def _lowest_before(plan: Plan) -> tuple[float, int]:
     """Gives the lowest validation loss of the epochs before a resume, and its epoch."""
@@ -129,17 +135,3 @@ def _lowest_before(plan: Plan) -> tuple[float, int]:
     rows = map(json.loads, (plan.folder / "metrics.jsonl").read_text().splitlines())
     losses = ((row.get("valid_loss", float("inf")), row.get("epoch", 0)) for row in rows)
     return min(losses, default=(float("inf"), 0))
-
-
-def _make_bar(console: Console) -> Progress:
-    """Makes the bar; it vanishes when it is done."""
-    return Progress(
-        BarColumn(bar_width=24),
-        TextColumn("{task.fields[note]}", markup=False),
-        Speed(),
-        TimeRemainingColumn(compact=True),
-        TextColumn("left"),
-        console=console,
-        transient=True,
-        auto_refresh=True,
-    )
