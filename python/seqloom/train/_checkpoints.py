@@ -290,8 +290,7 @@ def load_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
         other.load_record(own)
     state.history, state.best_epoch = facts.history, facts.best_epoch
     state.best_step = facts.best_step
-    table = _read_table(path, record, facts.numbers)
-    state.steps = _from_table(table, facts, epoch=state.epoch + 1)
+    state.steps = _read_steps(path, record, facts)
     state.lr, state.seconds = facts.lr, facts.seconds
     best = (record.under("best.") or state.model.to_record()).copy()
     best.metadata.clear()  # those of the checkpoint
@@ -327,26 +326,23 @@ def _read_facts(path: Path, metadata: dict[str, Any]) -> _Facts:
     raise RecordError(f"{path}: not a checkpoint that this version of seqloom reads")
 
 
-def _read_table(path: Path, record: Record, numbers: list[str]) -> list[list[float]]:
-    """Returns the rows of an epoch that is under way; refuses others than `_to_table`'s."""
+def _read_steps(path: Path, record: Record, facts: _Facts) -> list[Step]:
+    """Reads the steps of an epoch that is under way; refuses others than `_to_table`'s."""
     if STEPS not in record:
         return []
-    table: NDArray[Any] = np.asarray(record[STEPS])
-    is_table = table.dtype == np.float64 and table.shape[1:] == (_COLUMNS + len(numbers),)
+    table, columns = np.asarray(record[STEPS]), _COLUMNS + len(facts.numbers)
+    is_table = table.dtype == np.float64 and table.shape[1:] == (columns,)
     if not is_table or not np.isfinite(table[:, 0]).all():
         raise RecordError(f"{path}: its table of steps is not that of an epoch")
-    return table.tolist()
-
-
-def _from_table(table: list[list[float]], facts: _Facts, *, epoch: int) -> list[Step]:
-    """Makes the steps of an epoch that is under way, from their rows."""
     steps: list[Step] = []
-    for row, (samples, loss, right, *values) in enumerate(table):
+    epoch = len(facts.history) + 1
+    absent = {name: set(rows) for name, rows in facts.absent.items()}
+    for row, (samples, loss, right, *values) in enumerate(table.tolist()):
         numbers = {
             name: value
             for name, value in zip(facts.numbers, values, strict=True)
-            if row not in facts.absent.get(name, ())
+            if row not in absent.get(name, ())
         }
-        accuracy = None if np.isnan(right) else right
-        steps.append(Step(epoch, row + 1, int(samples), loss, accuracy, numbers=numbers))
+        place, accuracy = (epoch, row + 1), None if np.isnan(right) else right
+        steps.append(Step(*place, int(samples), loss, accuracy, numbers=numbers))
     return steps

@@ -24,7 +24,7 @@ from seqloom.infer._forward import label_name
 from seqloom.infer._loop import run_model
 from seqloom.infer._predict import measure, score
 from seqloom.infer._scores import values_of
-from seqloom.models import Classify, Custom, Examples, Regress, Task, TorchModule
+from seqloom.models import Classify, Custom, Regress, Task, TorchModule
 from seqloom.models._training_facts import find_known
 from seqloom.nn import Module
 from seqloom.report import (
@@ -85,11 +85,18 @@ class Validation:
 
     def measure(self, model: Module) -> dict[str, float | None]:
         """Measures a network on the validation part, as entries of the history."""
-        part, found = self.job.parts.valid, dict[str, float]()
+        part, trained = self.job.parts.valid, self.job.trained
+        found: dict[str, float] = {}
         if part is None:
             return {}
         if not (self.objective.is_custom or isinstance(part, LoaderBatches)):
-            found = self._measure_examples(model, part)
+            # All records of the part together.
+            labels = np.asarray(part.labels)
+            with self.job.ranks.sharing():
+                logits = run_model(model, part, batch_size=trained.batch_size)
+            found["loss"] = self.objective.loss_of(model, logits, labels)
+            found |= trained.task.measure_outputs(labels, logits)
+            found |= self._measure_metrics(labels, trained.task.activate(logits))
         if self.objective.is_custom or self.objective.step:
             found |= self._measure_batches(model, part)[0]
         # JSON holds neither NaN nor infinity.
@@ -111,15 +118,6 @@ class Validation:
         found = measure(trained, part, scores)
         found |= self._measure_metrics(labels, values_of(trained.task, scores))
         return Part(scores, labels, found, find_known(trained.known_letters, part))
-
-    def _measure_examples(self, model: Module, part: Examples) -> dict[str, float]:
-        """Measures a network on all records of a part together."""
-        trained, labels = self.job.trained, np.asarray(part.labels)
-        with self.job.ranks.sharing():
-            logits = run_model(model, part, batch_size=trained.batch_size)
-        loss = self.objective.loss_of(model, logits, labels)
-        found = {"loss": loss, **trained.task.measure_outputs(labels, logits)}
-        return found | self._measure_metrics(labels, trained.task.activate(logits))
 
     def _measure_metrics(
         self, labels: NDArray[Any], scores: NDArray[Any]

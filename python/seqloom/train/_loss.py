@@ -24,6 +24,8 @@ from seqloom.train._values import FULL, LOSS, PRECISIONS
 
 Loss: TypeAlias = Callable[[Any, Any], Any]
 OwnStep: TypeAlias = Callable[..., Any]
+# The arrays of a batch by name, as the loss takes them.
+Inputs: TypeAlias = dict[str, Tensor | NDArray[np.generic]]
 
 _MATRIX = 2  # axes
 # Rows of a part that are read at once.
@@ -48,7 +50,7 @@ class BatchLoss:
     is_custom: bool = False  # whether only the user's loss or step understands the labels
     precision: str = FULL  # of a training step; validation computes in full precision
 
-    def prepare(self, model: Module, batch: Mapping[str, Any]) -> dict[str, Any]:
+    def prepare(self, model: Module, batch: Mapping[str, Any]) -> Inputs:
         """Puts the arrays that the loss needs on the network's backend, by name."""
         if self.step is not None:
             return tensors_of(model, batch, encoder=self.encoder, names=None)
@@ -74,9 +76,7 @@ class BatchLoss:
             return self.step or self.loss
         return self.task.loss_of_targets
 
-    def __call__(
-        self, model: Module, arrays: dict[str, Any], key: Key | None
-    ) -> tuple[Any, Any]:
+    def __call__(self, model: Module, arrays: Inputs, key: Key | None) -> tuple[Any, Any]:
         """Computes the loss and the extra value of prepared arrays."""
         return self.compute(self.function, model, arrays, key=key)
 
@@ -84,7 +84,7 @@ class BatchLoss:
         self,
         function: Callable[..., Any],
         model: Module,
-        arrays: dict[str, Any],
+        arrays: Inputs,
         *,
         key: Key | None,
     ) -> tuple[Any, Any]:
@@ -107,7 +107,7 @@ class BatchLoss:
         self,
         function: Callable[..., Any],
         model: TorchModule,
-        arrays: dict[str, Any],
+        arrays: Inputs,
         *,
         key: Key | None,
     ) -> tuple[Any, Any]:
@@ -162,14 +162,12 @@ class BatchLoss:
         return float(self.loss(outputs, labels).item())
 
 
-def _without_labels(arrays: dict[str, Any]) -> dict[str, Any]:
+def _without_labels(arrays: Inputs) -> Inputs:
     """Returns the arrays that the network may ask for."""
     return {name: arrays[name] for name in arrays if name != _LABELS}
 
 
-def _call_step(
-    step: OwnStep, model: Any, arrays: dict[str, Any], *, key: Any
-) -> tuple[Any, Any]:
+def _call_step(step: OwnStep, model: Any, arrays: Inputs, *, key: Any) -> tuple[Any, Any]:
     """Calls a user's step, which returns a loss, or a loss and something else."""
     # `names_for` has named the arrays of a tuple by their positions: "0", "1" and so on.
     is_tuple = [*arrays] == [str(position) for position in range(len(arrays))]
@@ -203,7 +201,7 @@ def takes_key(step: OwnStep) -> bool:
 def differentiate(
     objective: Callable[..., tuple[Any, Any]],
     model: Module,
-    arrays: dict[str, Any],
+    arrays: Inputs,
     *,
     key: Key,
 ) -> tuple[Any, Any, Gradients]:

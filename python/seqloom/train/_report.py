@@ -308,31 +308,26 @@ def _results(task: Task, judged: Mapping[str, Part]) -> str:
         tables.append(f"The {name} part, {count:,} records:\n\n{table}")
     name, part = next(iter(judged.items()))
     if isinstance(task, Classify) and len(part.scores):
-        tables.append(f"Each class in the {name} part:\n\n{_classes(task, part)}")
+        guess = task.decide(part.scores.to_numpy())
+        counts = confusion_matrix(part.labels, guess, size=len(task.columns))
+        sizes, called = counts.sum(axis=1), counts.sum(axis=0)
+        rows = [
+            (
+                title,
+                f"{sizes[it]:,}",
+                *_share(counts[it, it], sizes[it]),
+                *_share(counts[it, it], called[it]),
+            )
+            for it, title in enumerate(task.columns)
+        ]
+        head = ("class", "records", "recall", "95 % interval", "precision", "95 % interval")
+        tables.append(f"Each class in the {name} part:\n\n{_table(head, rows)}")
     return "\n\n".join(tables)
 
 
 def _spell(low: float, high: float) -> str:
     """Spells an interval as its measure is spelled: by four decimals."""
     return f"{low:.4f} to {high:.4f}"
-
-
-def _classes(task: Classify, part: Part) -> str:
-    """Lists recall and precision of each class, with their intervals."""
-    guess = task.decide(part.scores.to_numpy())
-    counts = confusion_matrix(part.labels, guess, size=len(task.columns))
-    called, there = counts.sum(axis=0), counts.sum(axis=1)
-    rows = [
-        (
-            name,
-            f"{there[it]:,}",
-            *_share(counts[it, it], there[it]),
-            *_share(counts[it, it], called[it]),
-        )
-        for it, name in enumerate(task.columns)
-    ]
-    head = ("class", "records", "recall", "95 % interval", "precision", "95 % interval")
-    return _table(head, rows)
 
 
 def _share(hits: int, total: int) -> tuple[str, str]:

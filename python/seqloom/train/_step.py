@@ -24,6 +24,7 @@ from seqloom.train._checkpoints import State
 from seqloom.train._job import Job
 from seqloom.train._loss import (
     BatchLoss,
+    Inputs,
     as_array,
     count_records,
     differentiate,
@@ -79,19 +80,25 @@ class StepMaker:
             self._update(state, sums.take(state.model))
 
     def _make_jointly(
-        self, state: State, batch: dict[str, Any], arrays: dict[str, Any], *, key: Key
+        self, state: State, batch: dict[str, Any], arrays: Inputs, *, key: Key
     ) -> Step:
         """Makes a step with the other processes; it equals that of one process alone."""
-        ranks, own = self.job.ranks, self._count_own(batch, len(state.steps))
+        ranks, train = self.job.ranks, self.job.parts.train
+        if isinstance(train, LoaderBatches):
+            own = count_records(batch)
+        else:
+            # Not the rows of the batch: a process without a record of its own computes with
+            # the record of another one, which does not count.
+            size = self.job.settings.batches.batch_size
+            own = ranks.count_own(min(size, len(train) - len(state.steps) * size))
         # The mean over all records is the weighted mean of the means of the processes.
         weight = self._weigh(batch, own)
         (total,) = ranks.sum_numbers(weight)
-        share = weight / total if total else math.nan
         # Statistics, as of batch normalisation, are computed over the whole batch.
         with ranks.sharing(has_records=own > 0):
             loss, extra, grads = _differentiate(
                 state,
-                _scaled(self.objective, share),
+                _scaled(self.objective, weight / total if total else math.nan),
                 arrays,
                 key=key.fold(ranks.number),  # each process draws its own dropout
             )
@@ -102,7 +109,7 @@ class StepMaker:
         return _describe(state, extra, means, records=records, loss=value)
 
     def _run_compiled(
-        self, state: State, arrays: dict[str, Any], *, weight: float, key: Key
+        self, state: State, arrays: Inputs, *, weight: float, key: Key
     ) -> tuple[Any, Any] | None:
         """Runs the compiled step: to its update, or to its sums; None if it cannot be."""
         if not self.compiling.is_on:
@@ -144,15 +151,6 @@ class StepMaker:
             return state.optimizer
         return Update(state.optimizer, limit, average)
 
-    def _count_own(self, batch: dict[str, Any], number: int) -> int:
-        """Counts the records of the batch that belong to this process."""
-        train, size = self.job.parts.train, self.job.settings.batches.batch_size
-        if isinstance(train, LoaderBatches):
-            return count_records(batch)
-        # Not the rows of the batch: a process without a record of its own computes with
-        # the record of another one, which does not count.
-        return self.job.ranks.count_own(min(size, len(train) - number * size))
-
     def _weigh(self, batch: dict[str, Any], own: int) -> float:
         """Computes the weight of this process's loss in the mean over all processes."""
         task, name = self.objective.task, label_name(batch)
@@ -187,7 +185,7 @@ class StepMaker:
 
 
 def _differentiate(
-    state: State, objective: Callable[..., Any], arrays: dict[str, Any], *, key: Key
+    state: State, objective: Callable[..., Any], arrays: Inputs, *, key: Key
 ) -> tuple[Any, Any, Gradients]:
     """Computes loss, extra value and gradients; the gradients stay scaled in float16."""
     if state.loss_scale is None:
@@ -201,7 +199,7 @@ def _differentiate(
 def _scaled(objective: Callable[..., Any], factor: float) -> Callable[..., Any]:
     """Multiplies the loss of an objective by a number."""
 
-    def compute(model: Module, arrays: dict[str, Any], key: Key) -> tuple[Any, Any]:
+    def compute(model: Module, arrays: Inputs, key: Key) -> tuple[Any, Any]:
         loss, extra = objective(model, arrays, key)
         return loss * factor, extra
 
@@ -279,17 +277,13 @@ def _explain_user_object(job: Job) -> str:
     else:
         holders = (job.trained.model, *([] if optimizer is None else [optimizer]))
         static = tuple(holder.leaves()[0] for holder in holders)
-        parts = (part for _, part in list_objects(static))
-        name = next((it for it in map(_name_if_foreign, parts) if it), "")
+        for _, part in list_objects(static):
+            is_named = isinstance(part, (type, FunctionType))
+            owner: Any = part if is_named else type(part)
+            if owner.__module__.partition(".")[0] not in ("seqloom", "numpy", "builtins"):
+                name = owner.__qualname__
+                break
     return f"{name} is no part of seqloom; compile=True compiles the step" if name else ""
-
-
-def _name_if_foreign(part: Any) -> str:
-    """Returns the name of a class, function or object that is no part of seqloom."""
-    kind = part if isinstance(part, type) else type(part)
-    owner = part if isinstance(part, FunctionType) else kind
-    is_known = owner.__module__.partition(".")[0] in ("seqloom", "numpy", "builtins")
-    return "" if is_known else owner.__qualname__
 
 
 @dataclass(slots=True)
@@ -321,7 +315,7 @@ class Compiling:
         target: Optimizer | Update | Accumulation,
         factor: float,
         *,
-        arrays: dict[str, Any],
+        arrays: Inputs,
         key: Key,
     ) -> tuple[Any, Any] | None:
         """Makes one step, update included; None if it cannot be compiled."""
@@ -334,7 +328,11 @@ class Compiling:
             if self.is_asked or not (is_first or isinstance(error, CaptureError)):
                 raise
             self.is_on, self.refusal = False, str(error).partition("\n")[0]
-            _forget_tensors(error)
+            # The frames of the error would hold tensors beyond their scope.
+            cause: BaseException | None = error
+            while cause is not None:
+                clear_frames(cause.__traceback__)
+                cause.__traceback__, cause = None, cause.__cause__ or cause.__context__
             return None
         self._step = step
         return found
@@ -346,25 +344,20 @@ class Compiling:
         return "yes" if self.is_on else "no"
 
 
-def _forget_tensors(error: BaseException | None) -> None:
-    """Empties the frames of an error, which would hold tensors beyond their scope."""
-    while error is not None:
-        clear_frames(error.__traceback__)
-        error.__traceback__, error = None, error.__cause__ or error.__context__
-
-
 def _compile(objective: BatchLoss) -> Callable[..., Any]:
     """Compiles forward, backward and update as one program."""
     # A variable of its own, so that `compile` finds the user's function, and compiles again
     # when a value that the function reads has changed.
     function = objective.function
 
-    def step(model: Any, optimizer: Any, lr: float, arrays: Any, key: Any) -> Any:  # noqa: PLR0917 - as compile takes them
-        def loss_of(model: Any, arrays: Any, key: Any) -> Any:
+    def step(  # noqa: PLR0917 - as compile takes them
+        model: Module, target: Any, factor: float, arrays: Inputs, key: Key
+    ) -> tuple[Any, Any]:
+        def loss_of(model: Module, arrays: Inputs, key: Key) -> tuple[Any, Any]:
             return objective.compute(function, model, arrays, key=key)
 
         loss, extra, grads = value_and_grad(loss_of)(model, arrays, key)
-        optimizer.step(lr, model, grads)
+        target.step(factor, model, grads)
         return loss, extra
 
     return compile_step(step)

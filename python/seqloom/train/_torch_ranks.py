@@ -9,7 +9,7 @@ import atexit
 import hashlib
 import json
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -81,8 +81,13 @@ class TorchRanks(Ranks):
             parts = flat.split([tensor.numel() for tensor in bucket])
             pairs = zip(parts, bucket, strict=True)
             summed += [part.reshape(like.shape) for part, like in pairs]
-        pairs = zip(summed, arrays, strict=True)
-        return [_from_torch(tensor, like, backend) for tensor, like in pairs]
+        # A sum gets the type and the library of what was summed.
+        found: list[Any] = []
+        for total, like in zip(summed, arrays, strict=True):
+            is_torch = isinstance(like, torch.Tensor)
+            own = total.to(like.dtype) if is_torch else total.numpy()
+            found.append(own if is_torch else backend.asarray(own, dtype=like.dtype))
+        return found
 
     def sum_numbers(self, *numbers: float) -> list[float]:
         """Sums numbers over all processes."""
@@ -135,13 +140,6 @@ def _to_torch(array: Any, backend: Backend) -> torch.Tensor:
         array = _torch.from_numpy(np.array(host, host.dtype if is_wide else np.float32))
     is_short = array.dtype.itemsize <= _SHORT
     return array.detach().float() if is_short else array.detach()
-
-
-def _from_torch(tensor: torch.Tensor, like: Any, backend: Backend) -> Array:
-    """Gives a sum the type and the library of what was summed."""
-    if isinstance(like, torch.Tensor):
-        return cast("Array", tensor.to(like.dtype))
-    return backend.asarray(tensor.numpy(), dtype=like.dtype)
 
 
 def _cut_into_buckets(tensors: list[torch.Tensor]) -> Iterator[list[torch.Tensor]]:

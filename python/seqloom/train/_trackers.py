@@ -174,21 +174,18 @@ class MLflow(Tracker):
         """Makes a run, or takes the one that is open."""
         mlflow = _import("mlflow", package="mlflow")
         self._client = mlflow.MlflowClient(tracking_uri=self._tracking_uri)
-        active = None if self._experiment else mlflow.active_run()
-        self._is_ours = active is None
-        found = self._make_run() if active is None else active
+        found = None if self._experiment else mlflow.active_run()
+        self._is_ours = found is None
+        if found is None:
+            place = "0"
+            if self._experiment is not None:
+                known = self._client.get_experiment_by_name(self._experiment)
+                place = known and known.experiment_id
+                place = place or self._client.create_experiment(self._experiment)
+            found = self._client.create_run(place, run_name=self._run_name)
         self._run_id = found.info.run_id
         for name, value in plan.facts.items():
             self._client.log_param(self._run_id, name, value)
-
-    def _make_run(self) -> Any:
-        """Makes a run in the experiment, which is made too if it is new."""
-        if self._experiment is None:
-            return self._client.create_run("0", run_name=self._run_name)
-        known = self._client.get_experiment_by_name(self._experiment)
-        place = known and known.experiment_id
-        place = place or self._client.create_experiment(self._experiment)
-        return self._client.create_run(place, run_name=self._run_name)
 
     def write(self, numbers: Mapping[str, float], step: int) -> None:
         """Logs numbers by name, in one request."""

@@ -27,11 +27,7 @@ LOSS = "loss"  # the name of the loss in the history
 FULL = "float32"
 PRECISIONS = (FULL, "bfloat16", "float16")
 EQUAL = "equal"  # the weight average in which all updates count the same
-# By default a checkpoint is written a minute after the last one, or later where writing
-# took more than this share of the time.
-_MINUTE, _SHARE = 60.0, 0.02
-_UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
-_TIME = re.compile(r"(\d+(?:\.\d+)?) ?(s|min|h)")
+_SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
 @runtime_checkable
@@ -40,11 +36,9 @@ class MetricObject(Protocol):
 
     def update(self, labels: Array, scores: Array) -> Any:
         """Adds the labels and scores of some records."""
-        ...
 
-    def compute(self) -> float:
-        """Returns the metric of all records so far."""
-        ...
+    def compute(self) -> Any:
+        """Returns the metric of all records so far, one number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,21 +77,19 @@ class Objective:
     class_weight: ClassWeight = None
 
     def __post_init__(self) -> None:
-        if not (self.loss is None or callable(self.loss)):
+        loss, step = self.loss, self.step
+        if not (loss is None or callable(loss)):
             raise ArgumentError(
-                "loss must be a function loss(logits, labels), got "
-                f"{quote(self.loss)}; omit it to use the loss of the task"
+                f"loss must be a function loss(logits, labels), got {quote(loss)}; omit it "
+                "to use the loss of the task"
             )
-        if self.step is not None:
-            if isinstance(self.step, type) or not callable(self.step):
-                raise ArgumentError(
-                    "step must be a function step(model, batch, key) -> loss, got "
-                    f"{quote(self.step)}"
-                )
-            if self.loss is not None:
-                raise ArgumentError(
-                    "step computes the loss itself: leave out loss, or step"
-                )
+        if step is not None and (isinstance(step, type) or not callable(step)):
+            raise ArgumentError(
+                "step must be a function step(model, batch, key) -> loss, got "
+                f"{quote(step)}"
+            )
+        if step is not None and loss is not None:
+            raise ArgumentError("step computes the loss itself: leave out loss, or step")
         list_metrics(self.metrics)
 
 
@@ -123,8 +115,9 @@ class Epochs:
     def __post_init__(self) -> None:
         # NumPy's numbers become Python's, because a checkpoint holds them as JSON.
         for name in ("epochs", "early_stop"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, _count(name, getattr(self, name)))
+            if (count := getattr(self, name)) is not None:
+                count = as_integer(spell_option(name), count, least=1)
+                object.__setattr__(self, name, count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +143,8 @@ class Batches:
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "accumulate"):
-            object.__setattr__(self, name, _count(name, getattr(self, name)))
+            count = as_integer(spell_option(name), getattr(self, name), least=1)
+            object.__setattr__(self, name, count)
         object.__setattr__(self, "drop_last", as_flag("drop_last", self.drop_last))
 
 
@@ -182,16 +176,16 @@ class Updates:
     weight_average: float | Literal["equal"] | None = None
 
     def __post_init__(self) -> None:
-        decay, average = self.weight_decay, self.weight_average
         if self.clip_norm is not None:
             limit = as_positive("clip_norm", self.clip_norm)
             object.__setattr__(self, "clip_norm", limit)
-        if decay is not None:
+        if self.weight_decay is not None:
             spelled, expected = spell_option("weight_decay"), "a number from 0"
-            number = as_number(spelled, decay, expected=expected, least=0)
-            object.__setattr__(self, "weight_decay", number)
-        if average is not None:
-            object.__setattr__(self, "weight_average", _as_average(average))
+            decay = as_number(spelled, self.weight_decay, expected=expected, least=0)
+            object.__setattr__(self, "weight_decay", decay)
+        if self.weight_average is not None:
+            average = _as_average(self.weight_average)
+            object.__setattr__(self, "weight_average", average)
         if self.optimizer is not None:
             self._check_optimizer(self.optimizer)
 
@@ -290,7 +284,7 @@ class RunFolder:
             path = as_path("out", self.out, expected="a folder's path")
             object.__setattr__(self, "out", path)
         Interval.of(self.checkpoint_every)
-        object.__setattr__(self, "keep", _count("keep", self.keep))
+        object.__setattr__(self, "keep", as_integer("keep (--keep)", self.keep, least=1))
         for name in ("overwrite", "report"):
             object.__setattr__(self, name, as_flag(name, getattr(self, name)))
 
@@ -312,13 +306,13 @@ class Interval:
     def of(cls, every: int | str | None) -> Self:
         """Reads the field ``checkpoint_every`` of a `RunFolder`."""
         if every is None:
-            return cls(seconds=_MINUTE, share=_SHARE)
+            return cls(seconds=60.0, share=0.02)
         if every == "epoch":
             return cls()
         if isinstance(every, str):
-            match = _TIME.fullmatch(every.strip())
+            match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|min|h)", every.strip())
             if match is not None and float(match[1]):
-                return cls(seconds=float(match[1]) * _UNITS[match[2]])
+                return cls(seconds=float(match[1]) * _SECONDS[match[2]])
         else:
             with suppress(ArgumentError):
                 return cls(steps=as_integer("checkpoint_every", every, least=1))
@@ -345,30 +339,24 @@ def spell_option(name: str) -> str:
 
 def as_positive(name: str, value: float) -> float:
     """Checks a number that must be above 0."""
-    expected = "a number above 0"
-    number = as_number(spell_option(name), value, expected=expected)
+    number = as_number(spell_option(name), value, expected="a number above 0")
     if not number > 0:
-        raise ArgumentError(f"{spell_option(name)} must be {expected}, got {number}")
+        raise ArgumentError(f"{spell_option(name)} must be a number above 0, got {number}")
     return number
-
-
-def _count(name: str, value: int) -> int:
-    """Checks a number of things, which is 1 or more."""
-    return as_integer(spell_option(name), value, least=1)
 
 
 def _as_average(value: float | str) -> float | str:
     """Checks the decay of the weight average."""
-    expected = f"a number from 0 to below 1, or {EQUAL!r}"
+    spelled = spell_option("weight_average")
+    expected, found = f"a number from 0 to below 1, or {EQUAL!r}", quote(value)
     if value == EQUAL:
         return EQUAL
-    spelled = spell_option("weight_average")
-    if isinstance(value, str):
-        raise ArgumentError(f"{spelled} must be {expected}, got {quote(value)}")
-    decay = as_number(spelled, value, expected=expected, least=0)
-    if decay >= 1:
-        raise ArgumentError(f"{spelled} must be {expected}, got {decay}")
-    return decay
+    if not isinstance(value, str):
+        decay = as_number(spelled, value, expected=expected, least=0)
+        if decay < 1:
+            return decay
+        found = f"{decay}"
+    raise ArgumentError(f"{spelled} must be {expected}, got {found}")
 
 
 def _instead_of(optimizer: object) -> str:
@@ -405,8 +393,7 @@ def list_metrics(metrics: Metrics) -> dict[str, Metric]:
             "under this name, and it chooses the best epoch; give the metric another name"
         )
     for name, metric in found.items():
-        is_metric = isinstance(metric, MetricObject) or callable(metric)
-        if isinstance(metric, type) or not is_metric:
+        if isinstance(metric, type) or not isinstance(metric, (MetricObject, Callable)):
             raise ArgumentError(
                 f"the metric {name!r} must be a function (labels, scores) -> number, or an "
                 f"object with update(labels, scores) and compute(), got {quote(metric)}"

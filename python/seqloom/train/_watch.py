@@ -69,7 +69,15 @@ class Watch:
     def on_start(self, plan: Plan) -> None:
         """Says what begins and shows the bar."""
         self._plan = plan
-        self._lowest, self._best = _lowest_before(plan)
+        self._lowest, self._best = float("inf"), 0
+        if plan.folder is not None and plan.first_epoch > 1:
+            # The lowest validation loss of the epochs before a resume, and its epoch.
+            text = (plan.folder / "metrics.jsonl").read_text()
+            rows = map(json.loads, text.splitlines())
+            losses = [
+                (row.get("valid_loss", self._lowest), row.get("epoch", 0)) for row in rows
+            ]
+            self._lowest, self._best = min(losses, default=(self._lowest, 0))
         self._console.print(describe_plan(plan))
         done = (plan.first_epoch - 1) * plan.samples
         done += (plan.first_batch - 1) * plan.samples // max(plan.batches, 1)
@@ -126,12 +134,3 @@ class Watch:
         """Stops the bar where there is one; elsewhere rich would print an empty line."""
         if self._console.is_terminal:
             self._bar.stop()
-
-
-def _lowest_before(plan: Plan) -> tuple[float, int]:
-    """Gives the lowest validation loss of the epochs before a resume, and its epoch."""
-    if plan.folder is None or plan.first_epoch == 1:
-        return float("inf"), 0
-    rows = map(json.loads, (plan.folder / "metrics.jsonl").read_text().splitlines())
-    losses = ((row.get("valid_loss", float("inf")), row.get("epoch", 0)) for row in rows)
-    return min(losses, default=(float("inf"), 0))
