@@ -78,3 +78,24 @@ def test_a_field_that_another_library_calls_otherwise_is_named_with_its_value(to
     hint = r"did you mean optimizer=sl.train.Updates\(clip_norm=...\)\?"
     with pytest.raises(TypeError, match=hint):
         sl.train.fit(small, toy(), max_grad_norm=1.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "field", "wrong"),
+    [
+        (sl.train.Objective, "loss", 1.0),
+        (sl.train.Epochs, "early_stop", 0),
+        (sl.train.Batches, "accumulate", 0),
+        (sl.train.Updates, "clip_norm", 0.0),
+        (sl.train.Computation, "precision", "half"),
+        (sl.train.RunFolder, "keep", 0),
+    ],
+)
+def test_a_value_refuses_a_wrong_field_when_it_is_made(value, field, wrong):
+    with pytest.raises(ArgumentError, match=field):
+        value(**{field: wrong})
+
+
+def test_numbers_of_numpy_in_a_value_become_those_of_python():
+    value = sl.train.Batches(np.int64(8), accumulate=np.int32(2))
+    assert [type(it) for it in (value.batch_size, value.accumulate)] == [int, int]
