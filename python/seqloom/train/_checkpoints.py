@@ -250,8 +250,9 @@ def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
     others = {name: other.to_record() for name, other in state.others.items()}
     for name, record in others.items():
         parts |= record.with_prefix(f"{name}.")
+    numbers = list(dict.fromkeys(it for step in state.steps for it in step.numbers))
     if state.steps:
-        parts |= Record({STEPS: _to_table(state.steps)})
+        parts |= Record({STEPS: _to_table(state.steps, numbers)})
     # After a whole epoch that is the best so far the model's weights are the best ones.
     if state.best_epoch and (
         state.steps
@@ -263,7 +264,6 @@ def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
     facts = {"version": _VERSION, "identity": dict(identity), "history": state.history}
     facts |= {"best_epoch": state.best_epoch, "best_step": state.best_step}
     facts |= {"lr": state.lr, "seconds": state.seconds}
-    numbers = _list_numbers(state.steps)
     absent = {
         name: [row for row, step in enumerate(state.steps) if name not in step.numbers]
         for name in numbers
@@ -297,14 +297,8 @@ def load_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
     state.best = best
 
 
-def _list_numbers(steps: list[Step]) -> list[str]:
-    """Lists the names of all numbers that the steps of an epoch gave."""
-    return list(dict.fromkeys(name for step in steps for name in step.numbers))
-
-
-def _to_table(steps: list[Step]) -> NDArray[np.float64]:
+def _to_table(steps: list[Step], names: list[str]) -> NDArray[np.float64]:
     """Makes a row of each step; NaN stands for an accuracy or number that it lacks."""
-    names = _list_numbers(steps)
     rows = [
         (
             *(step.samples, step.loss, np.nan if step.accuracy is None else step.accuracy),

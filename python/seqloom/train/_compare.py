@@ -120,7 +120,16 @@ def _sections(runs: list[Compared], tests: PairedTests, prefix: str) -> Iterator
         title="Results", note=_note(runs, tests, prefix), table=results_table(runs)
     )
     if tests.by_name:
-        yield Section(title=BESIDE, note=_note_of(tests), table=paired_table(tests, prefix))
+        note = (
+            f"Beside {tests.best}, which has the highest accuracy, on the same "
+            f"{tests.records:,} records. p: McNemar's exact test, two-sided."
+        )
+        if tests.pairs > 1:
+            note += (
+                f" p (Holm): corrected for all {tests.pairs} pairs of runs, because these "
+                "records chose the best one; p alone is not corrected."
+            )
+        yield Section(title=BESIDE, note=note, table=paired_table(tests, prefix))
     if names := settings_that_differ(runs):
         rows = [
             (run.name, *(str(run.settings.get(name, _NONE)) for name in names))
@@ -153,20 +162,6 @@ def _note(runs: list[Compared], tests: PairedTests, prefix: str) -> str:
     if prefix:
         notes.append(f"In the tables ... stands for {prefix}.")
     return " ".join([*notes, *tests.notes])
-
-
-def _note_of(tests: PairedTests) -> str:
-    """Says what was tested, and for how many tests p-values are corrected."""
-    shared = (
-        f"Beside {tests.best}, which has the highest accuracy, on the same "
-        f"{tests.records:,} records. p: McNemar's exact test, two-sided."
-    )
-    if tests.pairs == 1:
-        return shared
-    return (
-        f"{shared} p (Holm): corrected for all {tests.pairs} pairs of runs, because these "
-        "records chose the best one; p alone is not corrected."
-    )
 
 
 def _curves(runs: list[Compared]) -> Iterator[Plot]:

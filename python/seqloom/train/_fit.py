@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any
 
 from seqloom._arguments import quote
 from seqloom._threads import limit_blas
 from seqloom.errors import ArgumentError
-from seqloom.models._folder import make_checkpoint_folder, opened_folder
+from seqloom.models._folder import opened_folder
 from seqloom.models._torch_module import as_module
 from seqloom.nn import Config, Module
 from seqloom.optim import Optimizer, Schedule
@@ -184,18 +184,13 @@ def fit(
 
 def _run(job: Job, watchers: Watchers) -> Run:
     """Trains in the run folder; reports an exception, and how to resume a stopped run."""
-    folder, is_resumed = job.settings.folder, job.settings.resume
+    folder, resume = job.settings.folder, job.settings.resume
+    opened: AbstractContextManager[None] = nullcontext()
+    if folder.path is not None:
+        opened = opened_folder(folder.path, resume=resume, overwrite=folder.overwrite)
     with ExitStack() as stack:
-
-        def open_folder() -> None:
-            """Makes the folder ready, and locks it against other runs."""
-            if folder.path is not None:
-                options = {"resume": is_resumed, "overwrite": folder.overwrite}
-                stack.enter_context(opened_folder(folder.path, **options))
-                make_checkpoint_folder(folder.path)
-
         # Only the first of several processes opens the folder; the stack closes it.
-        job.ranks.on_first(open_folder)
+        job.ranks.on_first(lambda: stack.enter_context(opened))
         try:
             return make_training(job, watchers).run()
         except KeyboardInterrupt as error:

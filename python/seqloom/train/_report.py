@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seqloom._files import write_atomic
 from seqloom._text import printable
@@ -95,6 +96,11 @@ def make_report(
     seen = len(state.history) * count
     # The part that says most of the model.
     first = dict(list(judged.items())[:1])
+    confusions: list[Confusion] = []
+    if isinstance(task, Classify):
+        for name, part in judged.items():
+            counts = _count_decisions(task, part)
+            confusions.append(Confusion(name, task.columns, counts))
     return Report(
         title="Training run" if folder is None else folder.name,
         lead=f"{network} {learned} from {data}.",
@@ -105,12 +111,18 @@ def make_report(
         ),
         curves=tuple(_curves(state.history)),
         best_epoch=state.best_epoch if "validation" in judged else None,
-        confusions=tuple(_confusions(task, judged)),
+        confusions=tuple(confusions),
         scatters=tuple(_scatters(task, first)),
         sections=tuple(_sections(job, judged, first, seen=seen)),
         tables=tuple(tables_of_labels(task, first)),
         facts=facts,
     )
+
+
+def _count_decisions(task: Classify, part: Part) -> NDArray[np.int64]:
+    """Counts the records of each class (rows) by the class that they were given."""
+    guess = task.decide(part.scores.to_numpy())
+    return confusion_matrix(part.labels, guess, size=len(task.columns))
 
 
 def left_out(parts: Parts) -> tuple[str, ...]:
@@ -163,16 +175,6 @@ def _curves(history: list[dict[str, Any]]) -> Iterator[Curve]:
                 series[label] = [nan if it is None else it for it in values]
         if series:
             yield Curve(_NAMES[metric], series)
-
-
-def _confusions(task: Task, parts: dict[str, Part]) -> Iterator[Confusion]:
-    """Counts the classes of each part."""
-    if not isinstance(task, Classify):
-        return
-    for name, part in parts.items():
-        guess = task.decide(part.scores.to_numpy())
-        counts = confusion_matrix(part.labels, guess, size=len(task.columns))
-        yield Confusion(name, task.columns, counts)
 
 
 def _scatters(task: Task, parts: dict[str, Part]) -> Iterator[Scatter]:
@@ -308,8 +310,7 @@ def _results(task: Task, judged: Mapping[str, Part]) -> str:
         tables.append(f"The {name} part, {count:,} records:\n\n{table}")
     name, part = next(iter(judged.items()))
     if isinstance(task, Classify) and len(part.scores):
-        guess = task.decide(part.scores.to_numpy())
-        counts = confusion_matrix(part.labels, guess, size=len(task.columns))
+        counts = _count_decisions(task, part)
         sizes, called = counts.sum(axis=1), counts.sum(axis=0)
         rows = [
             (

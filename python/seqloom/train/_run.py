@@ -230,6 +230,18 @@ def results_of(run: Run) -> dict[str, Any]:
     for name, value in facts.items():
         if isinstance(value, float) and not isfinite(value):
             facts[name] = str(value)
+    parts: dict[str, dict[str, Any]] = {}
+    for name, part in _parts_of(run).items():
+        words = [*part.scores.ids, *task.columns, *map(str, np.ravel(part.labels).tolist())]
+        text = "\0".join(words).encode("utf-8", "surrogatepass")
+        metrics, intervals = part.metrics, find_intervals(task, part.metrics, part.labels)
+        parts[name] = {
+            "records": hashlib.blake2b(text, digest_size=8).hexdigest(),
+            "metrics": {
+                it: metrics[it] if isfinite(metrics[it]) else None for it in metrics
+            },
+            "intervals": {it: list(intervals[it]) for it in intervals},
+        }
     return {
         "version": _VERSION,
         "network": type(run.model).__name__,
@@ -240,19 +252,5 @@ def results_of(run: Run) -> dict[str, Any]:
         "best_epoch": run.best_epoch,
         "seconds": round(sum(row["seconds"] for row in run.history), 3),
         "settings": facts,
-        "parts": {name: _describe(task, part) for name, part in _parts_of(run).items()},
-    }
-
-
-def _describe(task: Task, part: Part) -> dict[str, Any]:
-    """Lists the metrics of a part, their intervals, and a hash of its records."""
-    words = [*part.scores.ids, *task.columns, *map(str, np.ravel(part.labels).tolist())]
-    text = "\0".join(words).encode("utf-8", "surrogatepass")
-    intervals = find_intervals(task, part.metrics, part.labels)
-    return {
-        "records": hashlib.blake2b(text, digest_size=8).hexdigest(),
-        "metrics": {
-            name: value if isfinite(value) else None for name, value in part.metrics.items()
-        },
-        "intervals": {name: list(ends) for name, ends in intervals.items()},
+        "parts": parts,
     }

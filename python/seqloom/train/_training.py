@@ -8,7 +8,7 @@ from typing import Any
 from seqloom._signals import HeldSignals
 from seqloom.data import DataLoader
 from seqloom.models import Custom
-from seqloom.models._folder import write_history
+from seqloom.models._folder import make_checkpoint_folder, write_history
 from seqloom.models._trained import save_config
 from seqloom.optim import LossScale, WeightAverage
 from seqloom.report._values import Fact
@@ -261,6 +261,7 @@ def _write_begin(job: Job, state: State) -> None:
     """Writes the settings, and the history without the epochs after the checkpoint."""
     folder = job.settings.folder.path
     if folder is not None:
+        make_checkpoint_folder(folder)
         save_config(folder, replace(job.trained, is_finished=False))
         write_history(folder, state.history)
         write_card_of_unfinished(folder)
