@@ -9,9 +9,12 @@ import os
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from seqloom.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # The first one that is installed is used.
 _LIBRARIES = ("nvitop", "pynvml")
@@ -131,7 +134,7 @@ class GPUs:
             return ()
 
 
-def _number(value: Any) -> float:
+def _number(value: float | str) -> float:
     """Reads a number; what the driver does not tell is nvitop's NA, a kind of string."""
     return float(value) if isinstance(value, (int, float)) else math.nan
 
@@ -139,15 +142,15 @@ def _number(value: Any) -> float:
 class Device(Protocol):
     """A GPU; each call reads a value now, and raises the library's error."""
 
-    def name(self) -> Any:
+    def name(self) -> str:
         """Returns the name of the model."""
         ...
 
-    def gpu_utilization(self) -> Any:
+    def gpu_utilization(self) -> float | str:
         """Returns the share of the last moments in which it was busy, in percent."""
         ...
 
-    def memory_used(self) -> Any:
+    def memory_used(self) -> float | str:
         """Returns the bytes in use."""
         ...
 
@@ -198,7 +201,7 @@ class _Handle:
         """Returns the bytes in use."""
         return self._read(lambda: self.nvml.nvmlDeviceGetMemoryInfo(self.handle).used)
 
-    def _read(self, read: Any) -> float:
+    def _read(self, read: Callable[[], float]) -> float:
         """Reads a number; NaN if the driver does not offer it, as for a part of a GPU."""
         try:
             return read()
@@ -240,6 +243,6 @@ def _find_handle(nvml: Any, handles: list[Any], word: str) -> Any:
     return next((it for it, uuid in pairs if is_uuid and uuid.startswith(word)), None)
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: str | bytes) -> str:
     """Returns a text; older versions of pynvml give bytes."""
-    return value.decode() if isinstance(value, bytes) else str(value)
+    return value.decode() if isinstance(value, bytes) else value
