@@ -106,7 +106,7 @@ def open_runs(runs: Iterable[Run | FilePath] | FilePath) -> list[Compared]:
     shared = [name for name in _PARTS if all(name in each for each in parts)]
     for number, (run, found) in enumerate(zip(opened, parts, strict=True)):
         part = next((name for name in (*shared, *_PARTS) if name in found), None)
-        judged = {} if part is None else found[part]
+        judged: dict[str, Any] = {} if part is None else found[part]
         opened[number] = replace(run, part=part, judged=judged)
     return opened
 

@@ -62,7 +62,7 @@ class BatchLoss:
                 "labels, y or target, or give objective=Objective(step=function(model, "
                 "batch, key))"
             )
-        labels = batch[name]
+        labels: Any = batch[name]
         if self.task is not None:
             labels = self.task.targets(np.asarray(labels))
         elif self.is_custom:

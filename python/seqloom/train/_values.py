@@ -22,12 +22,11 @@ Metric: TypeAlias = "Callable[[Array, Array], float] | MetricObject"
 Metrics: TypeAlias = Mapping[str, Metric] | Sequence[Metric] | None
 ClassWeight: TypeAlias = Literal["balanced"] | Mapping[str, float] | Sequence[float] | None
 
-LR = 1e-3  # the learning rate by default
+LR = 1e-3  # by default
 LOSS = "loss"  # the name of the loss in the history
 FULL = "float32"
 PRECISIONS = (FULL, "bfloat16", "float16")
 EQUAL = "equal"  # the weight average in which all updates count the same
-_SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
 @runtime_checkable
@@ -312,7 +311,8 @@ class Interval:
         if isinstance(every, str):
             match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|min|h)", every.strip())
             if match is not None and float(match[1]):
-                return cls(seconds=float(match[1]) * _SECONDS[match[2]])
+                unit = {"s": 1.0, "min": 60.0, "h": 3600.0}[match[2]]
+                return cls(seconds=float(match[1]) * unit)
         else:
             with suppress(ArgumentError):
                 return cls(steps=as_integer("checkpoint_every", every, least=1))
@@ -372,10 +372,8 @@ def _instead_of(optimizer: object) -> str:
 
 def list_metrics(metrics: Metrics) -> dict[str, Metric]:
     """Lists metrics by name; those of a list have their own names."""
-    if metrics is None:
-        return {}
-    if isinstance(metrics, Mapping):
-        found = dict(metrics)
+    if metrics is None or isinstance(metrics, Mapping):
+        found = dict(metrics or {})
     elif isinstance(metrics, (list, tuple)):
         found = {getattr(it, "__name__", type(it).__name__): it for it in metrics}
         if len(found) < len(metrics):
@@ -393,7 +391,8 @@ def list_metrics(metrics: Metrics) -> dict[str, Metric]:
             "under this name, and it chooses the best epoch; give the metric another name"
         )
     for name, metric in found.items():
-        if isinstance(metric, type) or not isinstance(metric, (MetricObject, Callable)):
+        is_metric = isinstance(metric, MetricObject) or callable(metric)
+        if isinstance(metric, type) or not is_metric:
             raise ArgumentError(
                 f"the metric {name!r} must be a function (labels, scores) -> number, or an "
                 f"object with update(labels, scores) and compute(), got {quote(metric)}"
