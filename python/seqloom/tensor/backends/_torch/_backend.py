@@ -16,10 +16,9 @@ from seqloom.tensor.backends._torch import (
     _attention,
     _creation,
     _elementwise,
-    _host,
+    _kernels,
     _lookup,
     _neural,
-    _optimiser,
     _random,
     _recurrent,
     _standard,
@@ -117,7 +116,7 @@ def _of_one(by_input: Operation, other: Operation) -> bool:
 
 
 _FUNCTIONS = functions_of(
-    *(_attention, _creation, _elementwise, _host, _lookup, _neural, _optimiser),
+    *(_attention, _creation, _elementwise, _kernels, _lookup, _neural),
     *(_random, _recurrent, _standard),
 )
 _FUNCTIONS["program"] = program

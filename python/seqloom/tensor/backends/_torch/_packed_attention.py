@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from seqloom.tensor.backends._torch._host import array_of, host, operation, tensor_of
+from seqloom.tensor.backends._torch._kernels import array_of, host, operation, tensor_of
 
 aten = torch.ops.aten
 _HALF = frozenset({torch.float16, torch.bfloat16})

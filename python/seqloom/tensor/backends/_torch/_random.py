@@ -12,7 +12,7 @@ from torch import Tensor
 from seqloom.tensor._families import _keys as keys
 from seqloom.tensor.backends._torch import _device_random as device_random
 from seqloom.tensor.backends._torch._creation import to_numpy_type, to_torch
-from seqloom.tensor.backends._torch._host import array_of, host, operation, tensor_of
+from seqloom.tensor.backends._torch._kernels import array_of, host, operation, tensor_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

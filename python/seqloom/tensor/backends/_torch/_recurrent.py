@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from seqloom.tensor._backend import Backend, backend
 from seqloom.tensor._families import _recurrent_grad
-from seqloom.tensor.backends._torch._host import operation
+from seqloom.tensor.backends._torch._kernels import operation
 
 # Input, first states, weights, and biases and a mask, which may be missing.
 _GRU_ARRAYS, _LSTM_ARRAYS = 7, 8
