@@ -84,7 +84,9 @@ def custom_gradient(
             _refuse_other_engines(args)
             return function(*args)
         # The arguments as the level below has them.
-        nodes = tuple(_node(level, arg) for arg in args)
+        nodes = tuple(
+            (node_on(level, arg.raw) if isinstance(arg, Tensor) else None) for arg in args
+        )
         inner = tuple(
             arg if node is None else Tensor(arg.raw.value, level.inner)
             for arg, node in zip(cast("Any", args), nodes, strict=True)
@@ -130,11 +132,6 @@ def _backend_of_array(tensor: Tensor) -> Any:
     """Returns the backend of a tensor's array: a constant's is the innermost one."""
     raw = tensor.raw
     return raw.level if isinstance(raw, TrackedArray) else tensor.detach().backend
-
-
-def _node(level: Any, arg: Any) -> Any:
-    """Returns the node of an argument, or None if a level does not track it."""
-    return node_on(level, arg.raw) if isinstance(arg, Tensor) else None
 
 
 def _by_rule(_b: Any, saved: Any, grads: Any, needs: Needs) -> Sequence[Array | None]:

@@ -232,7 +232,12 @@ def _pull_clip(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
     ):
         free = free if outside is None else b.where(outside, 0.0, free)
     if low is not None and high is not None:
-        crossed = _are_crossed(b, low, high)  # the upper bound wins
+        # Where the bounds are crossed the upper one wins.
+        crossed = (
+            b.asarray(low > high)
+            if isinstance(low, (int, float)) and isinstance(high, (int, float))
+            else b.greater(low, high)
+        )
         under = b.logical_and(under, b.logical_not(crossed))
         over = b.logical_or(over, crossed)
     return [
@@ -247,13 +252,6 @@ def _is_fixed(b: Functions, inside: str, x: Array, bound: Any, outside: Any) -> 
     """Where x does not move the result: beyond a bound; of a number, at it and at NaN."""
     is_number = isinstance(bound, (int, float))
     return b.logical_not(getattr(b, inside)(x, bound)) if is_number else outside
-
-
-def _are_crossed(b: Functions, low: Operand, high: Operand) -> Array:
-    """Where the lower bound lies above the upper one."""
-    if isinstance(low, (int, float)) and isinstance(high, (int, float)):
-        return b.asarray(low > high)
-    return b.greater(low, high)
 
 
 RULES.update(

@@ -110,14 +110,12 @@ def meshgrid(
     for array, position in zip(arrays, positions, strict=True):
         shape[position] = math.prod(array.shape)
     return tuple(
-        b.broadcast_to(_to_axis(b, array, position, len(shape)), tuple(shape))
+        b.broadcast_to(
+            b.reshape(array, (*(1,) * position, -1, *(1,) * (len(shape) - position - 1))),
+            tuple(shape),
+        )
         for array, position in zip(arrays, positions, strict=True)
     )
-
-
-def _to_axis(b: Functions, x: Array, position: int, count: int) -> Array:
-    """A row as an array of so many axes, all but one of length 1."""
-    return b.reshape(x, (*(1,) * position, -1, *(1,) * (count - position - 1)))
 
 
 def _like(b: Functions, x: Array, dtype: DType) -> DTypeLike:

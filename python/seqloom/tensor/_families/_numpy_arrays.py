@@ -77,7 +77,9 @@ class Blocks:
         nbytes = count * dtype.itemsize
         if nbytes < _LARGE:
             return np.empty(shape, dtype)
-        block = self._take(_round_up(nbytes))
+        # One of eight sizes between two powers of two, so that similar arrays share blocks.
+        step = 1 << max((nbytes - 1).bit_length() - _STEPS.bit_length(), 0)
+        block = self._take(-(-nbytes // step) * step)
         lent = np.asarray(_Lease(block, self))
         return lent[:nbytes].view(dtype).reshape(shape)
 
@@ -157,12 +159,6 @@ class _Lease:
 
     def __del__(self) -> None:
         self._owner.give_back(self._block)
-
-
-def _round_up(nbytes: int) -> int:
-    """The next of eight sizes between two powers of two, so that similar arrays share."""
-    step = 1 << max((nbytes - 1).bit_length() - _STEPS.bit_length(), 0)
-    return -(-nbytes // step) * step
 
 
 BLOCKS = Blocks()
