@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
-    from seqloom.tensor._families._keep import Args, Needs, OfShape, Options
+    from seqloom.tensor._families._keep import Args, Needs, OfShape, Options, Shape
+
+    Saved = tuple[list[Shape], int | None]
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -80,16 +82,16 @@ def spaced(
 RULES: dict[str, Rule] = {}
 
 
-def _keep_shapes(args: Args, _out: Array, _needs: Needs, options: Options) -> Any:
+def _keep_shapes(args: Args, _out: Array, _needs: Needs, options: Options) -> Saved:
     """The shapes of all inputs and the axis."""
     return [tuple(arg.shape) for arg in args], options.get("axis", 0)
 
 
 @add_rule(RULES, "concat", save=_keep_shapes, of_sequence=True)
-def _pull_concat(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
+def _pull_concat(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     shapes, axis = saved
     flat, start = axis is None, 0
-    axis = 0 if flat else axis % len(shapes[0])
+    axis = 0 if axis is None else axis % len(shapes[0])
     parts: list[Array | None] = []
     for shape, need in zip(shapes, needs, strict=True):
         stop = start + (math.prod(shape) if flat else shape[axis])
@@ -105,9 +107,9 @@ def _slice(b: Functions, grad: Array, axis: int, which: Any) -> Array:
 
 
 @add_rule(RULES, "stack", save=_keep_shapes, of_sequence=True)
-def _pull_stack(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
+def _pull_stack(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     shapes, axis = saved
-    axis %= len(shapes[0]) + 1
+    axis = (axis or 0) % (len(shapes[0]) + 1)
     return [
         _slice(b, grad, axis, position) if need else None
         for position, need in enumerate(needs)

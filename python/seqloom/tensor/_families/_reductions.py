@@ -38,7 +38,16 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
-    from seqloom.tensor._families._keep import Args, Everything, Needs, OneArray, Options
+    from seqloom.tensor._families._keep import (
+        Args,
+        Everything,
+        Needs,
+        OneArray,
+        Options,
+        Shape,
+    )
+
+    Saved = tuple[Shape, np.dtype[np.generic], Options]
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -130,20 +139,20 @@ def _of_products(b: Functions, x: Array) -> Any:
 RULES: dict[str, Rule] = {}
 
 
-def _keep_like(args: Args, _out: Array, _needs: Needs, options: Options) -> Any:
+def _keep_like(args: Args, _out: Array, _needs: Needs, options: Options) -> Saved:
     """What the input looks like, and the options."""
     return tuple(args[0].shape), args[0].dtype, options
 
 
 @add_rule(RULES, "sum", save=_keep_like)
-def _pull_sum(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
+def _pull_sum(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
     shape, dtype, options = saved
     grad = grad if grad.dtype == dtype else b.astype(grad, dtype)
     return (broadcast_reduced(b, grad, shape, options),)
 
 
 @add_rule(RULES, "mean", save=_keep_like)
-def _pull_mean(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
+def _pull_mean(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
     shape, _, options = saved
     return (
         broadcast_reduced(b, b.multiply(grad, 1 / _count(shape, options)), shape, options),
@@ -230,7 +239,7 @@ def _shift_right(b: Functions, rows: Array, positions: int) -> Array:
 
 
 @add_rule(RULES, "cumulative_sum", save=_keep_like)
-def _pull_cumulative_sum(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
+def _pull_cumulative_sum(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
     shape, _, options = saved
     axis = options.get("axis")
     axis = axis if axis is not None else 0

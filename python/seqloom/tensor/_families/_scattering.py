@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
-    from seqloom.tensor._families._keep import Args, Needs, Options
+    from seqloom.tensor._families._keep import Args, Like, Needs, Options
+
+    Saved = tuple[Array, Like | None, Options]
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -163,13 +165,13 @@ RULES: dict[str, Rule] = {
 }
 
 
-def _keep_positions(args: Args, _out: Array, needs: Needs, options: Options) -> Any:
+def _keep_positions(args: Args, _out: Array, needs: Needs, options: Options) -> Saved:
     """The indices, the shape and dtype of the values if they are tracked, the options."""
     return args[1], keep.like(args[2]) if needs[2] else None, options
 
 
 @add_rule(RULES, "scatter_add", save=_keep_positions)
-def _pull_scatter_add(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
+def _pull_scatter_add(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     positions, like, options = saved
     axis = options["axis"] % len(grad.shape)
     by_source = _gather(b, grad, positions, axis) if like else None
@@ -186,7 +188,7 @@ def _gather(b: Functions, grad: Array, positions: Array, axis: int) -> Array:
 
 
 @add_rule(RULES, "put_along_axis", save=_keep_positions)
-def _pull_put_along_axis(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
+def _pull_put_along_axis(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     positions, like, options = saved
     by_x = by_values = None
     if needs[0]:
@@ -198,7 +200,7 @@ def _pull_put_along_axis(b: Functions, saved: Any, grad: Array, needs: Needs) ->
 
 
 @add_rule(RULES, "slice_update", save=_keep_positions)
-def _pull_slice_update(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
+def _pull_slice_update(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     key, like, _ = saved
     by_x = by_values = None
     if needs[0]:
@@ -209,7 +211,7 @@ def _pull_slice_update(b: Functions, saved: Any, grad: Array, needs: Needs) -> P
 
 
 @add_rule(RULES, "slice_add", save=_keep_positions)
-def _pull_slice_add(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
+def _pull_slice_add(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     key, like, _ = saved
     by_values = as_input(b, b.index(grad, key), like) if like else None
     return grad if needs[0] else None, None, by_values
