@@ -26,8 +26,6 @@ from seqloom.tensor._families._rule import (
     Parts,
     Rule,
     ShapeRule,
-    add_rule,
-    add_shape,
     require_fit,
 )
 
@@ -38,6 +36,8 @@ if TYPE_CHECKING:
     from seqloom.tensor._families import Functions
     from seqloom.tensor._families._keep import Args, Needs, Options
     from seqloom.tensor._graph import Value
+
+    Saved = tuple[Args, Array, Array, Options]
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -156,39 +156,27 @@ def _hold(b: Functions, seen: list[Array], new: Array, old: Array) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
-RULES: dict[str, Rule] = {}
+def _recurrent_rule(name: str, firsts: int) -> Rule:
+    """The rule of a recurrent layer with one first state, or with a first cell too."""
 
+    def save(args: Args, out: Array, _needs: Needs, options: Options) -> Saved:
+        inputs = (*args, *(None,) * (6 + firsts - len(args)))
+        return inputs, out[0], out[1 + firsts], options
 
-def _keep_gru(args: Args, out: Array, _needs: Needs, options: Options) -> Any:
-    """All seven inputs, the states and what the kernel kept."""
-    return (*args, *(None,) * (7 - len(args))), out[0], out[2], options
+    def pull(b: Functions, saved: Saved, grads: Sequence[Any], needs: Needs) -> Parts:
+        inputs, states, kept, options = saved
+        x, *begin = inputs[: 1 + firsts]
+        given = (*_fill(b, grads, (states, *begin)), *inputs, states, kept)
+        by_seen, *by_firsts = getattr(b, f"{name}_grad")(*given, **options)
+        # Gated units sum what they see apart from what comes back.
+        by_recurrent = by_firsts.pop(0) if name == "gru" else by_seen
+        before = shift_states(b, states, begin[0], **options)
+        pairs = (by_seen, x), (by_recurrent, before)
+        others = (needs[0], *needs[1 + firsts :])
+        parts = _pull_by_inputs(b, pairs, inputs[1 + firsts], others)
+        return [parts[0], *by_firsts, *parts[1:], None]
 
-
-@add_rule(RULES, "gru", save=_keep_gru, tracked=2)
-def _pull_gru(b: Functions, saved: Any, grads: Any, needs: Needs) -> Parts:
-    inputs, states, kept, options = saved
-    x, h0 = inputs[:2]
-    given = (*_fill(b, grads, (states, h0)), *inputs, states, kept)
-    by_seen, by_recurrent, by_h0 = b.gru_grad(*given, **options)
-    pairs = (by_seen, x), (by_recurrent, shift_states(b, states, h0, **options))
-    parts = _pull_by_inputs(b, pairs, inputs[2], (needs[0], *needs[2:]))
-    return [parts[0], by_h0, *parts[1:], None]
-
-
-def _keep_lstm(args: Args, out: Array, _needs: Needs, options: Options) -> Any:
-    """All eight inputs, the states and what the kernel kept."""
-    return (*args, *(None,) * (8 - len(args))), out[0], out[3], options
-
-
-@add_rule(RULES, "lstm", save=_keep_lstm, tracked=3)
-def _pull_lstm(b: Functions, saved: Any, grads: Any, needs: Needs) -> Parts:
-    inputs, states, kept, options = saved
-    x, h0, c0 = inputs[:3]
-    given = (*_fill(b, grads, (states, h0, c0)), *inputs, states, kept)
-    by_gates, *by_firsts = b.lstm_grad(*given, **options)
-    pairs = (by_gates, x), (by_gates, shift_states(b, states, h0, **options))
-    parts = _pull_by_inputs(b, pairs, inputs[3], (needs[0], *needs[3:]))
-    return [parts[0], *by_firsts, *parts[1:], None]
+    return Rule(save, pull, tracked=1 + firsts)
 
 
 def _pull_by_inputs(
@@ -234,22 +222,13 @@ def _by_weight(b: Functions, by_gates: Array, x: Array) -> Array:
     return b.matmul(b.matrix_transpose(flat), x)
 
 
+RULES: dict[str, Rule] = {
+    "gru": _recurrent_rule("gru", 1),
+    "lstm": _recurrent_rule("lstm", 2),
+}
+
+
 # Shapes --------------------------------------------------------------------------------
-
-
-SHAPES: dict[str, ShapeRule] = {}
-
-
-@add_shape(SHAPES, "gru")
-def _shape_gru(call: Call) -> list[Kind]:
-    """Every state, the last one, and what the kernel keeps."""
-    return _recurrent(call, call.args[1:2], 4)
-
-
-@add_shape(SHAPES, "lstm")
-def _shape_lstm(call: Call) -> list[Kind]:
-    """Every state, the last one, the last cell, and what the kernel keeps."""
-    return _recurrent(call, call.args[1:3], 5)
 
 
 def _recurrent(call: Call, firsts: tuple[Value, ...], kept: int) -> list[Kind]:
@@ -261,6 +240,12 @@ def _recurrent(call: Call, firsts: tuple[Value, ...], kept: int) -> list[Kind]:
     each = x.shape[:2]
     ends = [(first.shape, x.dtype) for first in firsts]
     return [((*each, width), x.dtype), *ends, ((*each, kept * width), x.dtype)]
+
+
+SHAPES: dict[str, ShapeRule] = {
+    "gru": lambda call: _recurrent(call, call.args[1:2], 4),
+    "lstm": lambda call: _recurrent(call, call.args[1:3], 5),
+}
 
 
 # NumPy ---------------------------------------------------------------------------------
