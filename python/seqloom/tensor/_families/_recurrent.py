@@ -166,15 +166,15 @@ def _recurrent_rule(name: str, firsts: int) -> Rule:
     def pull(b: Functions, saved: Saved, grads: Sequence[Any], needs: Needs) -> Parts:
         inputs, states, kept, options = saved
         x, *begin = inputs[: 1 + firsts]
-        given = (*_fill(b, grads, (states, *begin)), *inputs, states, kept)
-        by_seen, *by_firsts = getattr(b, f"{name}_grad")(*given, **options)
+        by_seen, *by_firsts = getattr(b, f"{name}_grad")(
+            *_fill(b, grads, (states, *begin)), *inputs, states, kept, **options
+        )
         # Gated units sum what they see apart from what comes back.
         by_recurrent = by_firsts.pop(0) if name == "gru" else by_seen
-        before = shift_states(b, states, begin[0], **options)
-        pairs = (by_seen, x), (by_recurrent, before)
-        others = (needs[0], *needs[1 + firsts :])
-        parts = _pull_by_inputs(b, pairs, inputs[1 + firsts], others)
-        return [parts[0], *by_firsts, *parts[1:], None]
+        pairs = (by_seen, x), (by_recurrent, shift_states(b, states, begin[0], **options))
+        needs = (needs[0], *needs[1 + firsts :])
+        by_x, *others = _pull_by_inputs(b, pairs, inputs[1 + firsts], needs)
+        return [by_x, *by_firsts, *others, None]
 
     return Rule(save, pull, tracked=1 + firsts)
 
