@@ -172,9 +172,10 @@ def _recurrent_rule(name: str, firsts: int) -> Rule:
         # Gated units sum what they see apart from what comes back.
         by_recurrent = by_firsts.pop(0) if name == "gru" else by_seen
         pairs = (by_seen, x), (by_recurrent, shift_states(b, states, begin[0], **options))
-        needs = (needs[0], *needs[1 + firsts :])
-        by_x, *others = _pull_by_inputs(b, pairs, inputs[1 + firsts], needs)
-        return [by_x, *by_firsts, *others, None]
+        parts = _pull_by_inputs(
+            b, pairs, inputs[1 + firsts], (needs[0], *needs[1 + firsts :])
+        )
+        return [parts[0], *by_firsts, *parts[1:], None]
 
     return Rule(save, pull, tracked=1 + firsts)
 
