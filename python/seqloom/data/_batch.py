@@ -55,7 +55,7 @@ class BatchMaker:
     augment: Any
     seed: int
     labels: NDArray[Any] | None  # by position in the dataset
-    has_jitter: bool  # whether epochs read other letters
+    jitter: int  # letters by which records move between epochs
 
     @property
     def is_native(self) -> bool:
@@ -99,7 +99,7 @@ class BatchMaker:
             return native.make(positions, num_threads)
         options = FetchOptions(
             self.encoder,
-            epoch if self.has_jitter else None,
+            epoch if self.jitter else None,
             length,
             multiple,
             out,

@@ -364,7 +364,6 @@ class Dataset:
 
     def fingerprint(self) -> str:
         """Hashes ids, inputs, labels and classes to 32 hexadecimal digits."""
-        # Files that are not in memory are read once for it.
         if self._whole is not None:
             content = self._whole.fingerprint().encode() + self.indices.tobytes()
             return hashlib.blake2b(content, digest_size=16).hexdigest()
@@ -394,12 +393,7 @@ class Dataset:
 
     def _maker(self) -> BatchMaker:
         """Returns what makes batches with the attributes of now."""
+        rows, jitter = None if self._has_all_rows else self.rows, self.jitter
         return BatchMaker(
-            self.source,
-            None if self._has_all_rows else self.rows,
-            self.encoder,
-            self.augment,
-            self.seed,
-            self.labels,
-            has_jitter=self.jitter > 0,
+            self.source, rows, self.encoder, self.augment, self.seed, self.labels, jitter
         )
