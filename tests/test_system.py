@@ -39,8 +39,9 @@ def main():
     loader = sl.data.DataLoader(small, batch_size=50, num_workers=2)
     assert sum(len(batch["label"]) for batch in loader) == 300
     config = sl.models.SequenceCNNConfig.for_data(train)
+    out = sl.train.RunFolder("run", overwrite=True, report=False)
     for _ in range(2):  # the second run replaces the files of the first
-        sl.train.fit(config, small, epochs=2, out="run", overwrite=True, report=False)
+        sl.train.fit(config, small, epochs=2, out=out)
     model = sl.models.load("run")
     scores = sl.infer.predict(model, _demo.path("test.fa.gz")).to_numpy()
     assert abs(scores.sum(axis=1) - 1).max() < 1e-5

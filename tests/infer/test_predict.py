@@ -136,7 +136,7 @@ def test_evaluation_needs_labels(run, toy):
 
 def test_evaluation_needs_the_models_classes(run, toy):
     data = toy(classes=("yes", "no"))
-    with pytest.raises(LabelError, match=r"give the dataset classes=model\.classes"):
+    with pytest.raises(LabelError, match=r"give the dataset Labels\(..., classes=model\.c"):
         sl.infer.evaluate(run.trained, data)
 
 

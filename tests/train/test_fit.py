@@ -263,7 +263,7 @@ def test_an_empty_training_part_is_refused(toy, small):
 
 
 def test_labels_of_another_task_are_refused(toy, small):
-    with pytest.raises(LabelError, match="give the dataset task='regress' too"):
+    with pytest.raises(LabelError, match=r"give the dataset Labels\(..., task='regress'\)"):
         sl.train.fit(small, toy(), objective="regress")
 
 

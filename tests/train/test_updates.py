@@ -366,7 +366,7 @@ def test_a_torch_batch_norm_with_a_batch_of_one_record_names_drop_last():
     data = {"inputs": X[:9], "label": Y[:9]}
     options: dict[str, Any] = {"backend": "torch", "batch_size": 4, "epochs": 1}
     loss = torch.nn.functional.cross_entropy
-    with pytest.raises(ShapeError, match="drop_last=True, --drop-last"):
+    with pytest.raises(ShapeError, match=r"drop_last=True\), --drop-last"):
         sl.train.fit(net, data, **as_arguments(loss=loss, report=False, **options))
     sl.train.fit(
         net, data, **as_arguments(loss=loss, report=False, drop_last=True, **options)

@@ -273,12 +273,13 @@ def check_labels(trained: Trained, data: Examples) -> None:
     if data.task != trained.task.name:
         raise LabelError(
             f"the model's task is {trained.task.name}, but the labels were read for "
-            f"{data.task}; give the dataset task={trained.task.name!r}"
+            f"{data.task}; give the dataset Labels(..., task={trained.task.name!r})"
         )
     if tuple(data.classes) != trained.classes:
         raise LabelError(
             f"the model's classes are {', '.join(trained.classes)}, the dataset's "
-            f"{', '.join(data.classes)}; give the dataset classes=model.classes"
+            f"{', '.join(data.classes)}; give the dataset Labels(..., "
+            "classes=model.classes)"
         )
 
 

@@ -69,8 +69,8 @@ def opened_folder(path: Path, *, resume: bool, overwrite: bool) -> Generator[Non
             else:
                 raise RunFolderError(
                     f"{path}: holds a run already; choose another folder, "
-                    "resume it (resume=True, --resume) or replace it (overwrite=True, "
-                    "--overwrite)"
+                    "resume it (resume=True, --resume) or replace it "
+                    "(RunFolder(..., overwrite=True), --overwrite)"
                 )
         yield
 
@@ -151,7 +151,7 @@ def _prepare_resume(path: Path) -> None:
     if (path / WEIGHTS).exists() and not (path / _LAST).exists():
         raise RunFolderError(
             f"{path}: holds a model without a checkpoint, which cannot go on; choose "
-            "another folder, or replace it (overwrite=True, --overwrite)"
+            "another folder, or replace it (RunFolder(..., overwrite=True), --overwrite)"
         )
     for left in _list_temporary_files(path):
         left.unlink()

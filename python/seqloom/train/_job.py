@@ -152,7 +152,7 @@ def check_same(path: Path, saved: Mapping[str, Any], now: Mapping[str, Any]) -> 
     if differences:
         raise RunFolderError(
             f"{path}: this run was begun with {'; '.join(differences)}: resume with what "
-            "it was begun with, or begin anew (overwrite=True, --overwrite)"
+            "it was begun with, or begin anew (RunFolder(..., overwrite=True), --overwrite)"
         )
 
 

@@ -125,7 +125,7 @@ class BatchLoss:
                 raise
             raise ShapeError(
                 f"batch norm of torch: {error}; use larger batches, or leave a smaller "
-                "last batch out (drop_last=True, --drop-last)"
+                "last batch out (Batches(..., drop_last=True), --drop-last)"
             ) from error
         self._check_outputs(outputs)
         if self.task is not None:

@@ -246,7 +246,7 @@ def describe(train: Examples, task: str, class_weight: ClassWeight) -> Task:
     if task not in {"auto", train.task}:
         raise LabelError(
             f"the labels were read for the task {train.task}, not {task}; "
-            f"give the dataset task={task!r} too"
+            f"give the dataset Labels(..., task={task!r}) too"
         )
     check_values(train)
     if class_weight is not None and train.task != Classify.name:
