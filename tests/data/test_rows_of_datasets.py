@@ -73,3 +73,9 @@ def test_a_copy_of_a_part_keeps_what_the_part_alone_has():
     part.encoder = sl.encode.OneHot("dna")
     copy = part.replace(seed=3)
     assert (copy.encoder, copy.seed, copy.ids) == (part.encoder, 3, ["y", "z"])
+
+
+def test_an_augmentation_that_was_set_later_is_left_out_of_the_plain_dataset():
+    data = sl.data.SequenceDataset({"x": "AAC"})
+    data.augment = sl.augment.ReverseComplement(p=1.0)
+    assert (data[0]["sequence"], data.plain()[0]["sequence"]) == (b"GTT", b"AAC")

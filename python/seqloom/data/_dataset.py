@@ -322,7 +322,8 @@ class Dataset:
 
     def plain(self) -> Dataset:
         """Shows the same records without augmentation and jitter; itself if it has none."""
-        return self if self._epoch is None else self.replace(augment=None, jitter=0)
+        is_plain = self.augment is None and not self.jitter
+        return self if is_plain else self.replace(augment=None, jitter=0)
 
     def with_encoder(self, encoder: Any) -> Dataset:
         """Shows the same samples of a ``GenotypeDataset`` through another encoder.
