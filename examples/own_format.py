@@ -42,17 +42,17 @@ class BeadSource(sl.data.Source):
 
     def ids(self, rows: NDArray[np.int64]) -> list[str]:
         """List the ids of some records."""
-        return [self.record_ids[row] for row in rows]
+        return [self.record_ids[int(row)] for row in rows]
 
     def lengths(self, rows: NDArray[np.int64], encoder: Any) -> NDArray[np.int64]:
         """Count the letters of some records."""
         del encoder  # counts all letters
-        return np.array([len(self.letters[row]) for row in rows], np.int64)
+        return np.array([len(self.letters[int(row)]) for row in rows], np.int64)
 
     def fetch(self, rows: NDArray[np.int64], options: Any) -> sl.data.Fetched:
         """Read the letters of some records."""
         del options  # all letters are in memory
-        return sl.data.Fetched.of(self.ids(rows), [self.letters[row] for row in rows])
+        return sl.data.Fetched.of(self.ids(rows), [self.letters[int(row)] for row in rows])
 
 
 def are_beads(files: Sequence[Path]) -> bool:

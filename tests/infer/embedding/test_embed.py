@@ -345,7 +345,7 @@ def test_memory_that_is_full_halves_the_batches_and_says_so(files):
 
 def test_integers_of_numpy_are_written_as_pythons(files):
     sizes: Any = {"shard_size": 32, "max_tokens": 3000, "max_length": 50, "overlap": 5}
-    wide = {name: np.int64(size) for name, size in sizes.items()}
+    wide: Any = {name: np.int64(size) for name, size in sizes.items()}
     sl.infer.embed(embed_job.embed_tokens, "a.fa", out="wide", **wide)
     sl.infer.embed(embed_job.embed_tokens, "a.fa", out="plain", **sizes)
     assert Path("wide/plan.json").read_bytes() == Path("plain/plan.json").read_bytes()
