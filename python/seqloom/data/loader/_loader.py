@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, Self
+from typing import TYPE_CHECKING, Any, Generic
 
 from seqloom._warning import warn_user
 from seqloom.data._position import VERSION, Rank, check_integer, check_state, find_rank
@@ -13,11 +12,11 @@ from seqloom.data.collate._collate import default_collate
 from seqloom.data.collate._output import TensorCollate, converter
 from seqloom.data.loader._batches import choose_source
 from seqloom.data.loader._order import (
+    EpochIterator,
     EpochOrder,
     EpochProgress,
     FailedBatch,
     OrderView,
-    unwrap,
 )
 from seqloom.data.loader._settings import (
     PREFETCH,
@@ -51,30 +50,6 @@ _CHANGING = frozenset((
     "num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn",
     "multiprocessing_context", "prefetch_factor",
 ))  # fmt: skip
-
-
-class EpochIterator(Iterator[Any]):
-    """One pass over a loader; an exception of one batch does not end it."""
-
-    def __init__(self, batches: Generator[Any], count: Callable[[], int]) -> None:
-        self._batches = batches
-        self._count = count
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> Any:
-        batch = next(self._batches)
-        if isinstance(batch, FailedBatch):
-            del self  # a traceback that is kept would keep the workers
-        return unwrap(batch)
-
-    def __len__(self) -> int:
-        return self._count()
-
-    def close(self) -> None:
-        """Ends the pass early, with the threads that work ahead for it."""
-        self._batches.close()
 
 
 def _warn_of_length(dataset: Any, length: int) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from seqloom.data._position import Position, permute, positions_in
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable
 
     from numpy.typing import NDArray
 
@@ -26,6 +27,7 @@ _Array: Any = np.ndarray
 _Integer: Any = np.integer
 _SEQUENCES: Any = (list, tuple)
 _END: Any = object()  # what follows the last item
+_SHOWN = 8  # records of a batch that an error names
 # Positions that are computed at once: an array for each batch would be slow.
 _AT_ONCE = 1 << 14
 
@@ -57,6 +59,25 @@ class Request:
         if isinstance(content, _SEQUENCES):
             return [*map(self._with_epoch, content)]
         return self._with_epoch(content)
+
+    def describe(self, dataset: Any) -> str:
+        """Names the records of the batch for an error."""
+        content = self.content
+        about = getattr(content, "about", None)
+        if about is not None:
+            return about
+        if self.worker is not None:
+            return f"batch {content} of worker {self.worker}, epoch {self.epoch}"
+        if self.stream_state is not None:
+            return f"batch {self.position - 1} of epoch {self.epoch}"
+        rows: list[Any] = [*content] if hasattr(content, "__len__") else [content]
+        names = ", ".join(map(str, rows[:_SHOWN]))
+        if len(rows) > _SHOWN:
+            names += f" and {len(rows) - _SHOWN:,} more"
+        if hasattr(dataset, "ids_of"):
+            ids = dataset.ids_of([int(row) for row in rows[:_SHOWN]])
+            names += f" ({', '.join(ids)})"
+        return f"records {names}"
 
     def _with_epoch(self, position: Any) -> Any:
         """Adds the epoch to one position."""
@@ -122,31 +143,25 @@ class EpochOrder:
     def _from_seed(self, epoch: int, start: int) -> Iterator[Request]:
         """Cuts our own order, of which any part can be computed alone."""
         key = Key(self.seed, epoch) if self.batching.shuffle else None
-        size = self.batching.batch_size or 1
+        size, is_single = self.batching.batch_size or 1, self.batching.batch_size is None
+        has_padding = self.rank.world > 1 and self.rank.even == "pad"
         stop, count = self.rank.share(start, self.size) if self.size else (0, 0)
         if self.batching.drop_last:
             count -= count % size
         for begin, end in _ranges(count, max(_AT_ONCE // size, 1) * size):
             numbers = start + self.rank.number + self.rank.world * np.arange(begin, end)
-            rows, padding = permute(numbers, self.size, key), self._padding(numbers)
+            rows = permute(numbers, self.size, key)
+            padding = numbers >= self.size if has_padding else None
             for first, last in _ranges(end - begin, size):
-                request = self._request(rows[first:last], epoch)
+                content = rows[first:last]
+                request = Request(
+                    int(content[0]) if is_single else content, epoch, is_checked=True
+                )
                 request.place = int(numbers[first])
                 done = start + self.rank.world * (begin + last)
                 request.position = min(done, stop, self.size)
                 request.padding = None if padding is None else padding[first:last]
                 yield request
-
-    def _request(self, rows: NDArray[np.int64], epoch: int) -> Request:
-        """Requests several items, or a single one where there are no batches."""
-        is_single = self.batching.batch_size is None
-        return Request(int(rows[0]) if is_single else rows, epoch, is_checked=True)
-
-    def _padding(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_] | None:
-        """Marks items that another rank has too, where there can be such items."""
-        if self.rank.world == 1 or self.rank.even != "pad":
-            return None
-        return numbers >= self.size
 
     def _from_sampler(self, sampler: Any, epoch: int, start: int) -> Iterator[Request]:
         """Takes positions from a sampler, without those before ``start``."""
@@ -238,6 +253,30 @@ class OrderView:
         """Makes the loader's next pass this epoch, unless it resumes within it."""
         if epoch != self._next_position()[0]:
             self._set_epoch(epoch)
+
+
+class EpochIterator(Iterator[Any]):
+    """One pass over a loader; an exception of one batch does not end it."""
+
+    def __init__(self, batches: Generator[Any], count: Callable[[], int]) -> None:
+        self._batches = batches
+        self._count = count
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Any:
+        batch = next(self._batches)
+        if isinstance(batch, FailedBatch):
+            del self  # a traceback that is kept would keep the workers
+        return unwrap(batch)
+
+    def __len__(self) -> int:
+        return self._count()
+
+    def close(self) -> None:
+        """Ends the pass early, with the threads that work ahead for it."""
+        self._batches.close()
 
 
 def with_last(items: Iterable[Item]) -> Iterator[tuple[Item, bool]]:

@@ -44,7 +44,6 @@ _GRACE = 2.0
 _MAX_DEATHS = 3
 _LOOK_SECONDS = 1.0
 _START_SECONDS = 60.0
-_SHOWN = 8  # records of a batch that an error names
 
 # While a process starts, no other thread forks one, which would inherit its pipe. A child
 # that is forked meanwhile owns the lock, as its parent did.
@@ -81,7 +80,7 @@ class WorkerPool:
         start = ProcessStart(make, settings)
         try:
             for number in range(settings.workers.num_workers):
-                self.workers.append(Worker(start, number, self.describe))
+                self.workers.append(Worker(start, number))
         except BaseException:
             self.close()
             raise
@@ -117,7 +116,9 @@ class WorkerPool:
         """Waits for a batch, or the exception that its worker has raised."""
         answer = unpack(self._wait(task))
         if isinstance(answer, Failure):
-            return FailedBatch(answer.rebuild(where=self.describe(task.request)))
+            return FailedBatch(
+                answer.rebuild(where=task.request.describe(self._settings.dataset))
+            )
         return answer
 
     def _wait(self, task: Task) -> list[memoryview]:
@@ -132,45 +133,19 @@ class WorkerPool:
             limit = timeout if ready is not None else timeout + _START_SECONDS
             if timeout and time.monotonic() - max(begin, ready or begin) > limit:
                 break
-        pid = worker.kill()
+        pid, about = worker.kill(), task.request.describe(self._settings.dataset)
         raise WorkerError(
             f"worker {worker.number} (pid {pid}) has not answered for {limit:g} seconds, "
-            f"at work on {self.describe(task.request)}; pass a longer timeout, or find "
-            "out what takes so long there"
+            f"at work on {about}; pass a longer timeout, or find out what takes so long "
+            "there"
         )
-
-    def describe(self, request: Request) -> str:
-        """Names the records of a batch for an error."""
-        content = request.content
-        about = getattr(content, "about", None)
-        if about is not None:
-            return about
-        if request.worker is not None:
-            return f"batch {content} of worker {request.worker}, epoch {request.epoch}"
-        if request.stream_state is not None:
-            return f"batch {request.position - 1} of epoch {request.epoch}"
-        return _name_records(self._settings.dataset, content)
-
-
-def _name_records(dataset: Any, content: Any) -> str:
-    """Names the first records of a batch, by position and, where there is one, by id."""
-    rows: list[Any] = [*content] if hasattr(content, "__len__") else [content]
-    shown = ", ".join(map(str, rows[:_SHOWN]))
-    more = f" and {len(rows) - _SHOWN:,} more" if len(rows) > _SHOWN else ""
-    find_ids = getattr(dataset, "ids_of", None)
-    if find_ids is None:
-        return f"records {shown}{more}"
-    ids = ", ".join(find_ids([int(row) for row in rows[:_SHOWN]]))
-    return f"records {shown}{more} ({ids})"
 
 
 class Worker:
     """A worker process, its requests, and the thread that receives its answers."""
 
-    def __init__(
-        self, start: ProcessStart, number: int, describe: Callable[[Request], str]
-    ) -> None:
-        self._start, self._describe = start, describe
+    def __init__(self, start: ProcessStart, number: int) -> None:
+        self._start = start
         self.number = number
         self.tasks: deque[Task] = deque()  # without an answer, in the order of requests
         self._sent = 0  # how many of them the process has
@@ -275,10 +250,10 @@ class Worker:
         for task in sent:
             task.deaths += 1
         if sent and sent[0].deaths >= _MAX_DEATHS:
+            about = sent[0].request.describe(self._start.dataset)
             error = WorkerError(
-                f"{who} died {_MAX_DEATHS} times ({cause}), at work on "
-                f"{self._describe(sent[0].request)}; pass num_workers=0 to do the same "
-                "work in this process, for a debugger"
+                f"{who} died {_MAX_DEATHS} times ({cause}), at work on {about}; pass "
+                "num_workers=0 to do the same work in this process, for a debugger"
             )
             self.tasks.popleft().answer.set_exception(error)
             self._sent -= 1
@@ -343,6 +318,7 @@ class ProcessStart:
     def __init__(self, make: Callable[[Request], Any], settings: LoaderSettings) -> None:
         workers = settings.workers
         self._settings, self._count = settings, workers.num_workers
+        self.dataset = settings.dataset
         self._job = WorkerJob(
             make, workers.worker_init_fn, settings.dataset, settings.check_worker
         )

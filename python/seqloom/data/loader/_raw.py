@@ -89,7 +89,11 @@ def _cut(path: str, file: int) -> Iterator[RawPart]:
     """Cuts a file, if any record in it can be found by its first letter."""
     stamp = _stamp(path)
     size = stamp[0]
-    if size <= PART or not _is_plain_fasta(path):
+    is_plain = False
+    if size > PART:
+        with Path(path).open("rb", buffering=0) as text:
+            is_plain = text.read(1) == b">"
+    if not is_plain:
         yield RawPart(path, file, stamp, is_long=size > PART)
         return
     for start in range(0, size, PART):
@@ -105,12 +109,6 @@ def _stamp(path: str) -> tuple[int, int]:
     return stat.st_size, stat.st_mtime_ns
 
 
-def _is_plain_fasta(path: str) -> bool:
-    """Tells a file that begins as FASTA, and is not packed."""
-    with Path(path).open("rb", buffering=0) as file:
-        return file.read(1) == b">"
-
-
 @dataclass(slots=True)
 class RawReader:
     """Answers requests in a worker; of a long part it keeps where it is."""
@@ -122,7 +120,12 @@ class RawReader:
     def __call__(self, request: Request) -> list[RawChunk]:
         """Reads a part; of a long part one chunk, or none behind the last."""
         asked: RawStep = request.content
-        _check_unchanged(asked.part)
+        path = asked.part.path
+        if _stamp(path) != asked.part.stamp:
+            raise FileError(
+                f"{path} has changed since the loader began to read it; make the loader "
+                "again"
+            )
         if asked.part.is_long:
             return self._step(request.epoch, asked)
         return _read_part(asked.part)
@@ -137,15 +140,6 @@ class RawReader:
             found = list(islice(self._rest, 1))
             self._count += 1
         return found
-
-
-def _check_unchanged(part: RawPart) -> None:
-    """Refuses a file that is not as it was when it was divided."""
-    if _stamp(part.path) != part.stamp:
-        raise FileError(
-            f"{part.path} has changed since the loader began to read it; make the loader "
-            "again"
-        )
 
 
 def _read_part(part: RawPart) -> list[RawChunk]:
