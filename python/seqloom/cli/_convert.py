@@ -42,8 +42,8 @@ class KeepOptions:
     """Says which records are kept.
 
     Args:
-        min_length: Keep sequences of at least so many letters.
-        max_length: Keep sequences of at most so many letters.
+        min_length: Keep sequences of at least this number of letters.
+        max_length: Keep sequences of at most this number of letters.
         min_mean_quality: Keep FASTQ records whose mean score is at least this.
     """
 

@@ -91,16 +91,17 @@ class ConvertPaths:
 
     def check_free(self) -> None:
         """Refuses to replace a file: of two mates given as IN and OUT, the second."""
-        for target in self.targets:
-            if target != "-" and Path(target).is_file():
-                raise FileError(f"{target}: is there already; {self._advice(target)}")
-
-    def _advice(self, target: str) -> str:
-        """Says what may have been meant: OUT that holds sequences may be a second mate."""
         is_one_each = len(self.sources) == len(self.targets) == 1
-        if is_one_each and _holds_sequences(target):
-            return f"was a pair meant? for a pair: {_PAIRS} (--overwrite loses this file)"
-        return "--overwrite replaces it"
+        for target in self.targets:
+            if target == "-" or not Path(target).is_file():
+                continue
+            advice = "--overwrite replaces it"
+            # OUT that holds sequences may be a second mate.
+            if is_one_each and _holds_sequences(target):
+                advice = (
+                    f"was a pair meant? for a pair: {_PAIRS} (--overwrite loses this file)"
+                )
+            raise FileError(f"{target}: is there already; {advice}")
 
 
 def resolve_paths(

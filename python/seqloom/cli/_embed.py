@@ -48,7 +48,9 @@ def embed(
     model: Path,
     out: str,
     pool: Literal["mean", "cls", "none"] = "mean",
-    layers: Annotated[tuple[int, ...], Parameter(consume_multiple=1)] = (-1,),
+    layers: Annotated[tuple[int, ...], Parameter(consume_multiple=1, show_default="-1")] = (
+        -1,
+    ),
     save_as: Literal["float32", "float16"] = "float32",
     format: Literal["safetensors", "parquet"] = "safetensors",  # noqa: A002 - what users call it
     max_tokens: Count = 4096,
@@ -83,7 +85,7 @@ def embed(
         save_as: The type in which embeddings are written.
         format: The files' format.
         max_tokens: Tokens in a batch at most; halved where memory is full.
-        max_length: Cut longer sequences into windows of so many residues, and join these.
+        max_length: Cut longer sequences into windows of this length, and join these.
         overlap: Residues that neighbouring windows share.
         shard_size: Records in a file.
         resume: Go on where the folder holds a part of this job; otherwise that is an error.
@@ -91,8 +93,8 @@ def embed(
             torch or jax.
         part: Compute one part of the shards only: 2/8 is the second of eight. By default
             the part of the process in torchrun or in a SLURM array, otherwise all.
-        devices: Start so many processes, with a part each: one for each GPU (--backend
-            torch:cuda), or with a share of the threads each.
+        devices: Start this number of processes, with a part each: one for each GPU
+            (--backend torch:cuda), or with a share of the threads each.
         engine: What starts them: this machine, or a cluster of Ray.
         letters: Which tokens letters become.
         machine: What computes.
@@ -147,7 +149,7 @@ def embed(
 
 
 def list_devices(backend: str, count: int) -> list[str]:
-    """Names the device of each process: GPUs by number, a processor so many times."""
+    """Names the device of each process: GPUs by number, or a processor repeatedly."""
     from seqloom.train._ranks import are_started
 
     if are_started():

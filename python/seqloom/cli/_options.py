@@ -72,6 +72,7 @@ _SPELLINGS: dict[Any, Any] = {
     Path: Path,
     NoneType: None,
 }
+_SPELLED_ALREADY = (Annotated, Literal)
 _TEXTS = (Sequence[str], Iterable[str])
 # Names that modules import for type checkers alone.
 _NAMES_OF_TYPES = {"re": re, "Sequence": Sequence}
@@ -98,7 +99,11 @@ def takes_options(
     def decorate(command: FunctionType) -> FunctionType:
         hints = get_type_hints(command, include_extras=True)
         del hints["return"]
-        parts = {name: _split_hint(hint) for name, hint in hints.items()}
+        # Annotated[kind, *extras], or the kind alone.
+        parts = {
+            name: get_args(hint) if get_origin(hint) is Annotated else (hint,)
+            for name, hint in hints.items()
+        }
         taken = {name for name, (kind, *_) in parts.items() if not is_dataclass(kind)}
         taken.update(without.split())
         defaults = dict(command.__kwdefaults__ or {})
@@ -114,11 +119,6 @@ def takes_options(
         return command
 
     return decorate
-
-
-def _split_hint(hint: Any) -> tuple[Any, ...]:
-    """Splits an annotation into the type and what is noted with it."""
-    return get_args(hint) if get_origin(hint) is Annotated else (hint,)
 
 
 def _make_form(kind: type[Any], taken: set[str], listed: set[str] | None) -> type[Any]:
@@ -164,15 +164,13 @@ def _spell_type(item: Field[Any], hint: Any) -> Any:
     elif int in members and str in members:
         spelled = Annotated[str, Parameter(converter=read_whole_or_text)]
     else:
-        known = [_SPELLINGS.get(it, it) for it in members if _is_spelled(it)]
+        kept = [
+            it for it in members if it in _SPELLINGS or get_origin(it) in _SPELLED_ALREADY
+        ]
+        known = [_SPELLINGS.get(it, it) for it in kept]
         is_spelled = any(it is not None for it in known)
         spelled = Union[tuple(known)] if is_spelled else None  # noqa: UP007
     return spelled
-
-
-def _is_spelled(member: Any) -> bool:
-    """Returns True if words can spell this type of a union."""
-    return member in _SPELLINGS or get_origin(member) in (Annotated, Literal)
 
 
 def _read_texts(kind: type[Any]) -> dict[str, str]:

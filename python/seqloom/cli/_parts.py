@@ -187,50 +187,26 @@ class DataPart:
 
 
 def parts_of(
-    data: TrainingData,
-    options: PartOptions,
-    *,
-    folder: Path,
-    seed: int,
-    groups: Any = None,
+    data: TrainingData, options: PartOptions, *, folder: Path, seed: int, groups: Any
 ) -> Iterator[DataPart]:
-    """Gives the one run to make, or one for each fold, in a folder of its own."""
-    whole = data.whole
-    settings: Any = {"folder": folder, "seed": seed, "groups": groups}
-    if options.folds is not None:
-        yield from _folds(whole, options.folds, **settings)
-    elif data.valid is not None:
-        yield DataPart(train=whole, valid=data.valid, folder=folder)
-    elif names := options.valid_chromosomes:
-        train, held = hold_out(whole, names, "--valid-chromosomes")
-        yield DataPart(train=train, valid=held, folder=folder)
-    else:
-        yield _cut(whole, options.valid_share, **settings)
-
-
-def _folds(
-    whole: Dataset, k: int, *, folder: Path, seed: int, groups: Any
-) -> Iterator[DataPart]:
-    """Leaves each part out once."""
-    groups = _equal_sequences(whole, k) if groups is None else groups
-    pairs = folds(whole, k, groups=groups, seed=seed)
-    for number, (train, valid) in enumerate(pairs, start=1):
-        title = f"fold {number} of {k}"
-        yield DataPart(
-            train=train, valid=valid, folder=folder / f"fold-{number}", title=title
-        )
-
-
-def _cut(
-    whole: Dataset, share: float | None, *, folder: Path, seed: int, groups: Any
-) -> DataPart:
-    """Cuts the validation share off; a share of 0 leaves nothing to choose by."""
-    share = DEFAULT_SHARE if share is None else share
-    if not share:
-        return DataPart(train=whole, valid=None, folder=folder)
-    groups = _equal_sequences(whole, 2) if groups is None else groups
-    train, valid = split(whole, (1 - share, share), groups=groups, seed=seed)
-    return DataPart(train=train, valid=valid, folder=folder)
+    """Yields the one run to make, or one for each fold, in a folder of its own."""
+    whole, count = data.whole, options.folds
+    if count is not None:
+        groups = _equal_sequences(whole, count) if groups is None else groups
+        pairs = folds(whole, count, groups=groups, seed=seed)
+        for number, (train, valid) in enumerate(pairs, start=1):
+            title, home = f"fold {number} of {count}", folder / f"fold-{number}"
+            yield DataPart(train=train, valid=valid, folder=home, title=title)
+        return
+    train, valid = whole, data.valid
+    share = DEFAULT_SHARE if options.valid_share is None else options.valid_share
+    if valid is None and options.valid_chromosomes:
+        names = options.valid_chromosomes
+        train, valid = hold_out(whole, names, "--valid-chromosomes")
+    elif valid is None and share:  # a share of 0 leaves nothing to choose the epoch by
+        groups = _equal_sequences(whole, 2) if groups is None else groups
+        train, valid = split(whole, (1 - share, share), groups=groups, seed=seed)
+    yield DataPart(train=train, valid=valid, folder=folder)
 
 
 def _equal_sequences(whole: Dataset, parts: int) -> str | None:

@@ -177,8 +177,13 @@ def _fill_from_run(arguments: ArgumentCollection, out: str) -> None:
     for argument in arguments:
         words = kept.get(_name_of(argument))
         if argument.parse and not argument.has_tokens and words:
-            if argument.name == "FILES":
-                _check_files(out, words)
+            if argument.name == "FILES" and (
+                lost := [it for it in words if not Path(it).exists()]
+            ):
+                raise FileError(
+                    f"{lost[0]}: is not here, but the run in {out} was begun with it: go "
+                    "to the folder where it was begun, or name its FILES again"
+                )
             _fill(argument, words, out)
 
 
@@ -190,16 +195,6 @@ def _decode(text: bytes) -> Mapping[str, list[str]]:
         if not is_list or not all(isinstance(it, str) for it in cast("list[Any]", value)):
             raise ValueError("expected lists of words")
     return words
-
-
-def _check_files(out: str, words: list[str]) -> None:
-    """Refuses files that are not where the run was begun with them."""
-    for word in words:
-        if not Path(word).exists():
-            raise FileError(
-                f"{word}: is not here, but the run in {out} was begun with it: go to the "
-                "folder where it was begun, or name its FILES again"
-            )
 
 
 def _fill(argument: Argument, words: Sequence[str], source: str) -> None:
