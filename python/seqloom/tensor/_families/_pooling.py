@@ -24,7 +24,6 @@ from seqloom.tensor._families._rule import (
     ShapeRule,
     add_shape,
     like_last,
-    of_each_rank,
 )
 from seqloom.tensor._families._windows import Size, Windows, to_sizes, windows_of
 
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
-    from seqloom.tensor._families._keep import Args, Needs, Options
+    from seqloom.tensor._families._keep import Needs
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -171,59 +170,38 @@ avg_pool1d_grad = avg_pool2d_grad = avg_pool_grad
 # Gradient rules ------------------------------------------------------------------------
 
 
-def _keep_indices(args: Args, out: Array, _needs: Needs, _options: Options) -> Any:
-    """The index of each maximum, and the shape of the input."""
-    return out[1], tuple(args[0].shape)
+def _pull_max_pool_grad(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
+    """The values at the indices, which count positions."""
+    indices, _ = saved
+    shape = tuple(indices.shape)
+    rows = b.reshape(grad, (*shape[:2], math.prod(grad.shape[2:])))
+    flat = b.reshape(indices, (*shape[:2], math.prod(shape[2:])))
+    return (b.reshape(b.take_along_axis(rows, flat, axis=-1), shape),)
 
 
-def _max_pool_rule(name: str) -> Rule:
-    """The rule of a max pool: gradients go back to the maxima."""
-
-    def pull(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
-        return (getattr(b, f"{name}_grad")(grad, *saved),)
-
-    return Rule(_keep_indices, pull)
-
-
-def _max_pool_grad_rule(_name: str) -> Rule:
-    """The rule of its gradient: the values at the indices, which count positions."""
-
-    def pull(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
-        indices, _ = saved
-        shape = tuple(indices.shape)
-        rows = b.reshape(grad, (*shape[:2], math.prod(grad.shape[2:])))
-        flat = b.reshape(indices, (*shape[:2], math.prod(shape[2:])))
-        return (b.reshape(b.take_along_axis(rows, flat, axis=-1), shape),)
-
-    return Rule(keep.further, pull)
-
-
-def _avg_pool_rule(name: str) -> Rule:
-    """The rule of a mean pool."""
-
-    def pull(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
-        shape, _, options = saved
-        return (getattr(b, f"{name}_grad")(grad, shape, **options),)
-
-    return Rule(keep.shape_and_options, pull)
+def _rules(maximum: str, mean: str) -> dict[str, Rule]:
+    """The rules of the pools of one rank."""
+    return {
+        maximum: Rule(
+            lambda args, out, _, __: (out[1], tuple(args[0].shape)),
+            lambda b, saved, grad, _: (getattr(b, f"{maximum}_grad")(grad, *saved),),
+        ),
+        f"{maximum}_grad": Rule(keep.further, _pull_max_pool_grad),
+        mean: Rule(
+            keep.shape_and_options,
+            lambda b, saved, grad, _: (
+                getattr(b, f"{mean}_grad")(grad, saved[0], **saved[2]),
+            ),
+        ),
+        # The gradient of a mean pool is linear too.
+        f"{mean}_grad": Rule(
+            keep.further_and_options,
+            lambda b, saved, grad, _: (getattr(b, mean)(grad, **saved[1]),),
+        ),
+    }
 
 
-def _avg_pool_grad_rule(name: str) -> Rule:
-    """The rule of its gradient, which is linear too."""
-
-    def pull(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
-        _, options = saved
-        return (getattr(b, name)(grad, **options),)
-
-    return Rule(keep.further_and_options, pull)
-
-
-RULES: dict[str, Rule] = {
-    **of_each_rank(_max_pool_rule, "max_pool"),
-    **of_each_rank(_max_pool_grad_rule, "max_pool", "_grad"),
-    **of_each_rank(_avg_pool_rule, "avg_pool"),
-    **of_each_rank(_avg_pool_grad_rule, "avg_pool", "_grad"),
-}
+RULES = _rules("max_pool1d", "avg_pool1d") | _rules("max_pool2d", "avg_pool2d")
 
 
 # Shapes --------------------------------------------------------------------------------
