@@ -147,16 +147,6 @@ def relu_grad(grad: Tensor, out: Tensor) -> Tensor:
     return aten.threshold_backward(grad, out, 0)
 
 
-def sigmoid_grad(grad: Tensor, out: Tensor) -> Tensor:
-    """The derivative of ``sigmoid`` from its output."""
-    return aten.sigmoid_backward(grad, out)
-
-
-def gelu_grad(grad: Tensor, x: Tensor) -> Tensor:
-    """The derivative of ``gelu`` from its input."""
-    return aten.gelu_backward(grad, x)
-
-
 def softplus(x: Tensor) -> Tensor:
     """``log(1 + exp(x))``, without overflow."""
     return functional.softplus(x, threshold=_STRAIGHT)
@@ -186,16 +176,6 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``x @ weight.T + bias``."""
     require_bias(weight, bias)
     return functional.linear(x, weight, bias)
-
-
-def stop_gradient(x: Tensor) -> Tensor:
-    """The same values, of which no gradient is taken."""
-    return x.detach()
-
-
-def accumulate(total: Tensor, more: Tensor) -> Tensor:
-    """``total + more`` in total's own memory, which the caller owns."""
-    return total.add_(more)
 
 
 # The standard's promotion for torch's functions of two arrays ----------------------------
@@ -299,6 +279,8 @@ LIBRARY = (
     {function.__name__: function for function in _ONE}
     | {"bitwise_invert": torch.bitwise_not, "conj": torch.conj_physical}
     | {"gelu": functional.gelu, "silu": functional.silu}
+    | {"gelu_grad": aten.gelu_backward, "sigmoid_grad": aten.sigmoid_backward}
+    | {"accumulate": Tensor.add_, "stop_gradient": Tensor.detach}
     | {function.__name__: binary(function) for function in _TWO}
     | {function.__name__: strict_binary(function) for function in _TWO_ARRAYS}
     | {function.__name__: fraction(function) for function in _FRACTIONS}

@@ -54,11 +54,6 @@ def matrix_transpose(x: Tensor) -> Tensor:
     return x.mT
 
 
-def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor:
-    """Repeated along axes of length 1."""
-    return torch.broadcast_to(x, tuple(shape))
-
-
 def concat(arrays: Sequence[Tensor], *, axis: int | None = 0) -> Tensor:
     """Arrays end to end."""
     if axis is None:
@@ -111,11 +106,6 @@ def roll(x: Tensor, shift: Axes, *, axis: Axes | None = None) -> Tensor:
 def repeat(x: Tensor, repeats: int | Tensor, *, axis: int | None = None) -> Tensor:
     """Each value several times."""
     return torch.repeat_interleave(x, repeats, axis)
-
-
-def tile(x: Tensor, repetitions: Sequence[int]) -> Tensor:
-    """The whole array several times."""
-    return torch.tile(x, tuple(repetitions))
 
 
 def tril(x: Tensor, *, k: int = 0) -> Tensor:
@@ -380,3 +370,7 @@ def _every(x: Tensor, axis: Axis) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(x.ndim))
     return (axis,) if isinstance(axis, int) else axis
+
+
+# Functions of torch that take the standard's arguments.
+LIBRARY = {"broadcast_to": torch.broadcast_to, "tile": torch.tile}
