@@ -62,7 +62,13 @@ class Ids(list[str]):
     ) -> None:
         self._make: Callable[[], list[str]] | None = None
         if callable(names):
-            self._wait(names, count)
+            if count is None:
+                raise ArgumentError(
+                    "count must be the number of ids that the function makes, got None"
+                )
+            if count:  # the texts are made at the first look
+                super().append(_UNREAD)
+                self._make = names
         elif isinstance(names, str) or not hasattr(names, "__iter__"):
             raise ArgumentError(f"names must be a list of ids, got {quote(names)}")
         elif count is None:
@@ -71,16 +77,6 @@ class Ids(list[str]):
             raise ArgumentError(
                 "count is for a function that makes ids; omit it for a list"
             )
-
-    def _wait(self, make: Callable[[], list[str]], count: int | None) -> None:
-        """Puts the texts off to the first look."""
-        if count is None:
-            raise ArgumentError(
-                "count must be the number of ids that the function makes, got None"
-            )
-        if count:
-            super().append(_UNREAD)
-            self._make = make
 
     @classmethod
     def of(cls, names: list[str]) -> Self:

@@ -141,9 +141,12 @@ def prepare_array(
     flags = out.flags
     is_ordered = flags.f_contiguous if order == "F" else flags.c_contiguous
     if out.shape != shape or out.dtype != kind or not is_ordered:
+        found = "neither order: it is not contiguous"
+        if flags.c_contiguous or flags.f_contiguous:
+            found = "order 'C'" if flags.c_contiguous else "order 'F'"
         raise ArgumentError(
             f"out must have the shape {shape}, the dtype {kind} and order {order!r}; "
-            f"got {out.shape}, {out.dtype} and {_describe_order(out)}"
+            f"got {out.shape}, {out.dtype} and {found}"
         )
     if not (flags.writeable and flags.aligned):
         raise ArgumentError("out must be writable and aligned; give a new array")
@@ -174,12 +177,3 @@ def choose_threads(call: int | None, constructor: int | None) -> int:
         if isinstance(number, int) and number < 0:
             raise NumberRangeError(str(error)) from None
         raise
-
-
-def _describe_order(array: NDArray[Any]) -> str:
-    """Describes the memory order of an array."""
-    if array.flags.c_contiguous:
-        return "order 'C'"
-    return (
-        "order 'F'" if array.flags.f_contiguous else "neither order: it is not contiguous"
-    )
