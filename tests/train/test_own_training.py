@@ -10,8 +10,10 @@ import torch
 import seqloom as sl
 from fit_arguments import as_arguments
 from seqloom import nn
+from seqloom._threads import supports_threads
 from seqloom.errors import ArgumentError, GradientError, ShapeError
 from seqloom.nn import functional as F
+from seqloom.train._parts import Arrays, WholeRows
 
 RNG = np.random.default_rng(0)
 COUNT = 40
@@ -410,3 +412,9 @@ def test_a_batch_without_records_is_named():
     batches = [data, {name: array[:0] for name, array in data.items()}]
     with pytest.raises(GradientError, match="the batch has no records"):
         train(TwoInputs(), batches, loss=F.mse_loss)
+
+
+def test_arrays_declare_that_threads_may_share_them():
+    # Otherwise the loader stores and sets the global random generators for each batch.
+    assert supports_threads(Arrays({"x": np.zeros(3)}))
+    assert supports_threads(WholeRows())

@@ -28,6 +28,7 @@ Names: TypeAlias = Callable[[int], list[str]]
 class Arrays:
     """Arrays in memory by name; a row of each belongs to one record."""
 
+    supports_threads = True
     noun = "records"
     encoder = None
 
@@ -80,6 +81,15 @@ class Arrays:
             digest.update(f"{name} {column.dtype} {column.shape}".encode())
             digest.update(np.ascontiguousarray(column).data)
         return digest.hexdigest()
+
+
+class WholeRows:
+    """Collates rows of arrays: they are a batch already."""
+
+    supports_threads = True
+
+    def __call__(self, rows: dict[str, Any]) -> dict[str, Any]:
+        return rows
 
 
 class LoaderBatches:
@@ -281,7 +291,7 @@ def make_loader(
         return train
     collate: Callable[[Any], Any] | None = None
     if isinstance(train, Arrays):
-        collate = _keep_rows
+        collate = WholeRows()
     elif np.ptp(count_positions(train)):
         is_last = getattr(train.encoder, "channels", None) == "last"
         collate = PadCollator(axis=0 if is_last else -1)  # of the positions in one record
@@ -302,11 +312,6 @@ def make_loader(
     return DataLoader(
         whole.dataset, batch_sampler=Shares(whole, ranks), collate_fn=whole.collate_fn
     )
-
-
-def _keep_rows(rows: Any) -> Any:
-    """Returns rows of arrays as they are, because they are a batch already."""
-    return rows
 
 
 def read_batches(
