@@ -88,7 +88,7 @@ class WholeRows:
 
     supports_threads = True
 
-    def __call__(self, rows: dict[str, Any]) -> dict[str, Any]:
+    def __call__(self, rows: Any) -> Any:
         return rows
 
 
