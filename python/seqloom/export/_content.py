@@ -30,6 +30,8 @@ from seqloom.tensor._graph import Operation, Value
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from numpy.typing import NDArray
+
     from seqloom.models import Task, Trained
     from seqloom.nn import Module
     from seqloom.tensor._graph import Graph
@@ -50,7 +52,7 @@ class Weights:
         self.arrays[path] = part.bound_backend.to_numpy(part.share())
         return path
 
-    def add_constant(self, array: np.ndarray[Any, Any]) -> str:
+    def add_constant(self, array: NDArray[Any]) -> str:
         """Adds a constant, unless there is an equal one."""
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._constants:
@@ -266,7 +268,7 @@ def describe(encoder: Any, dtype: str) -> dict[str, Any]:
     return {"settings": encoder.to_dict(), "kernel": kernel}
 
 
-def learned_arrays(encoder: Any, dtype: str) -> dict[str, np.ndarray[Any, Any]]:
+def learned_arrays(encoder: Any, dtype: str) -> dict[str, NDArray[Any]]:
     """Gives the content of encoder.safetensors: none of an encoder that learns nothing."""
     list_arrays = kind_of_encoder(encoder).list_arrays
     return {} if list_arrays is None else list_arrays(encoder, dtype)

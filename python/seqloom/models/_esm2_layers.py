@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from seqloom.models._esm2_config import ESM2Config
 
-_KEPT = 1 - 0.15 * 0.8  # share of embeddings that were no mask in ESM-2's training
+# The share of embeddings that were no mask in ESM-2's training.
+UNMASKED_SHARE = 1 - 0.15 * 0.8
 _PADDED = 2  # axes of (n, l)
 
 
@@ -279,7 +280,7 @@ def _find_real(config: ESM2Config, tokens: Tensor, mask: Any) -> Tensor:
 def _scale(rates: Tensor, hidden: Tensor, *, length: Tensor) -> Tensor:
     """Returns the factor of the embeddings of each sequence that are no mask."""
     kept = apply("maximum", length - hidden, 1)
-    return length.astype(rates.dtype) * _KEPT / kept.astype(rates.dtype)
+    return length.astype(rates.dtype) * UNMASKED_SHARE / kept.astype(rates.dtype)
 
 
 def _turn(rates: Tensor, position: Tensor) -> tuple[Tensor, Tensor]:

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.models._esm2_layers import number_layers
+from seqloom.models._esm2_layers import UNMASKED_SHARE, number_layers
 from seqloom.nn._operands import Packing, as_operand, find_packing, require_below
 from seqloom.tensor import Tensor, backend as find_backend
 
@@ -225,7 +225,6 @@ def _find_anchor(device: str) -> Tensor:
 
 
 _NAME = "seqloom_packed"  # of our attention, among those of transformers
-_KEPT = 1 - 0.15 * 0.8  # share of embeddings that were no mask in ESM-2's training
 # What results depend on beside the weights.
 _SETTINGS = (
     "num_attention_heads",
@@ -288,7 +287,7 @@ def _scale(x: Any, hidden: Any, *, packing: Packing) -> Any:
     sums[1:] = hidden.cumsum(0)
     share = sums[starts].diff().float() / starts.diff()
     x = x.masked_fill(hidden[None, :, None], 0.0)
-    return (x * _KEPT / (1 - share)[owner][None, :, None]).to(x.dtype)
+    return (x * UNMASKED_SHARE / (1 - share)[owner][None, :, None]).to(x.dtype)
 
 
 def _require_places(parts: Any, longest: int) -> None:

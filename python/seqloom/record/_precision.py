@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeGuard, cast
 
 import ml_dtypes
 import numpy as np
@@ -111,7 +111,7 @@ def require_policy(policy: object) -> None:
 def require_matches(policy: PrecisionPolicy | None, paths: Iterable[str]) -> None:
     """Refuses a pattern that matches no path, which would be a misspelt one."""
     known = list(paths)
-    for pattern in _table(policy):
+    for pattern in policy if _is_table(policy) else ():
         if not any(fnmatchcase(path, pattern) for path in known):
             raise ArgumentError(
                 f"precision has the pattern {pattern!r}, which matches no path of the "
@@ -139,18 +139,17 @@ def choose_type(
     )
 
 
-def _table(policy: object) -> Mapping[str, Precision]:
-    """Returns the precisions by pattern; none of another policy."""
-    return cast("Mapping[str, Precision]", policy if isinstance(policy, Mapping) else {})
+def _is_table(policy: object) -> TypeGuard[Mapping[str, Precision]]:
+    """Returns True for precisions by pattern."""
+    return isinstance(policy, Mapping)
 
 
 def _ask(policy: PrecisionPolicy, path: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Returns the type that a policy gives one float array."""
     if isinstance(policy, Precision):
         return policy.dtype
-    if isinstance(policy, Mapping):
-        items = _table(cast("object", policy)).items()
-        found = [each for pattern, each in items if fnmatchcase(path, pattern)]
+    if _is_table(policy):
+        found = [each for pattern, each in policy.items() if fnmatchcase(path, pattern)]
         return found[-1].dtype if found else dtype
     answer = cast("Callable[..., object]", policy)(path, dtype)
     kind: Any = getattr(answer, "dtype", answer)

@@ -10,7 +10,7 @@ import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
 import numpy as np
@@ -135,7 +135,7 @@ class RecordSource:
         except RecordError:
             file.close()
             raise
-        return cast("BinaryIO", file)
+        return file
 
     def read(self, start: int, stop: int) -> bytes:
         """Reads some bytes.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickletools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -209,12 +209,12 @@ class _Machine:
     def extend(self) -> None:
         """Adds items to a list."""
         items = self.pop_to_mark()
-        cast("list[Any]", self.stack[-1]).extend(items)
+        self.stack[-1].extend(items)
 
     def append(self) -> None:
         """Adds an item to a list."""
         item = self.stack.pop()
-        cast("list[Any]", self.stack[-1]).append(item)
+        self.stack[-1].append(item)
 
     def make_tuple(self, size: int) -> None:
         """Makes a tuple of the last values."""

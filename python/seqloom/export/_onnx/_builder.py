@@ -15,6 +15,8 @@ from seqloom.tensor._graph import Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from numpy.typing import NDArray
+
     from seqloom.tensor._graph import Operation
 
     # Writes an operation; returns the names of its outputs.
@@ -35,7 +37,7 @@ class Builder:
     def __init__(self) -> None:
         self.onnx = import_onnx()
         self.nodes: list[Any] = []
-        self.constants: dict[str, np.ndarray[Any, Any]] = {}
+        self.constants: dict[str, NDArray[Any]] = {}
         self.names: dict[int, str] = {}  # by the value's number
         self.makers: dict[int, Operation] = {}  # what made a value, by its number
         self._known: dict[Any, str] = {}  # names of constants and of casts
