@@ -13,8 +13,13 @@ from seqloom.tensor._graph import Value
 from seqloom.tensor._operations import OPERATIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from seqloom.export._onnx._builder import Builder, Write
     from seqloom.tensor._graph import Operation
+
+    # Computes a result from the names of the operands, in the type of the result.
+    Formula = Callable[[Builder, list[str], np.dtype[Any]], str]
 
 
 # Operators that compute in the type in which their operands meet, not in the result's.
@@ -23,7 +28,7 @@ _TESTS = frozenset(
 )
 
 
-def _write_operator(kind: str) -> Write:
+def write_operator(kind: str) -> Write:
     """Makes the function of an operator with the operands of the operation."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
@@ -48,7 +53,7 @@ def common_dtype(args: tuple[Any, ...]) -> np.dtype[Any]:
 
 def _write_not_equal(b: Builder, operation: Operation) -> list[str]:
     """Writes not_equal: ONNX has equal only."""
-    return [b.node("Not", _write_operator("Equal")(b, operation))]
+    return [b.node("Not", write_operator("Equal")(b, operation))]
 
 
 def _write_finite(b: Builder, operation: Operation) -> list[str]:
@@ -56,24 +61,6 @@ def _write_finite(b: Builder, operation: Operation) -> list[str]:
     x = b.get(operation.args[0])
     either = b.node("Or", [b.node("IsInf", [x]), b.node("IsNaN", [x])])
     return [b.node("Not", [either])]
-
-
-def _write_square(b: Builder, operation: Operation) -> list[str]:
-    x = b.get(operation.args[0])
-    return [b.node("Mul", [x, x])]
-
-
-def _write_log1p(b: Builder, operation: Operation) -> list[str]:
-    dtype = operation.outputs[0].dtype
-    x = b.get(operation.args[0], dtype)
-    return [b.node("Log", [b.node("Add", [x, b.constant(1, dtype)])])]
-
-
-def _write_expm1(b: Builder, operation: Operation) -> list[str]:
-    """Writes expm1."""
-    dtype = operation.outputs[0].dtype
-    power = b.node("Exp", [b.get(operation.args[0], dtype)])
-    return [b.node("Sub", [power, b.constant(1, dtype)])]
 
 
 def _write_logaddexp(b: Builder, operation: Operation) -> list[str]:
@@ -99,23 +86,40 @@ def _write_gelu(b: Builder, operation: Operation) -> list[str]:
     return [b.node("Mul", [b.node("Mul", [x, share]), b.constant(0.5, dtype)])]
 
 
-def _write_remainder(b: Builder, operation: Operation) -> list[str]:
-    """Writes remainder, which has the sign of the divisor."""
-    dtype = operation.outputs[0].dtype
-    x, y = (b.get(arg, dtype) for arg in operation.args[:2])
+def _remainder(b: Builder, operands: list[str], dtype: np.dtype[Any]) -> str:
+    """Computes a remainder, which has the sign of the divisor."""
     if dtype.kind in "iu":
-        return [b.node("Mod", [x, y])]
+        return b.node("Mod", operands)
+    x, y = operands
     whole = b.node("Floor", [b.node("Div", [x, y])])
-    return [b.node("Sub", [x, b.node("Mul", [whole, y])])]
+    return b.node("Sub", [x, b.node("Mul", [whole, y])])
 
 
-def _write_floor_divide(b: Builder, operation: Operation) -> list[str]:
-    """Writes floor_divide, which rounds down."""
-    dtype = operation.outputs[0].dtype
-    x, y = (b.get(arg, dtype) for arg in operation.args[:2])
-    if dtype.kind in "iu":
-        return [b.node("Div", [b.node("Sub", [x, b.node("Mod", [x, y])]), y])]
-    return [b.node("Floor", [b.node("Div", [x, y])])]
+def _floor_divide(b: Builder, operands: list[str], dtype: np.dtype[Any]) -> str:
+    """Divides and rounds down."""
+    if dtype.kind not in "iu":
+        return b.node("Floor", [b.node("Div", operands)])
+    x, y = operands
+    return b.node("Div", [b.node("Sub", [x, b.node("Mod", [x, y])]), y])
+
+
+def _write_formula(formula: Formula) -> Write:
+    """Makes the function of a formula of operands that have the type of the result."""
+
+    def write(b: Builder, operation: Operation) -> list[str]:
+        dtype = operation.outputs[0].dtype
+        return [formula(b, [b.get(arg, dtype) for arg in operation.args[:2]], dtype)]
+
+    return write
+
+
+_FORMULAS: dict[str, Formula] = {
+    "expm1": lambda b, x, dtype: b.node("Sub", [b.node("Exp", x), b.constant(1, dtype)]),
+    "floor_divide": _floor_divide,
+    "log1p": lambda b, x, dtype: b.node("Log", [b.node("Add", [*x, b.constant(1, dtype)])]),
+    "remainder": _remainder,
+    "square": lambda b, x, _: b.node("Mul", [*x, *x]),
+}
 
 
 def _write_where(b: Builder, operation: Operation) -> list[str]:
@@ -236,8 +240,9 @@ def _write_softmax(kind: str) -> Write:
 
 
 TABLE: dict[str, Write] = {
-    **{name: _write_operator(it.onnx) for name, it in OPERATIONS.items() if it.onnx},
+    **{name: write_operator(it.onnx) for name, it in OPERATIONS.items() if it.onnx},
     **{name: _write_reduction(kind) for name, kind in _REDUCTIONS.items()},
+    **{name: _write_formula(formula) for name, formula in _FORMULAS.items()},
     "all": _write_test("ReduceMin"),
     "any": _write_test("ReduceMax"),
     "argmax": _write_arg("ArgMax"),
@@ -246,17 +251,12 @@ TABLE: dict[str, Write] = {
     "astype": _write_astype,
     "clip": _write_clip,
     "cumulative_sum": _write_cumulative_sum,
-    "expm1": _write_expm1,
-    "floor_divide": _write_floor_divide,
     "gelu": _write_gelu,
     "isfinite": _write_finite,
-    "log1p": _write_log1p,
     "log_softmax": _write_softmax("LogSoftmax"),
     "logaddexp": _write_logaddexp,
     "not_equal": _write_not_equal,
-    "remainder": _write_remainder,
     "softmax": _write_softmax("Softmax"),
-    "square": _write_square,
     "var": _write_var,
     "where": _write_where,
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from seqloom.export._onnx._builder import refuse
+from seqloom.export._onnx._elementwise import write_operator
 from seqloom.tensor._families._windows import to_sizes
 from seqloom.tensor._graph import Value
 
@@ -23,12 +24,6 @@ def _write_linear(b: Builder, operation: Operation) -> list[str]:
     found = b.node("MatMul", [b.get(x), turned])
     bias = rest[0] if rest else None
     return [found if bias is None else b.node("Add", [found, b.get(bias)])]
-
-
-def _write_matmul(b: Builder, operation: Operation) -> list[str]:
-    """Writes matmul."""
-    dtype = operation.outputs[0].dtype
-    return [b.node("MatMul", [b.get(it, dtype) for it in operation.args[:2]])]
 
 
 def _geometry(operation: Operation, axes: int) -> dict[str, Any]:
@@ -262,6 +257,6 @@ TABLE: dict[str, Write] = {
     "layer_norm": _write_layer_norm,
     "linear": _write_linear,
     "lstm": _write("LSTM", 2),
-    "matmul": _write_matmul,
+    "matmul": write_operator("MatMul"),
     "max_pool1d": _write_pool,
 }
