@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from cyclopts import Parameter
 
@@ -113,13 +113,6 @@ def explain(
     check_out(out, read, overwrite=overwrite)
     refuse_exported(model)
     trained, data = open_both(console, model, inputs, machine=machine)
-    settings: dict[str, Any] = {
-        "method": method,
-        "window": window,
-        "target": target,
-        "reverse_complement": reverse_complement,
-        "num_threads": machine.threads,
-    }
     with (
         open_examples(trained, data) as examples,
         score_bar(console, noun="letters") as tell,
@@ -127,7 +120,16 @@ def explain(
         chosen = cast("Dataset", examples)  # of files with letters
         if out.endswith(_PAGE) and len(chosen) > limit:
             chosen = Subset(chosen, range(limit))
-        found = find_attributions(trained, chosen, progress=tell, **settings)
+        found = find_attributions(
+            trained,
+            chosen,
+            method=method,
+            window=window,
+            target=target,
+            reverse_complement=reverse_complement,
+            num_threads=machine.threads,
+            progress=tell,
+        )
     names = ["standard input" if it == STREAM else it for it in names_of(read)]
     sources = {"model": printable(model.absolute().name), "files": ", ".join(names)}
     _write(console, found, out, total=len(examples), sources=sources)

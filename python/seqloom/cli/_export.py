@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -49,8 +49,7 @@ def export(
     from seqloom.models import load
 
     console = open_console(quiet=quiet)
-    moved: dict[str, Any] = {} if base is None else {"base": base}
-    trained = load(model, **moved)
+    trained = load(model) if base is None else load(model, base=base)
     write = exports.onnx if onnx else exports.save
     write(trained, out, overwrite=overwrite)
     console.print(f"exported {type(trained.model).__name__}: {out}")

@@ -201,12 +201,6 @@ class MachineOptions:
         """Spells the options as the packages take them."""
         return {"backend": self.backend, "num_threads": self.threads}
 
-    def find_backend(self) -> Any:
-        """Finds the backend that computes."""
-        from seqloom.tensor import backend as find_backend
-
-        return find_backend(self.backend, num_threads=self.threads)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainedOptions(MachineOptions):

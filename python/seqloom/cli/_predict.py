@@ -105,9 +105,13 @@ def predict(
         check_table_name(out)
     trained, data = open_both(console, model, inputs, machine=machine)
     with score_bar(console) as tell:
-        settings: Any = {"num_threads": machine.threads, "progress": tell}
-        settings["reverse_complement"] = reverse_complement
-        scores = compute_scores(trained, data, **settings)
+        scores = compute_scores(
+            trained,
+            data,
+            reverse_complement=reverse_complement,
+            num_threads=machine.threads,
+            progress=tell,
+        )
     if out == STREAM:
         scores.to_tsv(sys.stdout)
     else:
@@ -174,9 +178,13 @@ def evaluate(
     warnings = open_console(stderr=True) if quiet else console
     warn_of_judges(warnings, trained, intervals.intervals or files)
     with score_bar(console) as tell:
-        settings: Any = {"num_threads": machine.threads, "progress": tell}
-        settings["reverse_complement"] = reverse_complement
-        metrics = compute_metrics(trained, data, **settings)
+        metrics = compute_metrics(
+            trained,
+            data,
+            reverse_complement=reverse_complement,
+            num_threads=machine.threads,
+            progress=tell,
+        )
     _print_metrics(model, trained, data, metrics=metrics, as_json=json)
 
 
