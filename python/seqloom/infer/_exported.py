@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from seqloom._arguments import quote
 from seqloom._rust import _native
 from seqloom._warning import warn_user
 from seqloom.errors import ArgumentError
+from seqloom.infer._kinds import is_path
 from seqloom.infer._loop import OnBatch
 from seqloom.infer._scores import Scores
 from seqloom.io._settings import replace_remedies
@@ -20,11 +21,11 @@ from seqloom.io.plink._tables import count_lines
 MANIFEST = "export.json"
 
 
-def find_exported(model: object) -> Path | None:
+def find_exported(model: Any) -> Path | None:
     """Gives the path of an exported model, a folder or a zip; None of anything else."""
-    if not isinstance(model, (str, os.PathLike)):
+    if not is_path(model):
         return None
-    path = Path(cast("str | os.PathLike[str]", model))
+    path = Path(model)
     is_export = (path / MANIFEST).is_file() or (path.suffix == ".zip" and path.is_file())
     return path if is_export else None
 
@@ -63,11 +64,9 @@ def _check_tables(files: list[str]) -> None:
 
 def _files_of(data: Any) -> list[str]:
     """Lists the files that are meant."""
-    if isinstance(data, (str, os.PathLike)):
-        return [os.fspath(cast("str | os.PathLike[str]", data))]
-    is_list = hasattr(data, "__iter__") and not hasattr(data, "keys")
-    found: list[Any] = list(data) if is_list else []
-    if not found or not all(isinstance(file, (str, os.PathLike)) for file in found):
+    several = hasattr(data, "__iter__") and not hasattr(data, "keys")
+    found: list[Any] = [data] if is_path(data) else list(data) if several else []
+    if not found or not all(map(is_path, found)):
         raise ArgumentError(
             "an exported model reads files: data must be a path or several, got "
             f"{quote(data)}; a run folder reads datasets and sequences from memory too"

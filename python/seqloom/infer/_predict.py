@@ -31,7 +31,7 @@ from seqloom.infer._input_warnings import (
     warn_of_records,
     warn_of_twice,
 )
-from seqloom.infer._kinds import kind_of_data, kind_of_encoder
+from seqloom.infer._kinds import is_list, is_path, kind_of_data, kind_of_encoder
 from seqloom.infer._loop import (
     OnBatch,
     Watching,
@@ -337,13 +337,12 @@ def open_labelled(trained: Trained, data: Examples | Readable) -> Examples:
     return _open(trained.encoder, data, labels)
 
 
-def _is_of_sequences(data: object) -> bool:
+def _is_of_sequences(data: Any) -> bool:
     """Tells a table of sequences, a file or in memory, from what is none."""
-    if isinstance(data, (list, tuple)):
-        rows: list[Any] = list(cast("Any", data))
-        return bool(rows) and isinstance(rows[0], Mapping)
-    if isinstance(data, (str, os.PathLike)):
-        return is_sequence_table(cast("FilePath", data), "sequence")
+    if is_list(data):
+        return bool(data) and isinstance(data[0], Mapping)
+    if is_path(data):
+        return is_sequence_table(data, "sequence")
     return Frame.of(data) is not None
 
 
