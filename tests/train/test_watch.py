@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from seqloom.train import Plan, Step, _progress
+from seqloom.train import Plan, Step, _fit
 from seqloom.train._progress import EpochLines
 from seqloom.train._watch import Watch
 
@@ -150,6 +150,6 @@ def test_a_short_run_of_a_script_prints_nothing():
 def test_what_reports_depends_on_progress_where_there_is_no_terminal(
     monkeypatch, progress, kinds
 ):
-    monkeypatch.setattr(_progress, "is_watched", lambda: False)
-    with _progress.watching(progress) as watchers:
+    monkeypatch.setattr(_fit, "is_watched", lambda: False)
+    with _fit.watching(progress) as watchers:
         assert [type(it) for it in watchers._watchers] == kinds  # noqa: SLF001 - nothing else shows it

@@ -1,13 +1,14 @@
 """fit: trains a model on labelled records, in one call."""
 
 import os
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
 from seqloom._arguments import quote
 from seqloom._threads import limit_blas
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, MissingExtraError
 from seqloom.models._folder import opened_folder
 from seqloom.models._torch_module import as_module
 from seqloom.nn import Config, Module
@@ -17,8 +18,15 @@ from seqloom.train._checkpoints import how_to_resume
 from seqloom.train._job import Job
 from seqloom.train._parts import Parts, as_part, names_for
 from seqloom.train._prepare import prepare
-from seqloom.train._progress import Progress, Watchers, check_callbacks, watching
-from seqloom.train._ranks import find_ranks
+from seqloom.train._progress import (
+    EpochLines,
+    Progress,
+    Watchers,
+    check_callbacks,
+    is_watched,
+    require_methods,
+)
+from seqloom.train._ranks import Ranks, are_started
 from seqloom.train._run import Run
 from seqloom.train._settings import Settings, read_arguments
 from seqloom.train._training import make_training
@@ -180,6 +188,42 @@ def fit(
         watching(progress, callbacks) as watchers,
     ):
         return _run(prepare(model, parts, settings, ranks=ranks), watchers)
+
+
+def find_ranks() -> Ranks:
+    """Joins the processes that torchrun has started, if it has."""
+    if not are_started():
+        return Ranks()
+    try:
+        from seqloom.train._torch_ranks import join_ranks
+    except ImportError:
+        raise MissingExtraError(
+            f"WORLD_SIZE={os.environ['WORLD_SIZE']}: to train by several processes needs "
+            "torch, which is not installed: pip install torch"
+        ) from None
+    return join_ranks()
+
+
+@contextmanager
+def watching(
+    progress: Progress | bool | None,  # noqa: FBT001 - as `fit` takes it
+    callbacks: Sequence[Any] = (),
+) -> Generator[Watchers]:
+    """Makes the watchers that ``progress`` and ``callbacks`` of `fit` ask for."""
+    if progress is True or (progress is None and is_watched()):
+        # Imported here, because rich takes time to load and most runs print nothing.
+        from seqloom.train._watch import Watch, open_console
+
+        with Watch(open_console()) as watch:
+            yield Watchers(watch, *callbacks)
+    elif progress is None:
+        has_stream = sys.stderr is not None
+        yield Watchers(EpochLines(sys.stderr) if has_stream else None, *callbacks)
+    elif progress is False:
+        yield Watchers(*callbacks)
+    else:
+        require_methods("progress must be True, False or", progress)
+        yield Watchers(progress, *callbacks)
 
 
 def _run(job: Job, watchers: Watchers) -> Run:

@@ -3,8 +3,8 @@
 import math
 import sys
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TextIO
@@ -191,28 +191,6 @@ def spell_row(row: dict[str, Any], samples: int) -> str:
     return f"{' '.join(cells)} {speed:>10}"
 
 
-@contextmanager
-def watching(
-    progress: Progress | bool | None,  # noqa: FBT001 - as `fit` takes it
-    callbacks: Sequence[Any] = (),
-) -> "Generator[Watchers]":
-    """Makes the watchers that ``progress`` and ``callbacks`` of `fit` ask for."""
-    if progress is True or (progress is None and is_watched()):
-        # Imported here, because rich takes time to load and most runs print nothing.
-        from seqloom.train._watch import Watch, open_console
-
-        with Watch(open_console()) as watch:
-            yield Watchers(watch, *callbacks)
-    elif progress is None:
-        has_stream = sys.stderr is not None
-        yield Watchers(EpochLines(sys.stderr) if has_stream else None, *callbacks)
-    elif progress is False:
-        yield Watchers(*callbacks)
-    else:
-        _require_methods("progress must be True, False or", progress)
-        yield Watchers(progress, *callbacks)
-
-
 def is_watched() -> bool:
     """Returns True if a person sees what is printed: at a terminal, or in a notebook."""
     shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
@@ -275,11 +253,11 @@ def check_callbacks(callbacks: Any) -> list[Any]:
             "callbacks=[...]"
         )
     for callback in (found := [*given]):
-        _require_methods("each of callbacks must be", callback)
+        require_methods("each of callbacks must be", callback)
     return found
 
 
-def _require_methods(expected: str, watcher: object) -> None:
+def require_methods(expected: str, watcher: object) -> None:
     """Refuses an object that has none of the methods, and a class instead of an object."""
     if isinstance(watcher, type) or not any(hasattr(watcher, name) for name in _METHODS):
         raise ArgumentError(

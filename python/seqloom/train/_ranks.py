@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from seqloom._arguments import quote
-from seqloom.errors import ArgumentError, MissingExtraError
+from seqloom.errors import ArgumentError
 from seqloom.models import TorchModule
 from seqloom.nn._joint import joined
 from seqloom.nn._stored import Stored
@@ -109,20 +109,6 @@ class Ranks:
 
     def require_same(self, facts: object) -> None:
         """Refuses processes that were called with other data or settings."""
-
-
-def find_ranks() -> Ranks:
-    """Joins the processes that torchrun has started, if it has."""
-    if not are_started():
-        return Ranks()
-    try:
-        from seqloom.train._torch_ranks import join_ranks
-    except ImportError:
-        raise MissingExtraError(
-            f"WORLD_SIZE={os.environ['WORLD_SIZE']}: to train by several processes needs "
-            "torch, which is not installed: pip install torch"
-        ) from None
-    return join_ranks()
 
 
 def are_started() -> bool:
