@@ -101,19 +101,12 @@ def _spell_time(seconds: float) -> str:
 
 
 def _tables(job: Job, summary: EmbedSummary) -> Iterator[Table]:
-    """Returns the tables."""
+    """Yields tables of the time, the files and the shards, of all processes."""
     rows = [
         (SPENT_ON[kind], percent(share), f"{share * summary.seconds:,.2f} s")
         for kind, share in summary.shares.items()
     ]
     yield Table("Where the time went", ("what", "share", "time"), rows)
-    yield _table_of_files(job)
-    if len(job.plan.shards) <= _MOST_ROWS:
-        yield _table_of_shards(job)
-
-
-def _table_of_files(job: Job) -> Table:
-    """Lists the files, with their records."""
     sources, shards = job.plan.sources, job.plan.shards
     counts = np.zeros(len(sources), np.int64)
     np.add.at(counts, [shard.file for shard in shards], [len(shard) for shard in shards])
@@ -122,15 +115,12 @@ def _table_of_files(job: Job) -> Table:
         for source, count in zip(sources, counts, strict=True)
     ]
     note = f"The first {_MOST_ROWS} of {len(rows):,}." if len(rows) > _MOST_ROWS else ""
-    return Table("Files", ("file", "records", "bytes"), rows[:_MOST_ROWS], note=note)
-
-
-def _table_of_shards(job: Job) -> Table:
-    """Lists the shards, of all processes."""
-    done = [read_done(job.folder, shard) for shard in job.plan.shards]
-    rows = [(it.file, it.records, f"{it.first:,}", it.bytes, it.sha256[:12]) for it in done]
-    names = ("file", "records", "first ordinal", "bytes", "sha256 begins")
-    return Table("Shards", names, rows)
+    yield Table("Files", ("file", "records", "bytes"), rows[:_MOST_ROWS], note=note)
+    if len(shards) <= _MOST_ROWS:
+        done = [read_done(job.folder, shard) for shard in shards]
+        rows = [(x.file, x.records, f"{x.first:,}", x.bytes, x.sha256[:12]) for x in done]
+        names = ("file", "records", "first ordinal", "bytes", "sha256 begins")
+        yield Table("Shards", names, rows)
 
 
 def _facts(job: Job) -> dict[str, str]:
@@ -165,29 +155,25 @@ class Course:
     @classmethod
     def of(cls, marks: Sequence[Mark], *, spans: int, max_tokens: int) -> Course:
         """Divides the time of a job into spans, as equal as its batches allow."""
-        kept = _thin(marks, spans)
+        # The first and the last mark, and between them the nearest to equal steps.
+        seconds = [mark.seconds for mark in marks]
+        wanted = np.linspace(seconds[0], seconds[-1], spans + 1)
+        places = np.unique(np.searchsorted(seconds, wanted).clip(0, len(marks) - 1))
+        kept: list[Mark] = [marks[int(place)] for place in places]
         edges = np.array([mark.seconds for mark in kept])
         spent = np.diff([mark.spent for mark in kept], axis=0)
         tokens = np.diff([mark.tokens for mark in kept])
         batches = np.diff([mark.batches for mark in kept])
-        seconds = np.maximum(np.diff(edges), 1e-9)
+        durations = np.maximum(np.diff(edges), 1e-9)
         # A wait counts at its end, so that a span may have more of it than seconds.
-        whole = np.maximum(seconds, spent.sum(axis=1))
+        whole = np.maximum(durations, spent.sum(axis=1))
         return cls(
             edges=edges,
             shares={kind: spent[:, i] / whole for i, kind in enumerate(KINDS)},
-            speed=tokens / seconds,
+            speed=tokens / durations,
             fill=tokens / np.maximum(batches * max_tokens, 1),
             memory=np.array([mark.memory for mark in kept[1:]]) / 2**20,
         )
-
-
-def _thin(marks: Sequence[Mark], spans: int) -> list[Mark]:
-    """Returns the first and the last mark, and between them the nearest to equal steps."""
-    seconds = [mark.seconds for mark in marks]
-    wanted = np.linspace(seconds[0], seconds[-1], spans + 1)
-    places = np.unique(np.searchsorted(seconds, wanted).clip(0, len(marks) - 1))
-    return [marks[place] for place in places]
 
 
 def _course(job: Job, spans: int) -> Course | None:
