@@ -25,6 +25,19 @@ def with_pid(items):
     return os.getpid(), list(items)
 
 
+class SharedPid:
+    """A collator that threads may share, which gives the number of its process."""
+
+    supports_threads = True
+
+    def __call__(self, items):
+        return os.getpid(), len(items)
+
+
+class LaterPid(SharedPid):
+    """A subclass that declares nothing."""
+
+
 def holds_the_interpreter(items):
     os.write(1, b"%d\n" % os.getpid())
     ctypes.PyDLL(None).sleep(60)

@@ -1,5 +1,6 @@
 """Worker processes: what a user's code does there, and what becomes of them."""
 
+import gc
 import multiprocessing
 import os
 import shutil
@@ -15,7 +16,8 @@ import numpy as np
 import pytest
 
 import loader_user as user
-from seqloom.data import DataLoader
+from seqloom._threads import supports_threads
+from seqloom.data import DataLoader, PadCollator
 from seqloom.errors import ArgumentError, WorkerError
 from waiting import wait_until
 
@@ -268,6 +270,25 @@ def test_workers_that_persist_serve_the_next_epoch():
     batches.close()
     assert first == second
     assert not any(map(_is_there, first))
+
+
+def test_workers_that_persist_end_with_their_loader():
+    batches = loader(user.with_pid, persistent_workers=True)
+    pids = {pid for pid, _ in batches}
+    del batches
+    gc.collect()
+    assert not any(map(_is_there, pids))
+
+
+def test_code_that_declares_it_runs_in_threads():
+    found = DataLoader(range(8), 2, collate_fn=user.SharedPid(), num_workers=2)
+    assert {pid for pid, _ in found} == {os.getpid()}
+
+
+def test_a_subclass_does_not_inherit_that_threads_may_share_it():
+    assert supports_threads(user.SharedPid())
+    assert not supports_threads(user.LaterPid())
+    assert not supports_threads(PadCollator(encoder=user.LaterPid()))
 
 
 def test_workers_that_persist_go_on_from_any_state():

@@ -19,6 +19,8 @@ from seqloom.data.loader._order import (
     OrderView,
 )
 from seqloom.data.loader._settings import (
+    CHANGING,
+    FIXED,
     PREFETCH,
     Batching,
     LoaderSettings,
@@ -40,26 +42,6 @@ else:
     from typing import TypeVar
 
     T = TypeVar("T")
-
-# As in PyTorch: what makes up an epoch is fixed; who makes its batches may be changed.
-_FIXED = frozenset((
-    "dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "drop_last",
-    "generator", "persistent_workers", "seed", "output", "rank", "world_size", "even_ranks",
-))  # fmt: skip
-_CHANGING = frozenset((
-    "num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn",
-    "multiprocessing_context", "prefetch_factor",
-))  # fmt: skip
-
-
-def _warn_of_length(dataset: Any, length: int) -> None:
-    """Warns that an iterable dataset gives more batches than its length says."""
-    warn_user(
-        f"the len of {type(dataset).__name__} says that an epoch has {length:,} batches, "
-        "but it gives more: correct its __len__; if each of several workers has a copy of "
-        "the dataset, each copy must give another part",
-        UserWarning,
-    )
 
 
 class DataLoader(Generic[T]):
@@ -193,12 +175,12 @@ class DataLoader(Generic[T]):
     def __setattr__(self, name: str, value: Any) -> None:
         if not vars(self).get("_is_made"):
             super().__setattr__(name, value)
-        elif name in _FIXED:
+        elif name in FIXED:
             raise ArgumentError(
                 f"{name} must not be set after the {type(self).__name__} is made, got "
                 f"{value!r}: make another one with {name}={value!r}"
             )
-        elif name in _CHANGING:
+        elif name in CHANGING:
             self._change(name, value)
         else:
             super().__setattr__(name, value)
@@ -248,17 +230,13 @@ class DataLoader(Generic[T]):
         )
 
     def __len__(self) -> int:
-        count = self._count()
+        count = self._source.count(self._order())
         if is_iterable(self.dataset):
             self._length = count
         return count
 
-    def _count(self) -> int:
-        """Counts the batches of an epoch."""
-        return self._source.count(self._order())
-
     def __iter__(self) -> EpochIterator:
-        return EpochIterator(self._run(), self._count)
+        return EpochIterator(self._run(), lambda: self._source.count(self._order()))
 
     def _run(self) -> Generator[Any]:
         """Yields the batches of an epoch, or those that a loaded state has left."""
@@ -272,7 +250,13 @@ class DataLoader(Generic[T]):
                     progress.stream_state = request.stream_state
                     progress.is_ended = request.is_last
                 if self._length is not None and number == self._length:
-                    _warn_of_length(self.dataset, self._length)
+                    warn_user(
+                        f"the len of {type(self.dataset).__name__} says that an epoch has "
+                        f"{self._length:,} batches, but it gives more: correct its "
+                        "__len__; if each of several workers has a copy of the dataset, "
+                        "each copy must give another part",
+                        UserWarning,
+                    )
                 yield batch
         progress.is_ended = True
 

@@ -18,6 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 PREFETCH = 2
+# As in PyTorch: what makes up an epoch is fixed; who makes its batches may be changed.
+FIXED = frozenset((
+    "dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "drop_last",
+    "generator", "persistent_workers", "seed", "output", "rank", "world_size", "even_ranks",
+))  # fmt: skip
+CHANGING = frozenset((
+    "num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn",
+    "multiprocessing_context", "prefetch_factor",
+))  # fmt: skip
 _START_METHODS = ("spawn", "forkserver", "fork")
 _PLAIN = frozenset((range, str, bytes, np.ndarray))
 
