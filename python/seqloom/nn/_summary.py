@@ -378,9 +378,7 @@ def _einsum(_: Backend, __: Shaped, text: str, *arrays: Shaped) -> int:
     if len(arrays) < 2 or "." in text:  # noqa: PLR2004  # a sum has no products
         return 0
     pairs = zip(terms, arrays, strict=True)
-    sizes = {
-        letter: n for term, x in pairs for letter, n in zip(term, x.shape, strict=True)
-    }
+    sizes = {axis: n for term, x in pairs for axis, n in zip(term, x.shape, strict=True)}
     return prod(sizes.values())
 
 
