@@ -1,7 +1,6 @@
 """Networks, what their outputs mean, and the folder that a trained one lives in."""
 
-from seqloom.models._esm2 import ESM2
-from seqloom.models._esm2_config import ESM2Config
+from seqloom.models._esm2 import ESM2, ESM2Config
 from seqloom.models._esm2_lora import ESM2LoRA, ESM2LoRAConfig
 from seqloom.models._examples import Examples
 from seqloom.models._genotype_mlp import GenotypeMLP, GenotypeMLPConfig

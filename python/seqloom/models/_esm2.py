@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from seqloom._arguments import as_path
 from seqloom._key import Key
 from seqloom.errors import ArgumentError
-from seqloom.models._esm2_config import INT8, ESM2Config, check_dtype
+from seqloom.models._esm2_config import INT8, ESM2Fields, check_dtype
 from seqloom.models._esm2_folder import (
     check_size,
     collect,
@@ -45,6 +46,52 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from seqloom.tensor import Backend, Tensor
+
+
+@dataclass(frozen=True)
+class ESM2Config(ESM2Fields):
+    """Settings of an `ESM2`; `of` gives those of a published network.
+
+    Args:
+        layers: Number of layers.
+        width: Numbers a position.
+        heads: Heads of each attention; they divide the width into even parts.
+        hidden: Width of the network after each attention; None: four times `width`.
+        vocabulary: How many different tokens there are.
+        pad_token: Token of padding.
+        mask_token: Token that hides a residue.
+        eps: Number added to the variance in each layer norm.
+        base: Base of the wavelengths of the rotary positions.
+        token_dropout: Whether the embedding of a mask is zero, and that of the other
+            tokens is scaled by the share of masks in their sequence, as in ESM-2's
+            training.
+        has_lm_head: Whether there is a head that predicts tokens.
+        has_contact_head: Whether there is a head that predicts contacts of residues.
+
+    Raises:
+        ArgumentError: A number makes no sense.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> sl.models.ESM2Config(layers=2, width=16, heads=4).init(
+        ...     "numpy"
+        ... ).number_of_parameters
+        7466
+    """
+
+    def build(self) -> ESM2:
+        """Makes the network, not yet bound to a backend.
+
+        Returns:
+            A new network.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> config = sl.models.ESM2Config(layers=2, width=16, heads=4)
+            >>> config.build().config == config
+            True
+        """
+        return ESM2(self)
 
 
 class ESM2(Module):

@@ -1,4 +1,4 @@
-"""ESM2Config: the settings of an ESM-2 network, and the types of its weights."""
+"""The fields of `ESM2Config`, and the types of the weights of an `ESM2`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from seqloom.nn import Config
 from seqloom.tensor._autocast import find_reason
 
 if TYPE_CHECKING:
-    from seqloom.models._esm2 import ESM2
     from seqloom.tensor import Backend
 
 
@@ -28,35 +27,8 @@ _SIZES = {
 
 
 @dataclass(frozen=True)
-class ESM2Config(Config):
-    """Settings of an `ESM2`; `of` gives those of a published network.
-
-    Args:
-        layers: Number of layers.
-        width: Numbers a position.
-        heads: Heads of each attention; they divide the width into even parts.
-        hidden: Width of the network after each attention; None: four times `width`.
-        vocabulary: How many different tokens there are.
-        pad_token: Token of padding.
-        mask_token: Token that hides a residue.
-        eps: Number added to the variance in each layer norm.
-        base: Base of the wavelengths of the rotary positions.
-        token_dropout: Whether the embedding of a mask is zero, and that of the other
-            tokens is scaled by the share of masks in their sequence, as in ESM-2's
-            training.
-        has_lm_head: Whether there is a head that predicts tokens.
-        has_contact_head: Whether there is a head that predicts contacts of residues.
-
-    Raises:
-        ArgumentError: A number makes no sense.
-
-    Examples:
-        >>> import seqloom as sl
-        >>> sl.models.ESM2Config(layers=2, width=16, heads=4).init(
-        ...     "numpy"
-        ... ).number_of_parameters
-        7466
-    """
+class ESM2Fields(Config):
+    """The fields of `ESM2Config`, and what they must be."""
 
     layers: int
     width: int
@@ -116,22 +88,6 @@ class ESM2Config(Config):
         layers, width, heads = _SIZES[as_choice("size", size, list(_SIZES))]
         fields: dict[str, Any] = {"layers": layers, "width": width, "heads": heads}
         return cls(**fields | changes)
-
-    def build(self) -> ESM2:
-        """Makes the network, not yet bound to a backend.
-
-        Returns:
-            A new network.
-
-        Examples:
-            >>> import seqloom as sl
-            >>> config = sl.models.ESM2Config(layers=2, width=16, heads=4)
-            >>> config.build().config == config
-            True
-        """
-        from seqloom.models._esm2 import ESM2
-
-        return ESM2(self)
 
 
 _WIDE = ("float32", "float64")

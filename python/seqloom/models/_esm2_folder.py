@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.models._esm2_config import ESM2Config
+    from seqloom.models._esm2_config import ESM2Fields
     from seqloom.nn import Module
 
 
@@ -63,7 +63,7 @@ _UNUSED = re.compile(
 )
 
 
-def save_folder(network: Module, config: ESM2Config, folder: Path) -> None:
+def save_folder(network: Module, config: ESM2Fields, folder: Path) -> None:
     """Writes the settings and the weights of a network."""
     record = network.to_record()
     text = write_settings(config, str(record["embedding.weight"].dtype))
@@ -76,7 +76,7 @@ def save_folder(network: Module, config: ESM2Config, folder: Path) -> None:
     Record(arrays).save(folder / "model.safetensors", Safetensors(plain=True))
 
 
-def _split_arrays(record: Mapping[str, Any], config: ESM2Config) -> dict[str, Any]:
+def _split_arrays(record: Mapping[str, Any], config: ESM2Fields) -> dict[str, Any]:
     """Returns the arrays under names that every version of transformers loads."""
     prefix = "esm." if config.has_lm_head else ""
     arrays: dict[str, Any] = {}
@@ -110,7 +110,7 @@ def find_heads(arrays: Mapping[str, Any]) -> dict[str, bool]:
     }
 
 
-def check_size(config: ESM2Config, arrays: Mapping[str, Any], folder: str) -> None:
+def check_size(config: ESM2Fields, arrays: Mapping[str, Any], folder: str) -> None:
     """Refuses settings of a network that is far larger than its weights."""
     layer = config.width * (4 * config.width + 2 * config.inner_width)
     wanted = config.layers * layer + config.vocabulary * config.width
@@ -262,7 +262,7 @@ def read_settings(folder: Path) -> dict[str, Any]:
     return fields | {"base": values.get("rope_theta", 10000.0)}
 
 
-def write_settings(config: ESM2Config, dtype: str) -> str:
+def write_settings(config: ESM2Fields, dtype: str) -> str:
     """Returns the text of ``config.json``."""
     fields: dict[str, Any] = {
         theirs: getattr(config, ours) for theirs, ours in _FIELDS.items()

@@ -24,7 +24,7 @@ from seqloom.tensor._autocast import casting
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from seqloom.models._esm2_config import ESM2Config
+    from seqloom.models._esm2_config import ESM2Fields
 
 # The share of embeddings that were no mask in ESM-2's training.
 UNMASKED_SHARE = 1 - 0.15 * 0.8
@@ -58,7 +58,7 @@ class ESM2Layer(Module):
     fc2: Linear
     heads: int
 
-    def __init__(self, config: ESM2Config) -> None:
+    def __init__(self, config: ESM2Fields) -> None:
         width, inner = config.width, config.inner_width
         self.norm1, self.norm2 = LayerNorm(width, config.eps), LayerNorm(width, config.eps)
         self.qkv, self.out = Linear(width, 3 * width), Linear(width, width)
@@ -109,7 +109,7 @@ class ESM2TokenHead(Module):
     norm: LayerNorm
     bias: Param
 
-    def __init__(self, config: ESM2Config) -> None:
+    def __init__(self, config: ESM2Fields) -> None:
         self.dense = Linear(config.width, config.width)
         self.norm = LayerNorm(config.width, config.eps)
         self.bias = Param((config.vocabulary,), Fill(0.0))
@@ -184,7 +184,7 @@ class Given(NamedTuple):
     mask: Any = None
 
 
-def lay_out(config: ESM2Config, rates: Tensor, given: Given) -> Layout:
+def lay_out(config: ESM2Fields, rates: Tensor, given: Given) -> Layout:
     """Describes sequences end to end, or padded ones."""
     tokens = as_operand(rates, given.input_ids)
     require_below("input_ids", tokens, config.vocabulary)
@@ -202,7 +202,7 @@ def lay_out(config: ESM2Config, rates: Tensor, given: Given) -> Layout:
     return _lay_packed(config, rates, given._replace(input_ids=tokens))
 
 
-def _lay_packed(config: ESM2Config, rates: Tensor, given: Given) -> Layout:
+def _lay_packed(config: ESM2Fields, rates: Tensor, given: Given) -> Layout:
     """Describes sequences that lie end to end."""
     tokens = given.input_ids
     packing = find_packing(tokens, given.cu_seqlens, given.max_seqlen)
@@ -231,7 +231,7 @@ def _factor_packed(rates: Tensor, hidden: Tensor, *, packing: Packing) -> Tensor
     return _column(apply("where", hidden, 0.0, scales))
 
 
-def _lay_padded(config: ESM2Config, rates: Tensor, given: Given) -> Layout:
+def _lay_padded(config: ESM2Fields, rates: Tensor, given: Given) -> Layout:
     """Describes padded sequences, whose padding nobody attends to."""
     tokens = given.input_ids
     rows, length = tokens.shape
@@ -265,7 +265,7 @@ def _factor_padded(rates: Tensor, hidden: Tensor, *, real: Tensor) -> Tensor:
     return apply("where", hidden, 0.0, scales)
 
 
-def _find_real(config: ESM2Config, tokens: Tensor, mask: Any) -> Tensor:
+def _find_real(config: ESM2Fields, tokens: Tensor, mask: Any) -> Tensor:
     """Returns true where a position is no padding."""
     if mask is None:
         return apply("not_equal", tokens, config.pad_token)

@@ -4,7 +4,7 @@ from seqloom.optim._adam import Adam, AdamW, ScheduleFreeAdamW
 from seqloom.optim._averages import GradientsAccumulator, WeightAverage
 from seqloom.optim._loss_scale import LossScale
 from seqloom.optim._momentum import SGD, Muon
-from seqloom.optim._optimizer import Move, Optimizer
+from seqloom.optim._optimizer import Optimizer
 from seqloom.optim._schedules import (
     Chain,
     Constant,
@@ -18,6 +18,7 @@ from seqloom.optim._schedules import (
     StepDecay,
     WarmupCosine,
 )
+from seqloom.optim._settings import Move
 from seqloom.optim._simple import AdaGrad, Lion, RMSProp, SimpleOptimizer
 
 __all__ = [

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError, RecordError
-from seqloom.optim._optimizer import Move, Optimizer
+from seqloom.optim._optimizer import Optimizer
 from seqloom.optim._settings import (
+    Move,
     as_operand,
     as_rate,
     as_tensor,

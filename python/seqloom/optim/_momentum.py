@@ -10,6 +10,7 @@ from seqloom.errors import ArgumentError
 from seqloom.optim._adam import AdamW
 from seqloom.optim._optimizer import Optimizer
 from seqloom.optim._settings import (
+    Move,
     as_patterns,
     as_rate,
     as_tensor,
@@ -21,7 +22,6 @@ from seqloom.optim._settings import (
 from seqloom.tensor import Tensor, apply, sqrt
 
 if TYPE_CHECKING:
-    from seqloom.optim._optimizer import Move
     from seqloom.tensor._backend import Backend
 
 

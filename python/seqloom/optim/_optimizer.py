@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 from seqloom._arguments import is_list
 from seqloom.errors import ArgumentError, DTypeError
 from seqloom.optim._settings import (
-    ParameterGroup,
+    Move,
     as_patterns,
     is_number,
-    make_variant,
+    matches_any,
     require_matches,
+    require_rate,
 )
 from seqloom.optim._state import States, pair
 from seqloom.tensor import Tensor
@@ -22,6 +23,8 @@ from seqloom.tensor._dispatch import notify, observers
 from seqloom.tensor._leaves import make_hashable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from seqloom.nn import Module
     from seqloom.nn._stored import Param
     from seqloom.record import Record
@@ -29,31 +32,6 @@ if TYPE_CHECKING:
     from seqloom.tensor import Gradients
     from seqloom.tensor._backend import Array, Backend
     from seqloom.tensor._leaves import Counter, Leaf
-
-
-@dataclass(slots=True, eq=False)
-class Move:
-    """The update of one parameter, for the rule of an optimiser.
-
-    Attributes:
-        path: Path of the parameter in the model.
-        param: Array of the parameter. The rule sets the new one, and may overwrite this.
-        grad: Gradient.
-        state: State arrays by name. The rule sets new ones, and may overwrite these.
-        step: Number of updates of this parameter, with this one: a number, or an array of
-            one. Parameters that were always updated together share it.
-
-    Examples:
-        >>> import numpy as np
-        >>> Move("head.bias", np.zeros(1), np.ones(1), {}).path
-        'head.bias'
-    """
-
-    path: str
-    param: Array
-    grad: Array
-    state: dict[str, Array]
-    step: Any = 1
 
 
 class Optimizer(ABC):
@@ -112,7 +90,7 @@ class Optimizer(ABC):
         if not is_number(lr_factor):
             raise ArgumentError(f"lr_factor must be a number from 0 up, got {lr_factor!r}")
         given = (pattern,) if isinstance(pattern, str) else pattern
-        patterns, variant = as_patterns("pattern", given), make_variant(self, settings)
+        patterns, variant = as_patterns("pattern", given), _make_variant(self, settings)
         found = ParameterGroup(patterns, lr_factor, variant)
         self._groups, self._group_of = (*self._groups, found), {}
         self._states.check_again()
@@ -146,10 +124,13 @@ class Optimizer(ABC):
             >>> opt.step_count
             1
         """
-        rate = lr.raw if isinstance(lr, Tensor) else _require_rate(lr)
+        rate = lr.raw if isinstance(lr, Tensor) else require_rate(lr)
         params = [param for _, param in model.parameters()]
         if self._groups and not self._group_of:
-            require_matches(self._groups, [param.path for param in params])
+            require_matches(
+                [name for group in self._groups for name in group.patterns],
+                [param.path for param in params],
+            )
         pairs, backend = pair(params, grads), grads.backend
         steps = self._begin([param for param, _ in pairs], params, backend)
         moves: list[Move] = []
@@ -184,7 +165,7 @@ class Optimizer(ABC):
     def _find_group(self, path: str) -> ParameterGroup | None:
         """Returns the last group that matches a path."""
         if path not in self._group_of:
-            matching = [group for group in self._groups if group.matches(path)]
+            matching = [group for group in self._groups if matches_any(path, group.patterns)]
             self._group_of[path] = matching[-1] if matching else None
         return self._group_of[path]
 
@@ -385,10 +366,34 @@ def _explain_dtypes(moves: list[Move], backend: Backend, error: Exception) -> No
             ) from error
 
 
-def _require_rate(lr: Any) -> Any:
-    """Returns the learning rate as a number; refuses a negative one."""
-    if not is_number(lr) and not (
-        getattr(lr, "shape", None) == () and is_number(lr.item())
-    ):
-        raise ArgumentError(f"the learning rate must be a number from 0 up, got lr={lr!r}")
-    return lr if isinstance(lr, Real) else lr.item()
+@dataclass(frozen=True, eq=False)
+class ParameterGroup:
+    """Patterns of paths, with an optimiser that has the settings of these parameters."""
+
+    patterns: tuple[str, ...]
+    lr_factor: float
+    rule: Optimizer  # its own states and counts stay empty
+
+    def scale(self, lr: Any, backend: Backend) -> Any:
+        """Returns the learning rate of the group: a number, or an array without axes."""
+        if isinstance(lr, (int, float)):
+            return lr * self.lr_factor
+        return backend.multiply(lr, self.lr_factor)
+
+    def describe(self) -> tuple[Any, ...]:
+        """Returns what decides the program of a compiled step, as a hashable value."""
+        return self.patterns, self.lr_factor, make_hashable(self.rule.list_settings())
+
+
+def _make_variant(optimizer: Optimizer, settings: dict[str, Any]) -> Optimizer:
+    """Makes an optimiser of the same class with some other settings."""
+    make: Callable[..., Optimizer] = type(optimizer)
+    names = [
+        name for name in inspect.signature(make).parameters if hasattr(optimizer, name)
+    ]
+    if unknown := sorted(settings.keys() - names):
+        raise ArgumentError(
+            f"{type(optimizer).__name__} has no setting {unknown[0]!r} for a group; "
+            f"expected one of {', '.join(['lr_factor', *names])}"
+        )
+    return make(**{name: getattr(optimizer, name) for name in names} | settings)

@@ -1,8 +1,8 @@
-"""Settings of optimisers with their checks, and the values that a rule computes with."""
+"""Settings of optimisers with their checks, and what a rule computes with."""
 
 from __future__ import annotations
 
-import inspect
+import itertools
 import math
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -14,36 +14,38 @@ import numpy as np
 from seqloom._arguments import is_list
 from seqloom.errors import ArgumentError, DTypeError
 from seqloom.tensor import Tensor, apply
-from seqloom.tensor._leaves import copy_array, make_hashable
+from seqloom.tensor._leaves import copy_array
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from seqloom.optim._optimizer import Move, Optimizer
+    from seqloom.nn._stored import Param
     from seqloom.tensor._backend import Array, Backend
 
 
-@dataclass(frozen=True, eq=False)
-class ParameterGroup:
-    """Patterns of paths, with an optimiser that has the settings of these parameters."""
+@dataclass(slots=True, eq=False)
+class Move:
+    """The update of one parameter, for the rule of an optimiser.
 
-    patterns: tuple[str, ...]
-    lr_factor: float
-    rule: Optimizer  # its own states and counts stay empty
+    Attributes:
+        path: Path of the parameter in the model.
+        param: Array of the parameter. The rule sets the new one, and may overwrite this.
+        grad: Gradient.
+        state: State arrays by name. The rule sets new ones, and may overwrite these.
+        step: Number of updates of this parameter, with this one: a number, or an array of
+            one. Parameters that were always updated together share it.
 
-    def matches(self, path: str) -> bool:
-        """Returns True if the path of a parameter matches one of the patterns."""
-        return matches_any(path, self.patterns)
+    Examples:
+        >>> import numpy as np
+        >>> Move("head.bias", np.zeros(1), np.ones(1), {}).path
+        'head.bias'
+    """
 
-    def scale(self, lr: Any, backend: Backend) -> Any:
-        """Returns the learning rate of the group: a number, or an array without axes."""
-        if isinstance(lr, (int, float)):
-            return lr * self.lr_factor
-        return backend.multiply(lr, self.lr_factor)
-
-    def describe(self) -> tuple[Any, ...]:
-        """Returns what decides the program of a compiled step, as a hashable value."""
-        return self.patterns, self.lr_factor, make_hashable(self.rule.list_settings())
+    path: str
+    param: Array
+    grad: Array
+    state: dict[str, Array]
+    step: Any = 1
 
 
 def matches_any(path: str, patterns: tuple[str, ...]) -> bool:
@@ -51,23 +53,10 @@ def matches_any(path: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(path, pattern) for pattern in patterns)
 
 
-def make_variant(optimizer: Optimizer, settings: dict[str, Any]) -> Optimizer:
-    """Makes an optimiser of the same class with some other settings."""
-    make: Callable[..., Optimizer] = type(optimizer)
-    names = [
-        name for name in inspect.signature(make).parameters if hasattr(optimizer, name)
-    ]
-    if unknown := sorted(settings.keys() - names):
-        raise ArgumentError(
-            f"{type(optimizer).__name__} has no setting {unknown[0]!r} for a group; "
-            f"expected one of {', '.join(['lr_factor', *names])}"
-        )
-    return make(**{name: getattr(optimizer, name) for name in names} | settings)
-
-
-def require_matches(groups: Sequence[ParameterGroup], paths: list[str]) -> None:
+def require_matches(groups: Sequence[tuple[str, ...]], params: Sequence[Param]) -> None:
     """Refuses a pattern that matches no parameter, which would be a misspelt one."""
-    for pattern in (pattern for group in groups for pattern in group.patterns):
+    paths = [param.path for param in params]
+    for pattern in itertools.chain(*groups):
         if not any(fnmatchcase(path, pattern) for path in paths):
             raise ArgumentError(
                 f"the group {pattern!r} matches no parameter of the model; its "
@@ -175,3 +164,12 @@ def _to_array(name: str, value: Any, backend: Backend, *, dtype: str) -> Array:
             f"are int32, from {_LEAST} to {_LARGEST}; use a float or two fields"
         )
     return backend.asarray(np.asarray(value, "int32"))
+
+
+def require_rate(lr: Any) -> Any:
+    """Returns the learning rate as a number; refuses a negative one."""
+    if not is_number(lr) and not (
+        getattr(lr, "shape", None) == () and is_number(lr.item())
+    ):
+        raise ArgumentError(f"the learning rate must be a number from 0 up, got lr={lr!r}")
+    return lr if isinstance(lr, Real) else lr.item()

@@ -7,8 +7,9 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from seqloom.errors import ArgumentError, DTypeError, ShapeError
-from seqloom.optim._optimizer import Move, Optimizer
+from seqloom.optim._optimizer import Optimizer
 from seqloom.optim._settings import (
+    Move,
     as_operand,
     as_rate,
     as_tensor,

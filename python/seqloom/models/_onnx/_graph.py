@@ -1,16 +1,15 @@
-"""The graph of an ONNX file in plain values: nodes, constants, inputs and outputs."""
+"""The graph of an ONNX file in plain values: nodes, constants, weights, inputs, outputs."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from seqloom.errors import ArgumentError
-from seqloom.models._onnx._recurrent import GATES, split_weights
-from seqloom.tensor import backend as find_backend
+from seqloom.errors import ArgumentError, ShapeError
+from seqloom.tensor import apply, backend as find_backend
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -126,6 +125,57 @@ _NUMBERS = {"Clip": (1, 2), "OneHot": (2,), "Pad": (2,), "Range": (0, 1, 2)}
 # What a bias stands behind: a number that is added to it is a bias too.
 _PRODUCTS = frozenset({"Conv", "ConvTranspose", "MatMul", "Gemm"})
 _DIRECTIONS = (".forward", ".reverse")
+
+
+# For each of torch's gates, the place that it has in ONNX: input, output, forget, cell of
+# an LSTM there become input, forget, cell, output; update, reset, new of a GRU become
+# reset, update, new.
+GATES = {"GRU": (1, 0, 2), "LSTM": (0, 2, 3, 1), "RNN": (0,)}
+_AXES = 3  # direction, gates * width, in
+
+
+class Weights(NamedTuple):
+    """The weights of one direction, as `seqloom.nn.functional.lstm` takes them."""
+
+    w_ih: Tensor
+    w_hh: Tensor
+    b_ih: Tensor | None
+    b_hh: Tensor | None
+
+
+def split_weights(
+    operator: str, w: Tensor, r: Tensor, *, b: Tensor | None
+) -> list[Weights]:
+    """Splits the weights of a node by direction."""
+    gates = len(GATES[operator])
+    rows = gates * r.shape[-1]
+    shapes = [it.shape for it in (w, r) if it.ndim != _AXES or it.shape[1] != rows]
+    if shapes or w.shape[0] != r.shape[0]:
+        raise ShapeError(
+            f"its weights have the shapes {w.shape} and {r.shape}; expected (directions, "
+            f"{gates} * width, in) and (directions, {gates} * width, width)"
+        )
+    if b is not None and b.shape != (w.shape[0], 2 * rows):
+        raise ShapeError(
+            f"its bias has the shape {b.shape}; expected (directions, {2 * rows})"
+        )
+    parts: list[Weights] = []
+    for at in range(w.shape[0]):
+        b_ih = None if b is None else _reorder(operator, b[at][:rows])
+        b_hh = None if b is None else _reorder(operator, b[at][rows:])
+        w_ih, w_hh = _reorder(operator, w[at]), _reorder(operator, r[at])
+        parts.append(Weights(w_ih, w_hh, b_ih, b_hh))
+    return parts
+
+
+def _reorder(operator: str, x: Tensor) -> Tensor:
+    """Brings the gates of a weight or a bias into torch's order."""
+    order = GATES[operator]
+    width = x.shape[0] // len(order)
+    if order == (0,):
+        return x
+    parts = [x[gate * width : (gate + 1) * width] for gate in order]
+    return apply("concat", parts, axis=0)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.errors import ShapeError
+from seqloom.models._onnx._graph import GATES, Weights, split_weights
 from seqloom.models._onnx._layers import ACTIVATIONS
 from seqloom.models._onnx._values import Directions, as_tensor, fill_like, is_known, permute
 from seqloom.nn import functional as F
@@ -22,57 +22,6 @@ if TYPE_CHECKING:
 
     from seqloom.models._onnx._layers import Activation
     from seqloom.models._onnx._values import Call, Operator
-
-
-# For each of torch's gates, the place that it has in ONNX: input, output, forget, cell of
-# an LSTM there become input, forget, cell, output; update, reset, new of a GRU become
-# reset, update, new.
-GATES = {"GRU": (1, 0, 2), "LSTM": (0, 2, 3, 1), "RNN": (0,)}
-_AXES = 3  # direction, gates * width, in
-
-
-class Weights(NamedTuple):
-    """The weights of one direction, as `seqloom.nn.functional.lstm` takes them."""
-
-    w_ih: Tensor
-    w_hh: Tensor
-    b_ih: Tensor | None
-    b_hh: Tensor | None
-
-
-def split_weights(
-    operator: str, w: Tensor, r: Tensor, *, b: Tensor | None
-) -> list[Weights]:
-    """Splits the weights of a node by direction."""
-    gates = len(GATES[operator])
-    rows = gates * r.shape[-1]
-    shapes = [it.shape for it in (w, r) if it.ndim != _AXES or it.shape[1] != rows]
-    if shapes or w.shape[0] != r.shape[0]:
-        raise ShapeError(
-            f"its weights have the shapes {w.shape} and {r.shape}; expected (directions, "
-            f"{gates} * width, in) and (directions, {gates} * width, width)"
-        )
-    if b is not None and b.shape != (w.shape[0], 2 * rows):
-        raise ShapeError(
-            f"its bias has the shape {b.shape}; expected (directions, {2 * rows})"
-        )
-    parts: list[Weights] = []
-    for at in range(w.shape[0]):
-        b_ih = None if b is None else _reorder(operator, b[at][:rows])
-        b_hh = None if b is None else _reorder(operator, b[at][rows:])
-        w_ih, w_hh = _reorder(operator, w[at]), _reorder(operator, r[at])
-        parts.append(Weights(w_ih, w_hh, b_ih, b_hh))
-    return parts
-
-
-def _reorder(operator: str, x: Tensor) -> Tensor:
-    """Brings the gates of a weight or a bias into torch's order."""
-    order = GATES[operator]
-    width = x.shape[0] // len(order)
-    if order == (0,):
-        return x
-    parts = [x[gate * width : (gate + 1) * width] for gate in order]
-    return apply("concat", parts, axis=0)
 
 
 # Places of inputs; the weights that were split when the file was read come last.
