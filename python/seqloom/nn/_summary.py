@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from seqloom.nn._module import Module
     from seqloom.tensor._backend import Backend
 
 
@@ -133,7 +132,7 @@ class Summary:
 
 
 def summarise(
-    module: Module, args: tuple[Any, ...], method: str, options: dict[str, Any]
+    module: Any, args: tuple[Any, ...], method: str, options: dict[str, Any]
 ) -> Summary:
     """Calls a method of a module on a sample, and returns the figures of its layers."""
     if not callable(getattr(module, method, None)):
@@ -144,7 +143,7 @@ def summarise(
         ("", module),
         *((path, each) for path, each in module.named() if is_module(each)),
     ]
-    modules: list[Module] = [each for _, each in named]
+    modules: list[Any] = [each for _, each in named]
     stored: list[Stored] = [part for _, part in module.named(Stored)]
     counter = _Counter(_find_backend(module, stored, args))
     modes = [each.training for each in modules]
@@ -163,7 +162,7 @@ def summarise(
     return Summary(tuple(_describe(path, each, counter) for path, each in named))
 
 
-def _find_backend(module: Module, stored: list[Stored], args: tuple[Any, ...]) -> Backend:
+def _find_backend(module: Any, stored: list[Stored], args: tuple[Any, ...]) -> Backend:
     """Returns the backend of a module, or of the sample if the module has no parts."""
     if stored:
         return module.backend
@@ -171,7 +170,7 @@ def _find_backend(module: Module, stored: list[Stored], args: tuple[Any, ...]) -
     return found[0] if found else find_backend("numpy")
 
 
-def _describe(path: str, module: Module, counter: _Counter) -> LayerSummary:
+def _describe(path: str, module: Any, counter: _Counter) -> LayerSummary:
     """Returns the figures of one module."""
     params: list[Param] = [param for _, param in module.named(Param)]
     return LayerSummary(
@@ -229,7 +228,7 @@ class _Counter(Profile):
         return repr(self.inner)
 
     @contextmanager
-    def watching(self, modules: list[Module]) -> Generator[None]:
+    def watching(self, modules: list[Any]) -> Generator[None]:
         """Notes the calls of modules while the block runs, on this thread."""
         with ExitStack() as stack:
             for module in modules:
@@ -297,7 +296,7 @@ def _note(function: Callable[..., Any]) -> Callable[..., Any]:
     """Makes a method that tells the counter that its module is called."""
 
     @wraps(function)
-    def call(module: Module, *args: Any, **options: Any) -> Any:
+    def call(module: Any, *args: Any, **options: Any) -> Any:
         counter = _Watched.counter
         if counter is None or counter.thread != threading.get_ident():
             return function(module, *args, **options)

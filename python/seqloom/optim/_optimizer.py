@@ -165,8 +165,8 @@ class Optimizer(ABC):
     def _find_group(self, path: str) -> ParameterGroup | None:
         """Returns the last group that matches a path."""
         if path not in self._group_of:
-            matching = [group for group in self._groups if matches_any(path, group.patterns)]
-            self._group_of[path] = matching[-1] if matching else None
+            groups = (it for it in self._groups[::-1] if matches_any(path, it.patterns))
+            self._group_of[path] = next(groups, None)
         return self._group_of[path]
 
     def _find_rule(self, path: str) -> Optimizer:

@@ -6,7 +6,6 @@ from seqloom.tensor._backend import Backend, backend
 from seqloom.tensor._compile._compile import compile  # noqa: A004  # torch's name
 from seqloom.tensor._derivatives import grad, hvp, jacobian, value_and_grad
 from seqloom.tensor._dispatch import apply
-from seqloom.tensor._gradients import Gradients
 from seqloom.tensor._inspection import Profile, check_finite
 from seqloom.tensor._memory import Memory, memory
 from seqloom.tensor._origin import scope
@@ -30,7 +29,7 @@ from seqloom.tensor._standard_functions import (
     topk,
     where,
 )
-from seqloom.tensor._tensor import Tensor
+from seqloom.tensor._tensor import Gradients, Tensor
 from seqloom.tensor._torch_functions import (
     chunk,
     cumprod,

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.tensor._families._numpy_arrays import reserves
-from seqloom.tensor._gradients import Gradients
 from seqloom.tensor._leaves import Leaf
 from seqloom.tensor._origin import Released, line_of
 from seqloom.tensor._state import Node, TrackedArray
-from seqloom.tensor._tensor import Tensor
+from seqloom.tensor._tensor import Gradients, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

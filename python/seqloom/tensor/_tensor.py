@@ -1,34 +1,32 @@
-"""Tensor: one class over every backend's arrays."""
+"""Tensor, one class over every backend's arrays, and the gradients of a backward pass."""
 
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import TYPE_CHECKING, Any, NoReturn, Self
-
-import numpy as np
 
 from seqloom.errors import (
     ArgumentError,
-    DTypeError,
     GradientError,
     ShapeError,
 )
 from seqloom.tensor import _exchange as exchange
-from seqloom.tensor._dispatch import apply, contains, find_backend, find_shared_backend
+from seqloom.tensor._conversions import TensorConversions
+from seqloom.tensor._dispatch import apply, contains, find_shared_backend
 from seqloom.tensor._elements import normalize_key
 from seqloom.tensor._operators import At, binary, differentiable, reflect, unary
-from seqloom.tensor._origin import move_outwards
-from seqloom.tensor._state import TensorState, TrackedArray
 from seqloom.tensor._tensor_methods import ArrayMethods
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from seqloom.tensor._families import Array, ArrayFunctions
-    from seqloom.tensor._gradients import Gradients
+    import numpy as np
+
+    from seqloom.tensor._families import Array
 
 
-class Tensor(ArrayMethods, TensorState):
+class Tensor(ArrayMethods, TensorConversions):
     """An array of some backend, with operators.
 
     Tensors are values: no operation changes one. Operators broadcast and promote as the
@@ -131,205 +129,6 @@ class Tensor(ArrayMethods, TensorState):
     def __iter__(self) -> Iterator[Self]:
         return (self[index] for index in range(len(self)))
 
-    # To NumPy, Python, other libraries and other backends.
-
-    def numpy(self) -> Any:
-        """Returns the values as a NumPy array that shares memory if the backend can.
-
-        The array is read-only and cannot be made writeable: a tensor does not change. It
-        stays valid after the tensor is released. ``np.array(x)`` makes a copy that you may
-        write to.
-
-        Returns:
-            A read-only ``numpy.ndarray`` of the same shape.
-
-        Examples:
-            >>> import seqloom as sl
-            >>> sl.tensor.backend("numpy").tensor([1.0]).numpy().tolist()
-            [1.0]
-        """
-        return exchange.to_numpy(self)
-
-    def item(self) -> Any:
-        """Returns the value of a tensor of one element.
-
-        Returns:
-            A Python number.
-
-        Raises:
-            ShapeError: There is not exactly one element.
-
-        Examples:
-            >>> import seqloom as sl
-            >>> sl.tensor.backend("numpy").tensor([2.0]).item()
-            2.0
-        """
-        values = self.numpy()
-        if values.size != 1:
-            raise ShapeError(
-                f"item() needs one element, this tensor has shape {tuple(values.shape)}"
-            )
-        return values.item()
-
-    def tolist(self) -> Any:
-        """Returns the values as nested lists of Python numbers.
-
-        Returns:
-            A list; of a tensor without axes, a number.
-
-        Examples:
-            >>> import seqloom as sl
-            >>> sl.tensor.backend("numpy").tensor([[1.0, 2.0]]).tolist()
-            [[1.0, 2.0]]
-        """
-        return self.numpy().tolist()
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __complex__(self) -> complex:
-        return complex(self.item())
-
-    def __bool__(self) -> bool:
-        return bool(self.item())
-
-    def __index__(self) -> int:
-        if self.dtype.kind not in "iu":
-            raise DTypeError(
-                f"a tensor of {self.dtype} cannot be an index; only integers can"
-            )
-        return self.item()
-
-    def __format__(self, spec: str) -> str:
-        return exchange.format_tensor(self, spec)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001  # NumPy's protocol
-        values = self.numpy()
-        if isinstance(self.raw, TrackedArray):
-            return self.raw.__array__()  # refuses: NumPy would lose the gradient
-        return np.array(values, dtype=dtype, copy=copy)
-
-    def __array_function__(
-        self, function: Any, _types: Any, args: Any, options: Any
-    ) -> Any:
-        return exchange.call_numpy(function, args, options)
-
-    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        return self.backend.array_namespace(api_version)
-
-    def __dlpack__(
-        self,
-        *,
-        stream: Any = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[Any, int] | None = None,
-        copy: bool | None = None,
-    ) -> Any:
-        return exchange.export_dlpack(
-            self, copy=copy, stream=stream, max_version=max_version, dl_device=dl_device
-        )
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return exchange.dlpack_device(self)
-
-    def __reduce__(self) -> Any:
-        return exchange.reduce_for_pickle(self)
-
-    def __copy__(self) -> Self:
-        # Another tensor of the same array: it does not change.
-        return type(self)(self.raw, self.backend)
-
-    def detach(self) -> Self:
-        """Returns the same values on the plain backend, which records no gradients.
-
-        Returns:
-            A tensor of the innermost backend.
-
-        Examples:
-            >>> import seqloom as sl
-            >>> A = sl.tensor.Autodiff(sl.tensor.backend("numpy"))
-            >>> A.tensor([1.0], requires_grad=True).detach().backend
-            numpy
-        """
-        return exchange.detach(self)
-
-    def to(self, backend: str | ArrayFunctions) -> Self:
-        """Moves the values to another backend or device.
-
-        Args:
-            backend: The backend, or its name, such as ``"torch:cuda"``.
-
-        Returns:
-            A tensor of that backend; this tensor if it is there already.
-
-        Raises:
-            ArgumentError: `backend` is neither a backend nor a name.
-            BackendError: There is no backend of that name.
-            GradientError: The tensor records gradients, which the move would lose.
-
-        Examples:
-            >>> import seqloom as sl
-            >>> x = sl.tensor.backend("numpy").tensor([1.0])
-            >>> x.to("numpy").backend
-            numpy
-        """
-        target = find_backend(backend)
-        if contains(self.backend, target):
-            return self
-        if contains(target, self.backend):
-            return type(self)(self.raw, target)
-        plain = exchange.require_constant(self, f"moving to {target}")
-        return type(self)(target.adopt(plain.raw, plain.backend), target)
-
-    def to_device(self, device: str, /, *, stream: None = None) -> Self:
-        """Moves the values to a device, as in the Array API standard.
-
-        Args:
-            device: The name of the device, such as ``"cpu"`` or ``"cuda:0"``.
-            stream: None; streams of other libraries are not supported.
-
-        Returns:
-            This tensor if it is there already, else one on that device's backend.
-
-        Raises:
-            ArgumentError: `stream` is not None.
-            BackendError: The library has no such device.
-
-        Examples:
-            >>> import seqloom as sl
-            >>> sl.tensor.backend("numpy").tensor([1.0]).to_device("cpu").tolist()
-            [1.0]
-        """
-        if stream is not None:
-            raise ArgumentError(f"to_device: stream must be None, got {stream!r}")
-        if device == self.device:
-            return self
-        library = self.detach().backend.name.partition(":")[0]
-        return self.to(f"{library}:{device}")
-
-    # Memory and gradients.
-
-    def keep(self) -> Self:
-        """Lets this tensor outlive the scope that it was made in.
-
-        From now on it belongs to the scope around that one, or to none.
-
-        Returns:
-            This tensor.
-
-        Examples:
-            >>> import seqloom as sl
-            >>> with sl.tensor.scope():
-            ...     x = sl.tensor.backend("numpy").tensor([1.0]).keep()
-            >>> x.item()
-            1.0
-        """
-        move_outwards(self)
-        return self
-
     def backward(self, gradient: Any = None) -> Gradients:
         """Computes the gradients of this tensor by all leaves that it was computed from.
 
@@ -365,8 +164,6 @@ class Tensor(ArrayMethods, TensorState):
                 "backward needs a tensor that was computed from leaves; make the leaves "
                 "with Autodiff(backend).tensor(..., requires_grad=True)"
             )
-        from seqloom.tensor._gradients import Gradients
-
         arrays = level.gradients(self.raw, self._seed(gradient, shape))
         return Gradients(arrays, level.inner)
 
@@ -391,3 +188,207 @@ class Tensor(ArrayMethods, TensorState):
         find_shared_backend([self, gradient])  # refuses one of another library
         is_inner = contains(level.inner, gradient.backend)
         return gradient.raw if is_inner else level.lower(gradient.raw)
+
+
+class Gradients:
+    """Gradients by the leaves of one computation; tensors themselves store none.
+
+    Args:
+        arrays: The arrays by the number of the leaf, or the id of the parameter.
+        backend: The backend of the arrays.
+        inputs: Further tensors, each with its gradient or None; optimisers ignore them.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> A = sl.tensor.Autodiff(sl.tensor.backend("numpy"))
+        >>> x = A.tensor([3.0, 4.0], requires_grad=True)
+        >>> grads = (x * x).sum().backward()
+        >>> grads.norm(), len(grads)
+        (10.0, 1)
+    """
+
+    __slots__ = ("_arrays", "_inputs", "backend")
+
+    def __init__(
+        self,
+        arrays: dict[int, Array],
+        backend: Any,
+        *,
+        inputs: Sequence[tuple[Tensor, Array | None]] = (),
+    ) -> None:
+        self._arrays = arrays
+        self._inputs = inputs
+        self.backend = backend
+
+    def wrt(self, leaf: Any) -> Tensor:
+        """Returns the gradient by a leaf.
+
+        Args:
+            leaf: A tensor made with ``requires_grad=True``, or a parameter.
+
+        Returns:
+            A tensor of the leaf's shape, on the plain backend.
+
+        Raises:
+            GradientError: The result does not depend on it.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> A = sl.tensor.Autodiff(sl.tensor.backend("numpy"))
+            >>> x = A.tensor([3.0], requires_grad=True)
+            >>> (2 * x).sum().backward().wrt(x).item()
+            2.0
+        """
+        known = [array for tensor, array in self._inputs if tensor is leaf]
+        found = known[0] if known else self.get(_leaf_number(leaf))
+        if found is None:
+            raise GradientError(
+                "the result does not depend on this tensor, or the tensor does not record "
+                "gradients (requires_grad=True)"
+            )
+        return Tensor(found, self.backend)
+
+    def get(self, number: int | None) -> Array | None:
+        """Returns the array by the id of a parameter or the number of a leaf.
+
+        Args:
+            number: The id or number; None is allowed.
+
+        Returns:
+            The array, or None if the result does not depend on it.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.tensor.Gradients({}, sl.tensor.backend("numpy")).get(1) is None
+            True
+        """
+        return None if number is None else self._arrays.get(number)
+
+    def arrays(self) -> list[Array]:
+        """Returns all gradients, as arrays of the backend.
+
+        Returns:
+            Those by leaves and parameters, then those by further inputs.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> B = sl.tensor.backend("numpy")
+            >>> len(sl.tensor.Gradients({1: B.zeros((2,))}, B).arrays())
+            1
+        """
+        inputs = [array for _, array in self._inputs if array is not None]
+        return [*self._arrays.values(), *inputs]
+
+    def norm(self) -> float:
+        """Computes the Euclidean norm of all gradients together.
+
+        Returns:
+            The root of the sum of squares.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> B = sl.tensor.backend("numpy")
+            >>> sl.tensor.Gradients({1: B.asarray([3.0, 4.0])}, B).norm()
+            5.0
+        """
+        b = self.backend
+        squares = (b.to_numpy(b.sum(b.square(array))) for array in self._arrays.values())
+        return math.sqrt(sum(float(square) for square in squares))
+
+    def clip(
+        self, norm: Any = None, *, value: float | None = None, of: Any = None
+    ) -> Gradients:
+        """Makes gradients smaller: by their common norm, or each number by itself.
+
+        Args:
+            norm: The largest norm allowed (Pascanu et al. 2013); all gradients are scaled
+                by one factor.
+            value: The largest absolute value allowed, in place of `norm`; each number that
+                is beyond it becomes it.
+            of: A module: only the gradients of its parameters are clipped, by their own
+                norm; default: all.
+
+        Returns:
+            New gradients; of the same values if they are small enough.
+
+        Raises:
+            ArgumentError: Both or none of `norm` and `value` are given, or it is not a
+                number above 0.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> B = sl.tensor.backend("numpy")
+            >>> grads = sl.tensor.Gradients({1: B.asarray([3.0, 4.0])}, B)
+            >>> round(grads.clip(1.0).norm(), 3)
+            1.0
+            >>> grads.clip(value=3.5).arrays()[0].tolist()
+            [3.0, 3.5]
+        """
+        limit = _require_limit(norm, value)
+        wanted = None if of is None else {param.id for _, param in of.parameters()}
+        chosen = [n for n in self._arrays if wanted is None or n in wanted]
+        if not chosen:
+            return self
+        arrays = [self._arrays[n] for n in chosen]
+        if value is None:
+            clipped, _ = self.backend.clip_by_global_norm(arrays, limit)
+        else:
+            clipped = [self.backend.clip(array, -limit, limit) for array in arrays]
+        found = {**self._arrays, **dict(zip(chosen, clipped, strict=True))}
+        return Gradients(found, self.backend, inputs=self._inputs)
+
+    def multiply(self, factor: float) -> Gradients:
+        """Multiplies all gradients by a number, those by inputs too.
+
+        Args:
+            factor: The number.
+
+        Returns:
+            New gradients.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> B = sl.tensor.backend("numpy")
+            >>> grads = sl.tensor.Gradients({1: B.asarray([3.0, 4.0])}, B)
+            >>> grads.multiply(0.5).get(1).tolist()
+            [1.5, 2.0]
+        """
+        times = self.backend.multiply
+        arrays = {number: times(array, factor) for number, array in self._arrays.items()}
+        inputs = [
+            (tensor, None if array is None else times(array, factor))
+            for tensor, array in self._inputs
+        ]
+        return Gradients(arrays, self.backend, inputs=inputs)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def __repr__(self) -> str:
+        return f"Gradients of {len(self)} leaves on {self.backend}"
+
+
+def _require_limit(norm: Any, value: Any) -> Any:
+    """Returns the limit of `Gradients.clip`; a norm may be a tensor."""
+    if (norm is None) == (value is None):
+        raise ArgumentError(
+            "clip needs a norm or a value, such as clip(1.0) or clip(value=0.5), got "
+            f"norm={norm} and value={value}"
+        )
+    if isinstance(norm, Tensor):
+        return norm.raw
+    name, limit = ("norm", norm) if value is None else ("value", value)
+    if not isinstance(limit, Real) or not float(limit) > 0:
+        raise ArgumentError(f"{name} must be a number above 0, got {limit!r}")
+    return limit
+
+
+def _leaf_number(leaf: Any) -> int | None:
+    """Returns the number by which a leaf's gradient is found."""
+    if hasattr(leaf, "id"):
+        return leaf.id
+    find = getattr(getattr(leaf, "backend", None), "leaf_number", None)
+    return None if find is None else find(leaf.raw)

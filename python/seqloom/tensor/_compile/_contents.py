@@ -41,9 +41,8 @@ from seqloom.tensor._compile._code import (
     list_attributes,
     read_cell,
 )
-from seqloom.tensor._gradients import Gradients
 from seqloom.tensor._leaves import HasLeaves, Leaf, freeze, identity_of
-from seqloom.tensor._tensor import Tensor
+from seqloom.tensor._tensor import Gradients, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterator, Mapping

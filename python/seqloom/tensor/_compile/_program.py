@@ -17,10 +17,9 @@ from seqloom.errors import ArgumentError, SeqloomError
 from seqloom.tensor._autocast import casting
 from seqloom.tensor._compile._symbol import SymbolKey
 from seqloom.tensor._dispatch import translate
-from seqloom.tensor._gradients import Gradients
 from seqloom.tensor._graph import UPDATES, flatten, map_values
 from seqloom.tensor._leaves import HasLeaves, Leaf, assign_owners, freeze
-from seqloom.tensor._tensor import Tensor
+from seqloom.tensor._tensor import Gradients, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

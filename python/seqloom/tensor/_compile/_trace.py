@@ -24,9 +24,8 @@ from seqloom.tensor._compile._program import (
     to_array,
 )
 from seqloom.tensor._compile._symbol import Symbol, SymbolKey
-from seqloom.tensor._gradients import Gradients
 from seqloom.tensor._leaves import HasLeaves
-from seqloom.tensor._tensor import Tensor
+from seqloom.tensor._tensor import Gradients, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator

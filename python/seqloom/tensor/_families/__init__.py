@@ -1,14 +1,8 @@
 """The operations, family by family: default bodies, gradients, shapes, NumPy's kernels."""
 
 from seqloom.tensor._elements import Array
-from seqloom.tensor._families._rule import ALL, Rule
-from seqloom.tensor._families._table import (
-    EXTENSION,
-    REQUIRED,
-    RULES,
-    ArrayFunctions,
-    Functions,
-)
+from seqloom.tensor._families._rule import ALL, ArrayFunctions, Functions, Rule
+from seqloom.tensor._families._table import EXTENSION, REQUIRED, RULES
 
 __all__ = [
     "ALL",

@@ -9,7 +9,8 @@ from weakref import WeakSet
 import numpy as np
 
 from seqloom.tensor._compile._numpy._fuse import find_reduced_axes, find_reduction
-from seqloom.tensor._compile._numpy._layout import CACHE_LINE, lay_out, make_view
+from seqloom.tensor._compile._numpy._groups import make_view
+from seqloom.tensor._compile._numpy._layout import CACHE_LINE, lay_out
 from seqloom.tensor._compile._numpy._writer import Writer
 from seqloom.tensor._families._numpy_arrays import reserves
 from seqloom.tensor._graph import Graph, Operation, Value

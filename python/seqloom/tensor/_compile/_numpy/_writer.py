@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from seqloom.tensor._compile._numpy._fuse import fuse
-from seqloom.tensor._compile._numpy._layout import find_function, is_alias, make_view
+from seqloom.tensor._compile._numpy._groups import is_alias, make_view
+from seqloom.tensor._compile._numpy._layout import find_function
 from seqloom.tensor._graph import LISTS, Value, flatten
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.tensor._backend import Backend
-    from seqloom.tensor._compile._numpy._groups import OperationGroup
-    from seqloom.tensor._compile._numpy._layout import Aliases, Layout
+    from seqloom.tensor._compile._numpy._groups import Aliases, OperationGroup
+    from seqloom.tensor._compile._numpy._layout import Layout
     from seqloom.tensor._graph import Graph, Operation
 
     Array = NDArray[np.generic]

@@ -1,0 +1,219 @@
+"""Conversions of a tensor: to NumPy, Python, other libraries and other backends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from seqloom.errors import ArgumentError, DTypeError, ShapeError
+from seqloom.tensor import _exchange as exchange
+from seqloom.tensor._dispatch import contains, find_backend
+from seqloom.tensor._origin import move_outwards
+from seqloom.tensor._state import TensorState, TrackedArray
+
+if TYPE_CHECKING:
+    from seqloom.tensor._families import ArrayFunctions
+
+
+class TensorConversions(TensorState):
+    """The methods of a tensor that give its values in another form or place."""
+
+    __slots__ = ()
+
+    def numpy(self) -> Any:
+        """Returns the values as a NumPy array that shares memory if the backend can.
+
+        The array is read-only and cannot be made writeable: a tensor does not change. It
+        stays valid after the tensor is released. ``np.array(x)`` makes a copy that you may
+        write to.
+
+        Returns:
+            A read-only ``numpy.ndarray`` of the same shape.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.tensor.backend("numpy").tensor([1.0]).numpy().tolist()
+            [1.0]
+        """
+        return exchange.to_numpy(self)
+
+    def item(self) -> Any:
+        """Returns the value of a tensor of one element.
+
+        Returns:
+            A Python number.
+
+        Raises:
+            ShapeError: There is not exactly one element.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.tensor.backend("numpy").tensor([2.0]).item()
+            2.0
+        """
+        values = self.numpy()
+        if values.size != 1:
+            raise ShapeError(
+                f"item() needs one element, this tensor has shape {tuple(values.shape)}"
+            )
+        return values.item()
+
+    def tolist(self) -> Any:
+        """Returns the values as nested lists of Python numbers.
+
+        Returns:
+            A list; of a tensor without axes, a number.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.tensor.backend("numpy").tensor([[1.0, 2.0]]).tolist()
+            [[1.0, 2.0]]
+        """
+        return self.numpy().tolist()
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iu":
+            raise DTypeError(
+                f"a tensor of {self.dtype} cannot be an index; only integers can"
+            )
+        return self.item()
+
+    def __format__(self, spec: str) -> str:
+        return exchange.format_tensor(self, spec)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001  # NumPy's protocol
+        values = self.numpy()
+        if isinstance(self.raw, TrackedArray):
+            return self.raw.__array__()  # refuses: NumPy would lose the gradient
+        return np.array(values, dtype=dtype, copy=copy)
+
+    def __array_function__(
+        self, function: Any, _types: Any, args: Any, options: Any
+    ) -> Any:
+        return exchange.call_numpy(function, args, options)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        return self.backend.array_namespace(api_version)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[Any, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        return exchange.export_dlpack(
+            self, copy=copy, stream=stream, max_version=max_version, dl_device=dl_device
+        )
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return exchange.dlpack_device(self)
+
+    def __reduce__(self) -> Any:
+        return exchange.reduce_for_pickle(self)
+
+    def __copy__(self) -> Self:
+        # Another tensor of the same array: it does not change.
+        return type(self)(self.raw, self.backend)
+
+    def detach(self) -> Self:
+        """Returns the same values on the plain backend, which records no gradients.
+
+        Returns:
+            A tensor of the innermost backend.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> A = sl.tensor.Autodiff(sl.tensor.backend("numpy"))
+            >>> A.tensor([1.0], requires_grad=True).detach().backend
+            numpy
+        """
+        return exchange.detach(self)
+
+    def to(self, backend: str | ArrayFunctions) -> Self:
+        """Moves the values to another backend or device.
+
+        Args:
+            backend: The backend, or its name, such as ``"torch:cuda"``.
+
+        Returns:
+            A tensor of that backend; this tensor if it is there already.
+
+        Raises:
+            ArgumentError: `backend` is neither a backend nor a name.
+            BackendError: There is no backend of that name.
+            GradientError: The tensor records gradients, which the move would lose.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> x = sl.tensor.backend("numpy").tensor([1.0])
+            >>> x.to("numpy").backend
+            numpy
+        """
+        target = find_backend(backend)
+        if contains(self.backend, target):
+            return self
+        if contains(target, self.backend):
+            return type(self)(self.raw, target)
+        plain = exchange.require_constant(self, f"moving to {target}")
+        return type(self)(target.adopt(plain.raw, plain.backend), target)
+
+    def to_device(self, device: str, /, *, stream: None = None) -> Self:
+        """Moves the values to a device, as in the Array API standard.
+
+        Args:
+            device: The name of the device, such as ``"cpu"`` or ``"cuda:0"``.
+            stream: None; streams of other libraries are not supported.
+
+        Returns:
+            This tensor if it is there already, else one on that device's backend.
+
+        Raises:
+            ArgumentError: `stream` is not None.
+            BackendError: The library has no such device.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.tensor.backend("numpy").tensor([1.0]).to_device("cpu").tolist()
+            [1.0]
+        """
+        if stream is not None:
+            raise ArgumentError(f"to_device: stream must be None, got {stream!r}")
+        if device == self.device:
+            return self
+        library = self.detach().backend.name.partition(":")[0]
+        return self.to(f"{library}:{device}")
+
+    # Memory and gradients.
+
+    def keep(self) -> Self:
+        """Lets this tensor outlive the scope that it was made in.
+
+        From now on it belongs to the scope around that one, or to none.
+
+        Returns:
+            This tensor.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> with sl.tensor.scope():
+            ...     x = sl.tensor.backend("numpy").tensor([1.0]).keep()
+            >>> x.item()
+            1.0
+        """
+        move_outwards(self)
+        return self
