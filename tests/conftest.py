@@ -102,7 +102,7 @@ def toy(tmp_path) -> Callable[..., sl.data.Dataset]:
     return make
 
 
-def _with_labels(name, source, options):
+def _with_labels(name, source, options) -> dict[str, Any]:
     """Puts options of labels into the value that has them."""
     of_labels = {"task", "classes", "label_column"} & options.keys()
     if not of_labels:

@@ -170,7 +170,7 @@ SILENT = {
     "build": lambda: io.SequenceIndex("a.fa", build="no"),  # pyright: ignore[reportArgumentType]
     "size_limit": lambda: d.cached(dataset(), "c", size_limit="4"),  # pyright: ignore[reportArgumentType]
     "names": lambda: d.Ids("abc"),
-    "task": lambda: SequenceDataset("a.fa", labels=Labels(task="clasify")),
+    "task": lambda: SequenceDataset("a.fa", labels=Labels(task="clasify")),  # pyright: ignore[reportArgumentType]
 }
 
 

@@ -3,6 +3,7 @@
 import gc
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ def stream(text=PLAIN, *, labels=None, **options):
     return list(SequenceStream("a.fa", **with_labels("labels", labels, options)))
 
 
-def with_labels(name, source, options):
+def with_labels(name, source, options) -> dict[str, Any]:
     """Puts options of labels into the value that has them."""
     of_labels = {"unlabelled", "task", "coding"} & options.keys()
     labels = Labels(source, **{key: options.pop(key) for key in of_labels})

@@ -29,7 +29,7 @@ def make_texts(letters="ACGT", lengths=(12, 20, 31), count=24):
 def trained():
     """One trained model for each task, of DNA."""
     texts = make_texts(count=60)
-    labels: dict[str, Any] = {
+    labels: dict[Any, Any] = {
         "classify": ["abc"["ACGT".index(it[0]) % 3] for it in texts],
         "regress": [float(it.count("A")) for it in texts],
         "multilabel": [",".join(x for x in ("A", "C") if it[0] == x) for it in texts],

@@ -97,5 +97,6 @@ def test_a_value_refuses_a_wrong_field_when_it_is_made(value, field, wrong):
 
 
 def test_numbers_of_numpy_in_a_value_become_those_of_python():
-    value = sl.train.Batches(np.int64(8), accumulate=np.int32(2))
+    numbers: Any = np.int64(8), np.int32(2)
+    value = sl.train.Batches(numbers[0], accumulate=numbers[1])
     assert [type(it) for it in (value.batch_size, value.accumulate)] == [int, int]

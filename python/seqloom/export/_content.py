@@ -22,8 +22,7 @@ from seqloom.infer._kinds import kind_of_encoder
 from seqloom.models import Classify, Multilabel, Regress
 from seqloom.nn._stored import Stored
 from seqloom.tensor._compile._numpy._fuse import find_dtype
-from seqloom.tensor._compile._numpy._groups import Grouping, sort_groups
-from seqloom.tensor._compile._numpy._layout import Aliases
+from seqloom.tensor._compile._numpy._groups import Aliases, Grouping, sort_groups
 from seqloom.tensor._compile._symbol import INDEXING
 from seqloom.tensor._graph import Operation, Value
 

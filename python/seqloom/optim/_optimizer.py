@@ -127,10 +127,7 @@ class Optimizer(ABC):
         rate = lr.raw if isinstance(lr, Tensor) else require_rate(lr)
         params = [param for _, param in model.parameters()]
         if self._groups and not self._group_of:
-            require_matches(
-                [name for group in self._groups for name in group.patterns],
-                [param.path for param in params],
-            )
+            require_matches([group.patterns for group in self._groups], params)
         pairs, backend = pair(params, grads), grads.backend
         steps = self._begin([param for param, _ in pairs], params, backend)
         moves: list[Move] = []

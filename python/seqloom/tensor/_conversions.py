@@ -21,6 +21,16 @@ class TensorConversions(TensorState):
 
     __slots__ = ()
 
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        """The element type, as NumPy's on every backend."""
+        return self.backend.dtype(self._value)
+
+    @property
+    def device(self) -> str:
+        """The device that stores the values."""
+        return self.backend.device
+
     def numpy(self) -> Any:
         """Returns the values as a NumPy array that shares memory if the backend can.
 

@@ -21,8 +21,6 @@ from seqloom.tensor._tensor_methods import ArrayMethods
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import numpy as np
-
     from seqloom.tensor._families import Array
 
 
@@ -81,16 +79,6 @@ class Tensor(ArrayMethods, TensorConversions):
     def size(self) -> int:
         """The number of values."""
         return math.prod(self._value.shape)
-
-    @property
-    def dtype(self) -> np.dtype[np.generic]:
-        """The element type, as NumPy's on every backend."""
-        return self.backend.dtype(self._value)
-
-    @property
-    def device(self) -> str:
-        """The device that stores the values."""
-        return self.backend.device
 
     def __len__(self) -> int:
         if not self._value.shape:

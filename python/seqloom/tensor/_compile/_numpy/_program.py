@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._backend import Backend
 
-    Array = NDArray[np.generic]
+    Array = NDArray[Any]
 
 
 _PROGRAMS: WeakSet[NumPyProgram] = WeakSet()
