@@ -6,7 +6,7 @@ import sys
 import pytest
 from rich.console import Console
 
-from seqloom.cli._convert_files import open_with_meter
+from seqloom.cli._convert import open_with_meter
 from seqloom.errors import FileError
 from seqloom.io import inspect, open_sequences
 

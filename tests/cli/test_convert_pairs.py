@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from seqloom.cli import main
-from seqloom.cli._convert_files import open_with_meter
+from seqloom.cli._convert import open_with_meter
 from seqloom.errors import FileError
 from seqloom.io import open_sequences
 
