@@ -93,6 +93,8 @@ ERRORS = {
         ["--set", "acumulate=2"],
         ["'acumulate'", "mean accumulate", "--set help"],
     ),
+    "an option of the command line": (["--set", "resume=yes"], ["--resume", "itself"]),
+    "an open quotation": (["--set", "groups=it's.tsv"], ["groups=it's.tsv", "quotation"]),
     "no value": (["--set", "keep"], ["--set keep", "NAME=VALUE"]),
     "half a number": (["--set", "keep=1.5"], ["--keep", "integer", "1.5"]),
     "no choice": (["--set", "optimizer=best"], ["--optimizer", "best", "adamw"]),

@@ -4,6 +4,7 @@ import pytest
 
 import seqloom as sl
 from seqloom.data._parts import hash_letters
+from seqloom.errors import ArgumentError
 
 READS = {"x": "ACGT", "y": "GGTT", "z": "CC"}
 
@@ -33,7 +34,7 @@ def test_an_augmentation_that_was_put_in_later_follows_the_epoch():
 
 
 def test_an_attribute_that_a_dataset_does_not_have_cannot_be_replaced():
-    with pytest.raises(sl.errors.ArgumentError, match="no attribute 'augmnet'"):
+    with pytest.raises(sl.errors.ArgumentError, match="got augmnet"):
         sl.data.SequenceDataset(READS).replace(augmnet=None)
 
 
@@ -79,3 +80,20 @@ def test_an_augmentation_that_was_set_later_is_left_out_of_the_plain_dataset():
     data = sl.data.SequenceDataset({"x": "AAC"})
     data.augment = sl.augment.ReverseComplement(p=1.0)
     assert (data[0]["sequence"], data.plain()[0]["sequence"]) == (b"GTT", b"AAC")
+
+
+def test_an_augmentation_that_was_set_later_draws_anew_in_each_epoch():
+    data = sl.data.SequenceDataset({f"x{n}": "AAC" for n in range(40)})
+    data.augment = sl.augment.ReverseComplement()
+    drawn = []
+    for epoch in range(2):
+        data.set_epoch(epoch)
+        drawn.append([item["sequence"] for item in data])
+    assert drawn[0] != drawn[1]
+
+
+@pytest.mark.parametrize("wrong", [{"rows": [0]}, {"_whole": None}, {"color": 1}])
+def test_replace_refuses_what_would_make_another_dataset(wrong):
+    data = sl.data.SequenceDataset(READS)
+    with pytest.raises(ArgumentError, match=f"select.*got {next(iter(wrong))}"):
+        data.replace(**wrong)

@@ -160,7 +160,12 @@ def _spell_type(item: Field[Any], hint: Any) -> Any:
         spelled: Any = Texts
     elif bool in members:
         negative = () if item.default is False else f"--no-{item.name.replace('_', '-')}"
-        spelled = Annotated[bool, Parameter(negative=negative, show_default=False)]
+        # A flag, which may have another word, as in --compile=auto.
+        known = [it for it in members if it is bool or get_origin(it) is Literal]
+        spelled = Annotated[
+            Union[tuple(known)],  # noqa: UP007
+            Parameter(negative=negative, show_default=False),
+        ]
     elif int in members and str in members:
         spelled = Annotated[str, Parameter(converter=read_whole_or_text)]
     else:

@@ -91,7 +91,13 @@ def _fill_from_words(
             )
         argument = _find(options, name, where=f"--set {word}", help_command=help_command)
         # An option for several words takes them all.
-        values = shlex.split(value) if argument.token_count()[1] else [value]
+        try:
+            values = shlex.split(value) if argument.token_count()[1] else [value]
+        except ValueError as error:
+            raise ArgumentError(
+                f"--set {word}: {error} in {value}; put a name with a quotation mark or a "
+                f'space into quotation marks, as in {name}="it\'s.tsv"'
+            ) from None
         _fill(argument, values, "--set")
 
 
@@ -118,7 +124,9 @@ def _find(
 ) -> Argument:
     """Finds an option by its name; an unknown name is an error with the nearest ones."""
     found = options.get(name.replace("-", "_"))
-    if found is None or name in {"set", "config", "resume"}:
+    if name in {"set", "config", "resume"}:
+        raise ArgumentError(f"{where}: write --{name} on the command line itself")
+    if found is None:
         near = get_close_matches(name, options, n=3)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
         raise ArgumentError(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from seqloom.data._source import Rows, Source
 
 _ITEMS_AT_ONCE = 256
+_REPLACEABLE = {"augment", "encoder", "seed", "jitter", "rows", "source"}
 
 
 @final
@@ -199,16 +200,16 @@ class Dataset:
         return part
 
     def replace(self, **attributes: Any) -> Dataset:
-        """Shows the same records with other attributes.
+        """Copies the dataset, with other values of some attributes.
 
         Args:
-            **attributes: New values, such as ``augment=``, by name.
+            **attributes: New values of ``augment``, ``encoder`` or ``seed``.
 
         Returns:
             A copy; a copy of a part belongs to a copy of the whole dataset.
 
         Raises:
-            ArgumentError: A dataset has no such attribute.
+            ArgumentError: Another attribute is given.
 
         Examples:
             >>> from seqloom.augment import ReverseComplement
@@ -217,24 +218,22 @@ class Dataset:
             >>> data.replace(augment=ReverseComplement(p=1.0))[0]["sequence"]
             b'GTT'
         """
-        if unknown := attributes.keys() - vars(self).keys():
+        count = len(attributes.get("rows", self.rows))
+        if attributes.keys() - _REPLACEABLE or count != len(self):
             raise ArgumentError(
-                f"a dataset has no attribute {min(unknown)!r} to replace; give "
-                "augment=, encoder= or seed="
+                "replace takes augment=, encoder= and seed=, and select(...) chooses "
+                f"records; got {', '.join(attributes)}"
             )
         if self._whole is not None:
             own = {name: vars(self)[name] for name in ("augment", "encoder", "seed")}
             return self._whole.replace(**own | attributes).select(self.indices)
-        other = copy.copy(self)
-        state = vars(other)
-        # What was computed from the old attributes goes.
+        state = vars(other := copy.copy(self))
         state.update(attributes, _fingerprint=None)
         state["_has_all_rows"] = are_all(other.rows, other.source.size)
         if other.encoder is not self.encoder or other.source is not self.source:
-            state["_report"] = {**self._report}
-            state["_report"].pop("letters", None)
-        is_random = other.augment is not None or other.jitter > 0
-        state["_epoch"] = (self._epoch or Epoch()) if is_random else None
+            state["_report"] = {k: v for k, v in self._report.items() if k != "letters"}
+        if other.augment is not None or other.jitter > 0:
+            state["_epoch"] = self._epoch or Epoch()
         return other
 
     def ids_of(self, indices: ArrayLike) -> list[str]:
@@ -355,7 +354,8 @@ class Dataset:
         Args:
             epoch: Number of the epoch, from 0; a negative one is an error.
         """
-        (self._epoch or Epoch()).set(epoch)
+        self._epoch = self._epoch or Epoch()
+        self._epoch.set(epoch)
 
     def _current(self, epoch: int | None) -> int:
         """Returns the requested epoch, or the one that was set last."""
