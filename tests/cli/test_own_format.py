@@ -46,7 +46,7 @@ def installed(tmp_path):
 @pytest.fixture
 def registered(monkeypatch):
     """The example's module, imported; what it registers ends with the test."""
-    monkeypatch.setattr(_kinds, "KINDS", dict(_kinds.KINDS))
+    monkeypatch.setattr(_kinds, "REGISTERED", [])
     monkeypatch.syspath_prepend(EXAMPLES)
     monkeypatch.delitem(sys.modules, "own_format", raising=False)
     return __import__("own_format")
@@ -73,6 +73,26 @@ def test_an_option_of_other_files_is_refused_for_a_format_of_ones_own(call, home
     said = call(*words_of(home / "a.beads", home / "none"), "--whitespace", "strip")
     expected = "--whitespace: only for sequences, but FILES are beads (a made-up format)"
     assert (said.code, expected in said.err) == (2, True)
+
+
+@pytest.mark.usefixtures("registered")
+def test_options_of_the_network_go_with_a_format_of_ones_own(call, home):
+    options = ("--set", "width=8 8", "--set", "kernel_size=5", "--set", "dropout=0.1")
+    said = call(*words_of(home / "a.beads", home / "set"), *options)
+    assert (said.code, said.err) == (0, "")
+    model = sl.models.load(home / "set").model
+    assert isinstance(model, sl.models.SequenceCNN)
+    config = model.config
+    assert (config.widths, config.kernel_sizes, config.dropout) == ((8, 8), (5, 5), 0.1)
+
+
+def test_importing_the_library_loads_no_kinds_of_packages(installed):
+    code = "import sys, seqloom.infer, seqloom.cli; print('own_format' in sys.modules)"
+    code += "\nfrom seqloom.infer._kinds import kind_of_files; kind_of_files([])"
+    code += "; print('own_format' in sys.modules)"
+    options: Any = {"env": installed, "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, "-c", code], check=True, **options)
+    assert done.stdout.split() == ["False", "True"]
 
 
 def test_an_installed_package_brings_a_format(home, installed):

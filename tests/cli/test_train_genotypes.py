@@ -1,6 +1,7 @@
 """``seqloom train``, ``predict`` and ``evaluate`` on a PLINK .bed."""
 
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,17 @@ def test_the_first_line_names_backend_device_and_threads(call, tmp_path):
     assert re.match(r"seqloom \S+, backend numpy, device cpu, 1 thread\n", said.out)
     assert "450 samples" in said.out
     assert "sequences" not in said.out
+
+
+@pytest.mark.parametrize("name", ["geno.dat", "geno.bim", "geno.fam"])
+def test_predict_replaces_no_file_of_a_bed_of_another_name(call, tmp_path, name):
+    for suffix in (".bed", ".bim", ".fam"):
+        shutil.copy(BED.with_suffix(suffix), tmp_path / f"geno{suffix}")
+    (tmp_path / "geno.bed").rename(tmp_path / "geno.dat")
+    words = ["predict", tmp_path / "run", tmp_path / "geno.dat", "--overwrite"]
+    said = call(*words, "--out", tmp_path / name)
+    assert said.code == 2
+    assert f"{name}: is one of the files to read" in said.err
 
 
 def test_another_order_of_variants_gives_the_same_scores(call, run, tmp_path):

@@ -1,6 +1,7 @@
 """The registry of the kinds of input."""
 
 import importlib
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 import seqloom as sl
 from seqloom.errors import ArgumentError
 from seqloom.infer import Kind, _kinds, register_kind
-from seqloom.infer._kinds import kind_of_data, kind_of_encoder, kind_of_files
+from seqloom.infer._kinds import kind_of, kind_of_data, kind_of_encoder, kind_of_files
 
 ONE_HOT = sl.encode.OneHot("dna")
 
@@ -17,7 +18,7 @@ ONE_HOT = sl.encode.OneHot("dna")
 @pytest.fixture(autouse=True)
 def own_registry(monkeypatch):
     """A registry whose changes end with the test."""
-    monkeypatch.setattr(_kinds, "KINDS", dict(_kinds.KINDS))
+    monkeypatch.setattr(_kinds, "REGISTERED", [])
 
 
 @pytest.fixture
@@ -80,6 +81,135 @@ def test_a_kind_that_was_registered_later_is_asked_earlier():
     assert kind_of_files([Path("a.reads")]).noun == "reads"
 
 
+def test_a_kind_that_replaces_another_is_the_newest():
+    for name in ("first", "second", "first"):
+        register_kind(reads(name))
+    assert kind_of_files([Path("a.reads")]).name == "first"
+    assert [*_kinds.find_kinds()][-2:] == ["second", "first"]
+
+
+def test_the_default_kind_is_asked_last_even_if_it_is_replaced():
+    register_kind(reads("first"))
+    register_kind(reads("sequences", files="own"))
+    assert kind_of_files([Path("a.reads")]).name == "first"
+    assert kind_of_encoder(ONE_HOT) is kind_of_files([Path("a.fa")])
+    assert kind_of_encoder(ONE_HOT).files == "own"
+
+
+def test_an_empty_list_is_of_no_kind_that_recognises_files():
+    register_kind(reads())
+    assert kind_of_data(ONE_HOT, [])[0].name == kind_of_files([]).name == "sequences"
+
+
+def test_files_without_records_show_no_alphabet():
+    def open_none(_, **__):
+        return sl.data.SequenceDataset(["ACGT"])[:0]
+
+    kind = Kind(name="none", open=open_none, recognises=lambda _: True)
+    with pytest.raises(ArgumentError, match=r"^x\.none, y\.none: no records, so that no"):
+        kind.guess_alphabet([Path("x.none"), Path("y.none")], {})
+
+
+def test_the_files_of_genotypes_are_the_bed_of_any_name_and_its_tables(files):
+    file = files["genotypes"]
+    listed = kind_of_files([file]).list_files([file])
+    assert listed == [file, file.with_suffix(".bim"), file.with_suffix(".fam")]
+
+
+PACKAGE = """
+import seqloom as sl
+WAVE = sl.infer.Kind(
+    name="wave", open=sl.data.SequenceDataset, files="waves", options=frozenset({"rate"}),
+    recognises=lambda files: all(file.suffix == ".wave" for file in files),
+)
+"""
+
+
+@pytest.fixture
+def install(monkeypatch, tmp_path):
+    """Installs the package wave-format until the test ends; its kind is not loaded yet."""
+
+    def write(text=PACKAGE, entry="wave = wave_format:WAVE"):
+        facts = tmp_path / "site/wave_format-1.dist-info"
+        facts.mkdir(parents=True, exist_ok=True)
+        (facts / "METADATA").write_text(
+            "Metadata-Version: 2.1\nName: wave-format\nVersion: 1\n"
+        )
+        (facts / "entry_points.txt").write_text(f"[seqloom.kinds]\n{entry}\n")
+        (facts.parent / "wave_format.py").write_text(text)
+        sys.modules.pop("wave_format", None)
+        monkeypatch.syspath_prepend(facts.parent)
+        _kinds.find_installed.cache_clear()
+
+    yield write
+    sys.modules.pop("wave_format", None)
+    _kinds.find_installed.cache_clear()
+
+
+def find_of_dataset():
+    data = sl.data.SequenceDataset(["ACGT"])
+    data.kind = "wave"
+    return kind_of(data)
+
+
+@pytest.mark.parametrize(
+    "find",
+    [
+        lambda: kind_of_files([Path("x.wave")]),
+        lambda: kind_of_data(ONE_HOT, "x.wave")[0],
+        find_of_dataset,
+    ],
+    ids=["files", "data", "dataset"],
+)
+def test_a_kind_of_a_package_is_found_at_once(install, find):
+    install()
+    assert find().name == "wave"
+
+
+def test_options_of_a_kind_of_a_package_are_known_at_once(install):
+    sequences = kind_of_encoder(ONE_HOT)
+    install()
+    with pytest.raises(ArgumentError, match=r"^--rate: only for waves, but FILES are seq"):
+        sequences.check_options([Path("a.fa")], {"rate": 1})
+
+
+@pytest.mark.parametrize(
+    ("text", "entry", "reason"),
+    [
+        ("import missing_module", "wave = wave_format:WAVE", "No module named 'missing_mo"),
+        (PACKAGE, "wave = wave_format:WAVES", "module 'wave_format' has no attribute 'WAV"),
+        ("WAVE = 5", "wave = wave_format:WAVE", "kind must be a seqloom.infer.Kind, got 5"),
+    ],
+)
+def test_a_package_whose_kind_cannot_be_loaded_is_named_each_time(
+    install, text, entry, reason
+):
+    install(text, entry)
+    for _ in range(2):
+        with pytest.raises(ArgumentError) as error:
+            kind_of_files([Path("a.fa")])
+        assert str(error.value).startswith(
+            "the kind of input 'wave' of the package wave-format cannot be loaded from "
+            f"its entry point {entry[7:]}: {reason}"
+        )
+        assert error.value.__cause__ is not None
+    install()
+    assert kind_of_files([Path("x.wave")]).name == "wave"
+
+
+def test_a_registered_kind_replaces_that_of_a_package(install):
+    install()
+    register_kind(reads("wave"))
+    assert kind_of_files([Path("a.reads")]).name == "wave"
+    assert kind_of_files([Path("a.wave")]).name == "sequences"
+
+
+def test_a_registered_kind_is_asked_before_that_of_a_package(install):
+    install()
+    register_kind(Kind(name="all", open=sl.data.SequenceDataset, recognises=lambda _: True))
+    assert kind_of_files([Path("a.wave")]).name == "all"
+
+
 def test_what_is_no_kind_is_not_registered():
     with pytest.raises(ArgumentError, match=r"must be a seqloom\.infer\.Kind, got 'reads'"):
         register_kind("reads")  # pyright: ignore[reportArgumentType]
@@ -96,7 +226,7 @@ def test_what_is_no_kind_is_not_registered():
     ],
 )
 def test_an_option_of_another_kind_is_an_error(files, name, option, message):
-    kind = _kinds.KINDS[name]
+    kind = _kinds.find_kinds()[name]
     file = files.get(name, files["sequences"])
     chosen = {kind.by_option: ["p.bed"]} if kind.by_option else {}
     kind.check_options([file], {**chosen, "epochs": 1})
@@ -106,7 +236,7 @@ def test_an_option_of_another_kind_is_an_error(files, name, option, message):
 
 
 def test_a_kind_without_letters_refuses_a_model_of_sequences():
-    kind = _kinds.KINDS["embeddings"]
+    kind = _kinds.find_kinds()["embeddings"]
     with pytest.raises(ArgumentError, match=r"^m: the model reads sequences, but FILES"):
         kind.check_model("m", sl.encode.OneHot("dna"))
     kind.check_model("m", sl.data.EmbeddingEncoder(width=8))

@@ -219,7 +219,7 @@ class Counting(sl.nn.Module):
 
 def test_batches_of_records_longer_than_those_that_taught_are_smaller(monkeypatch):
     kind = replace(_kinds.kind_of_encoder(sl.encode.OneHot("dna")), batch_positions=64)
-    monkeypatch.setitem(_kinds.KINDS, kind.name, kind)
+    monkeypatch.setattr(_kinds, "REGISTERED", [kind])
     table = {"sequence": ["ACGT", "CCCC", "GGTT", "ACAC"], "label": ["a", "b", "a", "b"]}
     data = sl.data.SequenceDataset(table, encoder=sl.encode.OneHot("dna"))
     run = sl.train.fit(Counting(), data, epochs=1)

@@ -126,8 +126,8 @@ def open_parts(
     whole = inputs.open(console, labels=labels, **encoding)
     console.print(str(whole))
     if whole.labels is None:
-        has_column = "sequence_column" in inputs.kind.options
-        also = ", or of a table its column, --label-column" if has_column else ""
+        is_table = inputs.kind.reads_tables
+        also = ", or of a table its column, --label-column" if is_table else ""
         raise LabelError(
             f"{inputs.files[0]}: holds no labels to learn: give --labels TABLE{also}"
         )
@@ -251,9 +251,7 @@ def groups_of(whole: Dataset, inputs: Inputs, parts: PartOptions, *, labels: Lab
             return whole.group(column)
         except ArgumentError as error:
             # FILES are tables with further columns if sequences in files have labels.
-            is_table = "sequence_column" in kind.options and kind.has_labels(
-                inputs.files, **inputs.given
-            )
+            is_table = kind.reads_tables and kind.has_labels(inputs.files, **inputs.given)
             if not tables and not is_table:
                 error.add_note("--groups TABLE names a table with a column of groups")
                 raise

@@ -41,7 +41,6 @@ from seqloom.data._inputs import SourceOptions
 from seqloom.errors import ArgumentError, FileError
 from seqloom.infer import evaluate as compute_metrics, predict as compute_scores
 from seqloom.infer._exported import find_exported, refuse_exported
-from seqloom.infer._kinds import kind_of
 from seqloom.infer._score_bar import score_bar
 from seqloom.infer._scores import check_table_name
 from seqloom.models import Trained, load
@@ -165,7 +164,6 @@ def evaluate(
     del further  # read before the other options
     inputs = Inputs.of(files, sequences, intervals, covariates, tables, labels)
     inputs.check_labels()
-    noun = inputs.kind.noun
     console = open_console(stderr=json, quiet=quiet)
     announce(console, machine.backend, machine.threads)
     refuse_exported(model)
@@ -174,7 +172,7 @@ def evaluate(
     data = inputs.open_like(console, trained, tables.to_labels(labels))
     console.print(str(data))
     show_letters(console, data)
-    show_left_out(console, noun, data)
+    show_left_out(console, data)
     warnings = open_console(stderr=True) if quiet else console
     warn_of_judges(warnings, trained, intervals.intervals or files)
     with score_bar(console) as tell:
@@ -197,9 +195,9 @@ def _print_metrics(
     as_json: bool,
 ) -> None:
     """Prints the metrics as a table, or with their intervals as JSON."""
-    task, noun = trained.task.name, kind_of(data).noun
+    task = trained.task.name
     if not as_json:
-        show_metrics(open_console(), {str(model): metrics}, task=task, noun=noun)
+        show_metrics(open_console(), {str(model): metrics}, task=task, noun=data.noun)
         return
     from seqloom.train._evaluation import find_intervals
 
@@ -222,7 +220,7 @@ def open_both(
     data = inputs.open_unlabelled(console, trained.encoder)
     if isinstance(data, Dataset):
         show_letters(console, data)
-        show_left_out(console, inputs.kind.noun, data)
+        show_left_out(console, data)
     return trained, data
 
 

@@ -177,7 +177,7 @@ class Inputs:
         """Opens the files as a dataset; a copy that must be made first shows a bar."""
         with work_bar(console, "copy, samples first") as tell:
             options = {**self.kind.options_of(self.given), **settings}
-            if "progress" in self.kind.options:
+            if self.kind.reports_progress:
                 options["progress"] = tell
             return self.kind.open(self.files, labels=labels, **options)
 
@@ -201,16 +201,17 @@ class Inputs:
             refuse(list(self.kind.options_of(self.given)), why)
             return sys.stdin.buffer
         settings: dict[str, Any] = {}
-        if "sequence_column" in self.kind.options and "id_column" in self.given:
+        if self.kind.reads_tables and "id_column" in self.given:
             settings["id_column"] = self.given["id_column"]
         return self.open(console, labels=False, encoder=encoder, **settings)
 
 
-def show_left_out(console: Console, noun: str, *datasets: Dataset) -> None:
+def show_left_out(console: Console, *datasets: Dataset) -> None:
     """Prints which records were left out of datasets, and which labels have no record."""
     # Parts of one dataset share its report, which counts once.
     reports = [data.report for data in datasets]
     reports = list({id(report): report for report in reports}.values())
+    noun = datasets[0].noun
     for key, text in _LEFT_OUT.items():
         if number := sum(report.get(key, 0) for report in reports):
             names = [it for report in reports for it in report.get(f"{key}_examples", ())]

@@ -217,7 +217,7 @@ def train(
     named = tables.to_labels(labels)
     encoding = encoding_for(console, network, inputs, letters=letters)
     data = open_parts(console, inputs, parts, labels=named, encoding=encoding)
-    show_left_out(console, inputs.kind.noun, *data.present)
+    show_left_out(console, *data.present)
     warn_of_files(warnings, intervals.intervals or files, parts)
     warn_of_classes(warnings, data.whole)
     groups = groups_of(data.whole, inputs, parts, labels=named)

@@ -30,7 +30,7 @@ def warn_of_classes(console: Console, whole: Dataset) -> None:
     if whole.task != "classify":
         return
     classes, records = len(whole.classes), len(whole)
-    noun = kind_of(whole).noun
+    noun = whole.noun
     if 2 * classes > records:
         console.print(
             f"warning: {classes:,} classes for {records:,} {noun}: hardly any two "

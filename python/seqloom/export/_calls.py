@@ -80,7 +80,7 @@ def check_reads(subject: Subject, inputs: object) -> None:
 def take_embeddings(subject: Subject, inputs: Any) -> tuple[Subject, Any]:
     """Gives a head on embeddings as a network on arrays: nothing encodes its records."""
     kind = kind_of_encoder(subject.encoder)
-    if kind.count_inputs is None or not kind.comes_encoded:
+    if kind.count_inputs is None or kind.list_arrays is not None:
         return subject, inputs
     check_reads(subject, inputs)
     width = kind.count_inputs(subject.encoder)["inputs"]

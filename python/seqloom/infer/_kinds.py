@@ -2,14 +2,16 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from importlib.metadata import entry_points
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seqloom._arguments import is_list
 from seqloom.data import Dataset
 from seqloom.data._encoder import encoded_kind
 from seqloom.data._source import each_letters
@@ -26,10 +28,35 @@ Given: TypeAlias = Mapping[str, Any]
 GROUP = "seqloom.kinds"
 # Options of encoders of letters: they decide what a letter means.
 _OF_LETTERS = frozenset({"alphabet", "unknown", "case", "rare", "symbols", "rna_as_dna"})
-# The first kind of the registry: what reads files that no other kind recognises.
+# The kind that reads files which no other kind recognises.
 _DEFAULT = "sequences"
 # The most positions of an evaluation batch, where a letter becomes many features.
 _LETTERS = 1 << 18
+
+
+def _choose_convolutions(
+    train: Any,
+    *others: Any,
+    width: tuple[int, ...] = (),
+    kernel_size: int | tuple[int, ...] | None = None,
+    dropout: float | None = None,
+) -> SequenceCNNConfig:
+    """Chooses convolutions; each new one is as the last of those that were chosen."""
+    config = SequenceCNNConfig.for_data(train, *others)
+    widths = width or config.widths
+    kernels = kernel_size or _repeat_last(config.kernel_sizes, len(widths))
+    return replace(
+        config,
+        widths=widths,
+        kernel_size=kernels if width or kernel_size else config.kernel_size,
+        pools=_repeat_last(config.pools, len(widths)),
+        dropout=config.dropout if dropout is None else dropout,
+    )
+
+
+def _repeat_last(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
+    """Returns as many sizes as are wanted; those that lack are as the last one."""
+    return (*sizes[:count], *sizes[-1:] * (count - len(sizes)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +78,7 @@ class Kind:
         encodes: What its encoders encode: ``encoder.encodes``.
         network: Chooses the settings of a network: ``network(train, *others, **changes)``,
             where changes are those of ``width``, ``kernel_size`` and ``dropout`` that the
-            user gave.
+            user gave. By default it chooses convolutions.
         options: The options of the command line that `open` takes; those that the user
             gave are passed by name.
         other_options: Further options that go with the kind: those of labels and networks.
@@ -64,18 +91,22 @@ class Kind:
             None: the letters of the opened files decide.
         has_labels: Tells whether files hold labels themselves, as tables do:
             ``has_labels(files, **given)``.
+        reads_tables: Whether files may be tables, whose further columns are labels, groups
+            and ids; then `open` takes ``id_column`` too.
         has_named_columns: Whether such labels are in columns with names.
         list_files: Lists files with those that are read beside them.
         has_chromosomes: Whether records are parts of chromosomes.
         id_column: The column of ids of tables that are joined to its records.
         instead_of_encoder: What to do where a dataset has another encoder than the model.
         instead_of_explain: What to do in place of `explain`, for records without letters.
+        reports_progress: Whether `open` takes ``progress``, a function that it calls with
+            what is done and the whole.
         batch_positions: The most positions of an evaluation batch.
         count_inputs: Counts the numbers of a record, by the input of a network that gets
             them: ``count_inputs(encoder)``; None: records are letters.
         list_arrays: Lists the learned arrays of an exported encoder:
-            ``list_arrays(encoder, dtype)``.
-        comes_encoded: Whether records are numbers that no encoder makes.
+            ``list_arrays(encoder, dtype)``; None: it has none, and where `count_inputs`
+            is given, export writes the network without an encoder.
 
     Examples:
         >>> import seqloom as sl
@@ -94,7 +125,7 @@ class Kind:
     noun: str = "sequences"
     files: str = "sequences"
     encodes: str = _DEFAULT
-    network: Callable[..., Config] = SequenceCNNConfig.for_data
+    network: Callable[..., Config] = _choose_convolutions
     options: frozenset[str] = frozenset()
     other_options: frozenset[str] = frozenset()
     by_option: str | None = None
@@ -102,16 +133,17 @@ class Kind:
     check_files: Callable[[Files, Given], None] | None = None
     find_alphabet: Callable[..., str] | None = None
     has_labels: Callable[..., bool] = lambda *_, **__: False
+    reads_tables: bool = False
     has_named_columns: bool = True
     list_files: Callable[[Files], list[Path]] = list
     has_chromosomes: bool = False
     id_column: str = "id"
     instead_of_encoder: str = "give the dataset encoder=model.encoder"
     instead_of_explain: str = "give a model of sequences"
+    reports_progress: bool = False
     batch_positions: int = _LETTERS
     count_inputs: Callable[[Any], dict[str, int]] | None = None
     list_arrays: Callable[[Any, str], dict[str, NDArray[Any]]] | None = None
-    comes_encoded: bool = False
 
     @property
     def has_letters(self) -> bool:
@@ -130,9 +162,10 @@ class Kind:
         """
         if self.check_files is not None:
             self.check_files(files, given)
+        kinds = find_kinds().values()
         reasons: dict[str, list[str]] = {}
         for name in given:
-            owner = next((kind for kind in KINDS.values() if kind.takes(name)), None)
+            owner = next((kind for kind in kinds if kind.takes(name)), None)
             if owner is None or self.takes(name):
                 continue
             if name in self.refusals:
@@ -194,14 +227,21 @@ class Kind:
             The name of an alphabet.
 
         Raises:
-            ArgumentError: The letters are of no alphabet, or of several.
+            ArgumentError: There are no records, or their letters are of no alphabet or of
+                several.
         """
         if self.find_alphabet is not None:
             return self.find_alphabet(files, **given)
         data = self.open(files, labels=False, **self.options_of(given))
-        parts = each_letters(data.source, data.rows)
-        counts = sum(np.bincount(letters.data, minlength=256) for letters, _ in parts)
-        found = find_alphabet(np.asarray(counts))
+        if not len(data):
+            names = ", ".join(map(str, files))
+            raise ArgumentError(
+                f"{names}: no records, so that no letters show the alphabet"
+            )
+        counts = np.zeros(256, np.int64)
+        for letters, _ in each_letters(data.source, data.rows):
+            counts += np.bincount(letters.data, minlength=256)
+        found = find_alphabet(counts)
         if found.name is None or found.strange:
             raise ArgumentError(
                 f"{files[0]}: its letters are those of no alphabet, or of several; give "
@@ -210,8 +250,8 @@ class Kind:
         return found.name
 
 
-KINDS: dict[str, Kind] = {}
-_unread_groups = [GROUP]
+BUILT_IN: list[Kind] = []  # the kinds of seqloom
+REGISTERED: list[Kind] = []  # those that `register_kind` added
 
 
 def register_kind(kind: Kind) -> None:
@@ -219,7 +259,8 @@ def register_kind(kind: Kind) -> None:
 
     Kinds that were added later are asked first whether they recognise files. A kind of a
     name that is taken replaces the other. An installed package can name its kinds in the
-    group ``seqloom.kinds`` of entry points instead.
+    group ``seqloom.kinds`` of entry points instead: they are asked after those that are
+    added here, and before seqloom's own.
 
     Args:
         kind: The kind.
@@ -237,18 +278,53 @@ def register_kind(kind: Kind) -> None:
         ...     )
         ... )
     """
+    _check_kind(kind)
+    REGISTERED.append(kind)
+
+
+def _check_kind(kind: Kind) -> None:
+    """Raises unless it is a kind."""
     if not isinstance(kind, Kind):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentError(f"kind must be a seqloom.infer.Kind, got {kind!r}")
-    KINDS[kind.name] = kind
+
+
+def find_kinds() -> dict[str, Kind]:
+    """Returns all kinds by name, the newest last; the default kind is always the first."""
+    kinds: dict[str, Kind] = {}
+    added = (*BUILT_IN, *find_installed(), *REGISTERED)
+    for kind in sorted(added, key=lambda kind: kind.name != _DEFAULT):
+        kinds.pop(kind.name, None)  # a kind that replaces another is the newest
+        kinds[kind.name] = kind
+    return kinds
+
+
+@cache  # only of success: an error is raised again at each call
+def find_installed() -> tuple[Kind, ...]:
+    """Loads the kinds that installed packages name in their entry points."""
+    return tuple(map(_load, entry_points(group=GROUP)))
+
+
+def _load(entry: EntryPoint) -> Kind:
+    """Loads the kind that an entry point names."""
+    try:
+        kind = entry.load()
+        _check_kind(kind)
+    except Exception as error:
+        package = entry.dist.name if entry.dist else "an installed package"
+        raise ArgumentError(
+            f"the kind of input {entry.name!r} of the package {package} cannot be loaded "
+            f"from its entry point {entry.value}: {error}; repair or remove the package"
+        ) from error
+    return kind
 
 
 def kind_of_files(files: Files, options: Iterable[str] = ()) -> Kind:
     """Finds the kind that an option chooses, or that recognises the files."""
     given = set(options)
-    kinds = _newest_first()
+    kinds = [*reversed(find_kinds().values())]
     chosen = [kind for kind in kinds if kind.by_option in given]
     chosen += [kind for kind in kinds if files and kind.recognises(files)]
-    return chosen[0] if chosen else KINDS[_DEFAULT]
+    return chosen[0] if chosen else kinds[-1]
 
 
 def kind_of_data(encoder: Any, data: Any) -> tuple[Kind, Any]:
@@ -256,10 +332,10 @@ def kind_of_data(encoder: Any, data: Any) -> tuple[Kind, Any]:
     usual = kind_of_encoder(encoder)
     several = data if is_list(data) else [data]
     files = [Path(it) for it in several if is_path(it)]
-    kinds = [kind for kind in _newest_first() if kind.encodes == usual.encodes]
-    for kind in kinds if len(files) == len(several) else ():
-        if kind.recognises(files):
-            return kind, data if kind is usual else files
+    if files and len(files) == len(several):
+        for kind in reversed(find_kinds().values()):
+            if kind.encodes == usual.encodes and kind.recognises(files):
+                return kind, data if kind is usual else files
     return usual, data
 
 
@@ -268,26 +344,14 @@ def is_path(value: Any) -> TypeGuard[str | os.PathLike[str]]:
     return isinstance(value, (str, os.PathLike))
 
 
-def is_list(value: Any) -> TypeGuard[Sequence[Any]]:
-    """Returns True for several values in a list or a tuple."""
-    return isinstance(value, (list, tuple))
-
-
 def kind_of_encoder(encoder: Any) -> Kind:
     """Finds the first kind whose records an encoder reads; a user's own reads sequences."""
-    encodes = encoded_kind(encoder)
-    kinds = (kind for kind in KINDS.values() if kind.encodes == encodes)
-    return next(kinds, KINDS[_DEFAULT])
+    kinds, encodes = find_kinds(), encoded_kind(encoder)
+    fitting = (kind for kind in kinds.values() if kind.encodes == encodes)
+    return next(fitting, kinds[_DEFAULT])
 
 
 def kind_of(dataset: Dataset) -> Kind:
     """Finds the kind of a dataset."""
-    return KINDS.get(dataset.kind, KINDS[_DEFAULT])
-
-
-def _newest_first() -> list[Kind]:
-    """Lists the kinds, after those of installed packages have been added."""
-    while _unread_groups:
-        for entry in entry_points(group=_unread_groups.pop()):
-            register_kind(entry.load())
-    return list(reversed(KINDS.values()))
+    kinds = find_kinds()
+    return kinds.get(dataset.kind, kinds[_DEFAULT])

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from seqloom._arguments import quote
+from seqloom._arguments import is_list, quote
 from seqloom._warning import warn_user
 from seqloom.data import (
     Dataset,
@@ -18,7 +18,7 @@ from seqloom.data import (
     Labels,
 )
 from seqloom.errors import ArgumentError, LabelError, SeqloomError
-from seqloom.infer._kinds import Files, Given, Kind, is_list, is_path, register_kind
+from seqloom.infer._kinds import BUILT_IN, Files, Given, Kind, is_path
 from seqloom.infer.embedding._load import load
 from seqloom.io import open_sequences
 from seqloom.io._settings import fault_of
@@ -128,7 +128,7 @@ def _choose_perceptron(
     train: Any,
     *others: Any,
     width: tuple[int, ...] = (),
-    kernel_size: tuple[int, ...] | None = None,
+    kernel_size: int | tuple[int, ...] | None = None,
     dropout: float | None = None,
 ) -> GenotypeMLPConfig | HeadConfig:
     """Chooses the layers behind genotypes or embeddings."""
@@ -144,18 +144,17 @@ def _choose_perceptron(
 
 
 def _list_tables(files: Files) -> list[Path]:
-    """Lists the files of a set."""
-    ends = (".bed", ".bim", ".fam")
-    return [find_table(file.with_suffix(end)) for file in files for end in ends]
+    """Lists each .bed, which may have another ending, with its .bim and .fam."""
+    tables = [file.with_suffix(end) for file in files for end in (".bim", ".fam")]
+    return [*files, *map(find_table, tables)]
 
 
 _OF_SAMPLES = frozenset(
-    {"covariates", "covariate_column", "missing_covariates", "skip_format_check"}
-    | {"coding", "progress"}
+    {"covariates", "covariate_column", "missing_covariates", "skip_format_check", "coding"}
 )
 
 
-register_kind(
+BUILT_IN.append(
     Kind(
         name="genotypes",
         open=_open_genotypes,
@@ -165,6 +164,7 @@ register_kind(
         encodes="genotypes",
         network=partial(_choose_perceptron, GenotypeMLPConfig),
         options=_OF_SAMPLES,
+        reports_progress=True,
         check_files=_check_no_intervals,
         has_labels=lambda *_, **__: True,
         has_named_columns=False,
@@ -206,7 +206,7 @@ def _open_embeddings(
     return EmbeddingDataset(rows, labels, layer=layer)
 
 
-register_kind(
+BUILT_IN.append(
     Kind(
         name="embeddings",
         open=_open_embeddings,
@@ -219,6 +219,5 @@ register_kind(
             "explain a model that seqloom train made of the sequences themselves"
         ),
         count_inputs=lambda encoder: {"inputs": encoder.width},
-        comes_encoded=True,
     )
 )

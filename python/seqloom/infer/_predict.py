@@ -10,7 +10,7 @@ from typing import IO, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 
-from seqloom._arguments import as_flag
+from seqloom._arguments import as_flag, is_list
 from seqloom._threads import count_threads, limit_blas
 from seqloom._warning import warn_user
 from seqloom.data import Dataset, Labels
@@ -31,7 +31,7 @@ from seqloom.infer._input_warnings import (
     warn_of_records,
     warn_of_twice,
 )
-from seqloom.infer._kinds import is_list, is_path, kind_of_data, kind_of_encoder
+from seqloom.infer._kinds import is_path, kind_of_data, kind_of_encoder
 from seqloom.infer._loop import (
     OnBatch,
     Watching,

@@ -12,15 +12,7 @@ from seqloom.data._sources import is_sequence_table
 from seqloom.data.interval._intervals import Intervals, read_intervals
 from seqloom.data.label._table import list_names, name_nearest
 from seqloom.errors import ArgumentError, LabelError, MissingFileError
-from seqloom.infer._kinds import (
-    Files,
-    Given,
-    Kind,
-    is_path,
-    kind_of_files,
-    register_kind,
-)
-from seqloom.models import SequenceCNNConfig
+from seqloom.infer._kinds import BUILT_IN, Files, Given, Kind, is_path, kind_of_files
 from seqloom.models._examples import check_examples
 
 # What records of ours and of Biopython have.
@@ -91,40 +83,15 @@ def _are_tables(files: Files, *, sequence_column: str = "sequence", **_: Any) ->
     return all(is_sequence_table(file, sequence_column) for file in files)
 
 
-def _choose_convolutions(
-    train: Any,
-    *others: Any,
-    width: tuple[int, ...] = (),
-    kernel_size: tuple[int, ...] | None = None,
-    dropout: float | None = None,
-) -> SequenceCNNConfig:
-    """Chooses convolutions; each new one is as the last of those that were chosen."""
-    config = SequenceCNNConfig.for_data(train, *others)
-    widths = width or config.widths
-    kernels = kernel_size or _repeat_last(config.kernel_sizes, len(widths))
-    return replace(
-        config,
-        widths=widths,
-        kernel_size=kernels if width or kernel_size else config.kernel_size,
-        pools=_repeat_last(config.pools, len(widths)),
-        dropout=config.dropout if dropout is None else dropout,
-    )
-
-
-def _repeat_last(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
-    """Returns as many sizes as are wanted; those that lack are as the last one."""
-    return (*sizes[:count], *sizes[-1:] * (count - len(sizes)))
-
-
-register_kind(
+BUILT_IN.append(
     Kind(
         name="sequences",
         open=_open_sequences,
         recognises=lambda _: False,  # it reads all that no other kind recognises
-        network=_choose_convolutions,
         options=_READING,
         other_options=frozenset({"label_from_header", "label_from_file", "finetune"}),
         find_alphabet=_find_alphabet,
+        reads_tables=True,
         has_labels=_are_tables,
     )
 )
@@ -218,12 +185,11 @@ def _check_genome(files: Files, given: Given) -> None:
 
 _NOT_READ = "not with --intervals: clean the genome first, with seqloom convert"
 
-register_kind(
+BUILT_IN.append(
     Kind(
         name="intervals",
         open=_open_intervals,
         recognises=lambda _: False,
-        network=_choose_convolutions,
         options=frozenset({"intervals", "length", "edge", "ignore_strand", "jitter"}),
         other_options=frozenset({"label_from_file"}),
         by_option="intervals",
