@@ -8,7 +8,7 @@ import pytest
 
 import seqloom as sl
 from fit_arguments import as_arguments
-from seqloom.errors import CaptureError, RunFolderError
+from seqloom.errors import CaptureError, GradientError, RunFolderError
 
 
 def train(model, data, valid=None, **options):
@@ -142,7 +142,7 @@ def test_a_step_with_an_object_of_the_users_is_not_compiled_unasked(toy, small, 
 
     with pytest.raises(KeyboardInterrupt):
         train(model, toy(), epochs=100, callbacks=[Reader()], **options)
-    assert "compile=True" in facts[0]
+    assert "Computation(compile=True) compiles the step" in facts[0]
 
 
 class Pooled(sl.nn.Module):
@@ -184,6 +184,40 @@ def test_a_compiled_run_goes_on_to_the_same_bits(toy, small, tmp_path, place):
     assert again.report.facts["compiled"] == "yes"
     for path, expected in weights_of(whole).items():
         assert weights_of(again)[path].tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("options", [{}, {"accumulate": 2}, {"clip_norm": 1.0}], ids=str)
+def test_a_compiled_step_whose_loss_is_nan_is_not_saved(tmp_path, options):
+    """The program updates the weights before the loss is known."""
+    x = np.ones((40, 3), np.float32)
+    x[0, 0] = np.nan
+    steps = []
+
+    class Reader(sl.train.Progress):
+        def on_start(self, plan):
+            assert plan.is_compiled
+
+        def on_batch(self, step):
+            steps.append(step.number)
+
+    with pytest.raises(GradientError, match="the loss is nan"):
+        train(
+            sl.nn.Linear(3, 1),
+            {"x": x, "label": np.arange(40.0)},
+            compile=True,
+            task="regress",
+            batch_size=4,
+            callbacks=[Reader()],
+            out=tmp_path,
+            checkpoint_every=1,
+            **options,
+        )
+    assert len(steps) > 1
+    record = sl.record.load(tmp_path / "checkpoint/last.safetensors")
+    assert 0 < record.metadata["step_count"] <= steps[-1]
+    # In the table of steps NaN stands for the accuracy, which a regression lacks.
+    infinite = [path for path in record if not np.isfinite(np.asarray(record[path])).all()]
+    assert infinite == ["epoch.steps"]
 
 
 def test_a_run_does_not_change_between_both(toy, small, tmp_path):

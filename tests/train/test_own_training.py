@@ -344,18 +344,6 @@ def test_what_cannot_be_trained_on_is_refused(change, error, message):
         sl.train.fit(TwoInputs(), **as_arguments(epochs=1, **options))
 
 
-def test_an_iterable_without_a_length_needs_a_schedule():
-    class Endless:
-        def __iter__(self):
-            return iter([table()])
-
-    data: Any = Endless()
-    with pytest.raises(ArgumentError, match="has no length; give a schedule, such as lr="):
-        train(TwoInputs(), data, loss=F.mse_loss)
-    schedule = sl.optim.Constant(0.05)
-    assert is_learning(train(TwoInputs(), data, loss=F.mse_loss, schedule=schedule))
-
-
 def by_name(pair):
     return dict(zip(("inputs", "y"), pair, strict=True))
 

@@ -1,7 +1,7 @@
 """Arguments of `fit` that belong together are values; older keywords still do the same."""
 
 import inspect
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -55,6 +55,17 @@ def test_an_older_schedule_refuses_another_rate(toy, small):
 def test_an_older_keyword_beside_the_value_that_has_it_now_is_refused(toy, small, options):
     with pytest.raises(ArgumentError, match="contradict each other: write"):
         sl.train.fit(small, toy(), **options)
+
+
+@pytest.mark.parametrize("count", ["x", -1, 1.5, True])
+def test_a_number_of_threads_is_checked_where_it_is_given(count):
+    with pytest.raises(ArgumentError, match="num_threads must be an integer from 1"):
+        sl.train.Computation(num_threads=count)
+
+
+def test_a_number_of_threads_becomes_a_plain_integer():
+    count = cast("Any", np.int64(2))
+    assert type(sl.train.Computation(num_threads=count).num_threads) is int
 
 
 def test_fit_takes_at_most_15_arguments():

@@ -60,8 +60,9 @@ def batch_norm(
         # One value for each channel: the result would always be 0.
         raise ShapeError(
             "batch_norm: expected more than 1 value for each channel in training, got "
-            f"shape {x.shape}; use larger batches (drop_last=True, --drop-last, leaves "
-            "a smaller last batch out), or call model.eval() to use the running averages"
+            f"shape {x.shape}; use larger batches, leave a smaller last batch out "
+            "(Batches(..., drop_last=True), --drop-last), or call model.eval() to use the "
+            "running averages"
         )
     flat, kept = _flatten_positions(x, mask)
     weight, bias = fill_channels(x, weight, 1.0), fill_channels(x, bias, 0.0)

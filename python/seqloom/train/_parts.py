@@ -20,6 +20,7 @@ from seqloom.nn import Config, Module
 from seqloom.tensor import Tensor
 from seqloom.train._ranks import Ranks
 from seqloom.train._settings import Settings
+from seqloom.train._values import Batches
 
 # From the number of arrays of a tuple to their names.
 Names: TypeAlias = Callable[[int], list[str]]
@@ -117,19 +118,19 @@ class LoaderBatches:
 
     def __len__(self) -> int:
         """Counts the batches of an epoch."""
-        if not hasattr(self.loader, "__len__"):
+        length = _length_of(self.loader)
+        if length is None:
             raise ArgumentError(
                 "the default schedule needs the number of batches, but "
                 f"{quote(self.loader)} has no length; give a schedule, such as "
                 "lr=sl.optim.Constant(1e-3)"
             )
-        return len(self.loader)
+        return length
 
     @property
     def samples(self) -> int:
         """How many records there are; 0 where the loader does not know."""
-        dataset: Any = getattr(self.loader, "dataset", None)
-        return len(dataset) if hasattr(dataset, "__len__") else 0
+        return _length_of(getattr(self.loader, "dataset", None)) or 0
 
     def fingerprint(self) -> Any:
         """Identifies the data: by the fingerprint of the dataset, else by the class."""
@@ -234,11 +235,21 @@ def count_samples(part: Data) -> int:
     return part.samples if isinstance(part, LoaderBatches) else len(part)
 
 
-def count_batches(part: Data, batch_size: int, *, drop_last: bool) -> int:
+def count_batches(part: Data, batches: Batches) -> int:
     """Counts the batches of an epoch; 0 where a loader does not know."""
     if isinstance(part, LoaderBatches):
-        return len(part) if hasattr(part.loader, "__len__") else 0
-    return len(part) // batch_size if drop_last else -(-len(part) // batch_size)
+        return _length_of(part.loader) or 0
+    size = batches.batch_size
+    return len(part) // size if batches.drop_last else -(-len(part) // size)
+
+
+def _length_of(value: Any) -> int | None:
+    """Returns a length; None where there is none, or only a `__len__` that raises."""
+    # A loader of an iterable dataset has a `__len__`, which asks that of the dataset.
+    try:
+        return len(value)
+    except TypeError:
+        return None
 
 
 def name_arrays(batch: Any, names: Names) -> dict[str, Any]:

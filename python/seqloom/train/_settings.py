@@ -155,17 +155,18 @@ class Settings:
             return
         if is_torch:
             raise ArgumentError(
-                "compile=True compiles networks of ours; give torch.compile(module) instead"
+                "Computation(compile=True) compiles networks of ours; give "
+                "torch.compile(module) instead"
             )
         if precision == "float16":
             raise ArgumentError(
-                "compile=True: a step in float16 may be skipped; leave compile out, or "
-                'take precision="bfloat16"'
+                "Computation(compile=True): a step in float16 may be skipped; leave "
+                'compile out, or take precision="bfloat16"'
             )
         if processes > 1:
             raise ArgumentError(
-                f"compile=True: a compiled step cannot wait for the other {processes - 1} "
-                "processes; leave compile out"
+                "Computation(compile=True): a compiled step cannot wait for the other "
+                f"{processes - 1} processes; leave compile out"
             )
 
     def for_network(self, network: Module) -> Self:

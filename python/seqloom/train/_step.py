@@ -60,16 +60,16 @@ class StepMaker:
         records = count_records(batch)
         weight, sums = self._weigh(batch, records), state.accumulation
         compiled = self._run_compiled(state, arrays, weight=weight, key=key)
-        if compiled is None:
-            loss, extra, grads = _differentiate(state, self.objective, arrays, key=key)
+        if compiled is not None:
+            # The program has updated the weights, or added up the gradients, already.
+            loss, extra = compiled
+            value = self._require_finite(loss.item(), state, batch)
+            if sums is not None:
+                self._count(state, sums, weight)
         else:
-            (loss, extra), grads = compiled, None
-        value = float(loss.item())
-        self._require_finite(value, state, batch)
-        if grads is not None:
+            loss, extra, grads = _differentiate(state, self.objective, arrays, key=key)
+            value = self._require_finite(loss.item(), state, batch)
             self._use(state, grads, weight)
-        elif sums is not None:
-            self._count(state, sums, weight)
         means = self._measure(extra, batch)
         return _describe(state, extra, means, records=records, loss=value)
 
@@ -159,8 +159,10 @@ class StepMaker:
         # With class weights the loss is a weighted mean: its weight is the sum of these.
         return float(np.asarray(task.weights)[np.asarray(batch[name])].sum())
 
-    def _require_finite(self, loss: float, state: State, batch: dict[str, Any]) -> None:
-        """Ends the run at a loss of NaN or infinity, before its gradients are used."""
+    def _require_finite(self, loss: float, state: State, batch: dict[str, Any]) -> float:
+        """Returns a loss; ends the run at NaN or infinity, before a checkpoint."""
+        # A compiled step has changed the weights already. The error leaves the state marked
+        # as not whole, so they are not saved.
         if not math.isfinite(loss):
             raise error_of_loss(
                 loss,
@@ -169,6 +171,7 @@ class StepMaker:
                 batch=batch,
                 folder=self.job.writable_folder,
             )
+        return float(loss)
 
     def _measure(self, extra: Any, batch: dict[str, Any]) -> dict[str, float]:
         """Returns the numbers of a user's step by name, or the share of right answers."""
@@ -260,8 +263,7 @@ def is_to_compile(job: Job) -> bool:
     # What follows depends on nothing that may differ when the run is resumed.
     if is_users or isinstance(train, LoaderBatches):
         return False
-    batches = settings.batches
-    count = count_batches(train, batches.batch_size, drop_last=batches.drop_last)
+    count = count_batches(train, settings.batches)
     steps = count * ends_of_rounds(settings.epochs.epochs, [])[0]
     is_enough = steps >= _ENOUGH.get(settings.target.name.partition(":")[0], steps + 1)
     # Batches of many lengths would make many programs.
@@ -283,7 +285,8 @@ def _explain_user_object(job: Job) -> str:
             if owner.__module__.partition(".")[0] not in ("seqloom", "numpy", "builtins"):
                 name = owner.__qualname__
                 break
-    return f"{name} is no part of seqloom; compile=True compiles the step" if name else ""
+    advice = "Computation(compile=True) compiles the step"
+    return f"{name} is no part of seqloom; {advice}" if name else ""
 
 
 @dataclass(slots=True)

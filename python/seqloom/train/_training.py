@@ -7,6 +7,7 @@ from typing import Any
 
 from seqloom._signals import HeldSignals
 from seqloom.data import DataLoader
+from seqloom.errors import ArgumentError
 from seqloom.models import Custom
 from seqloom.models._folder import make_checkpoint_folder, write_history
 from seqloom.models._trained import save_config
@@ -60,9 +61,9 @@ class Training:
             except KeyboardInterrupt:
                 self.checkpoints.after_stop(self.state)
                 raise
-        judge, settings = self.validation.judge, self._settings()
+        judge, facts = self.validation.judge, self._facts()
         with self.job.ranks.sharing():
-            run = finish(self.job, self.state, judge=judge, settings=settings)
+            run = finish(self.job, self.state, judge=judge, settings=facts)
         self.watchers.on_end(run)
         return run
 
@@ -82,7 +83,7 @@ class Training:
             self._run_epoch(loader, current)
 
     def _run_epoch(self, loader: DataLoader | LoaderBatches, current: Round) -> None:
-        """Makes the steps that an epoch has left, then validates and saves."""
+        """Trains to the end of an epoch, then validates and saves."""
         job, state, valid = self.job, self.state, self.job.parts.valid
         # A resumed epoch counts the seconds of its steps before the stop too.
         start = time.perf_counter() - state.seconds
@@ -124,21 +125,22 @@ class Training:
             self._agree_on_stop()
             if self.watchers.is_stopped:
                 break
+        if not state.steps:
+            raise ArgumentError(
+                f"epoch {state.epoch + 1}: the training loader gave no batch; it must have "
+                "records, not leave all of them out (drop_last), and begin anew in each "
+                "epoch"
+            )
         with self.checkpoints.changing(state), scope():
             self.steps.finish_epoch(state)
 
-    def _count_batches(self) -> int:
-        """Counts the batches of an epoch; 0 where a loader does not know."""
-        batches = self.job.settings.batches
-        train, size = self.job.parts.train, batches.batch_size
-        return count_batches(train, size, drop_last=batches.drop_last)
-
     def _count_steps(self) -> int:
         """Counts the steps of an epoch; the last one may take fewer batches."""
-        train = self.job.parts.train
+        train, batches = self.job.parts.train, self.job.settings.batches
         # The length of a loader without one is an error with advice.
-        batches = len(train) if isinstance(train, LoaderBatches) else self._count_batches()
-        return -(-batches // self.job.settings.batches.accumulate)
+        is_loader = isinstance(train, LoaderBatches)
+        count = len(train) if is_loader else count_batches(train, batches)
+        return -(-count // batches.accumulate)
 
     def _agree_on_stop(self) -> None:
         """Stops all processes where a watcher or a signal stops one of them."""
@@ -160,7 +162,7 @@ class Training:
             first_epoch=state.epoch + 1,
             first_batch=len(state.steps) + 1,
             epochs=ends_of_rounds(epochs, state.history)[-1],
-            batches=self._count_batches(),
+            batches=count_batches(parts.train, settings.batches),
             samples=count_samples(parts.train),
             noun=parts.noun,
             task=aim_of(job.trained),
@@ -171,10 +173,10 @@ class Training:
             is_compiled=self.steps.compiling.is_on,
             network=type(getattr(model, "module", model)).__name__,
             most_epochs=most_epochs(epochs, has_valid=has_valid),
-            facts=self._settings(),
+            facts=self._facts(),
         )
 
-    def _settings(self) -> dict[str, Fact]:
+    def _facts(self) -> dict[str, Fact]:
         """Lists the settings and the machine, for the report."""
         epochs, state = "", self.state
         if self.job.settings.epochs.epochs is None:
@@ -190,14 +192,17 @@ class Training:
 
 def _average(steps: list[Step]) -> dict[str, float]:
     """Averages what an epoch's steps gave over the records of those that gave it."""
-    samples = sum(step.samples for step in steps)
-    means = {"train_loss": sum(step.loss * step.samples for step in steps) / samples}
-    shares = [step.accuracy * step.samples for step in steps if step.accuracy is not None]
-    means |= {"train_accuracy": sum(shares) / samples} if shares else {}
-    for name in dict.fromkeys(name for step in steps for name in step.numbers):
-        having = [step for step in steps if name in step.numbers]
-        total = sum(step.numbers[name] * step.samples for step in having)
-        means[f"train_{name}"] = total / sum(step.samples for step in having)
+    means = dict[str, float]()
+    rows = [
+        (step.samples, {"loss": step.loss, "accuracy": step.accuracy, **step.numbers})
+        for step in steps
+    ]
+    for name in dict.fromkeys(name for _, row in rows for name in row):
+        values = ((samples, row.get(name)) for samples, row in rows)
+        having = [(samples, value) for samples, value in values if value is not None]
+        if having:
+            total = sum(value * samples for samples, value in having)
+            means[f"train_{name}"] = total / sum(samples for samples, _ in having)
     return means
 
 

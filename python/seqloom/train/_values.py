@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from seqloom import optim
 from seqloom._arguments import as_flag, as_integer, as_number, as_path, quote
+from seqloom._threads import check_threads
 from seqloom.errors import ArgumentError
 from seqloom.optim import Optimizer
 from seqloom.tensor import Backend
@@ -46,9 +47,8 @@ class Objective:
 
     Args:
         task: ``"classify"``, ``"regress"``, ``"multilabel"``, or ``"custom"``: the labels
-            are of any kind, and `loss` or `step` knows what they mean. ``"auto"``: what
-            the labels of a dataset are; custom for arrays, loaders and where there is a
-            `step`.
+            are of any kind, and `loss` or `step` knows what they mean. ``"auto"``: what the
+            labels of a dataset are; custom for arrays, loaders and where there is a `step`.
         loss: ``loss(logits, labels)`` instead of the task's own. Labels are the array
             ``label``, ``labels``, ``y`` or ``target``.
         step: ``step(model, batch, key)`` instead of the network's method and a loss. It
@@ -176,15 +176,13 @@ class Updates:
 
     def __post_init__(self) -> None:
         if self.clip_norm is not None:
-            limit = as_positive("clip_norm", self.clip_norm)
-            object.__setattr__(self, "clip_norm", limit)
+            object.__setattr__(self, "clip_norm", as_positive("clip_norm", self.clip_norm))
         if self.weight_decay is not None:
             spelled, expected = spell_option("weight_decay"), "a number from 0"
             decay = as_number(spelled, self.weight_decay, expected=expected, least=0)
             object.__setattr__(self, "weight_decay", decay)
         if self.weight_average is not None:
-            average = _as_average(self.weight_average)
-            object.__setattr__(self, "weight_average", average)
+            object.__setattr__(self, "weight_average", _as_average(self.weight_average))
         if self.optimizer is not None:
             self._check_optimizer(self.optimizer)
 
@@ -216,15 +214,15 @@ class Computation:
             name or a backend.
         precision: The type in which a training step computes products; half precision
             needs a backend and a processor with instructions for it. As with
-            `seqloom.tensor.autocast`, weights, gradients, sums and validation stay in
-            float32. float16 multiplies the loss by a `LossScale`, which
-            is in the checkpoint, and does not compile the step, because it may be skipped.
+            `seqloom.tensor.autocast`, weights, gradients, sums and validation stay float32.
+            float16 multiplies the loss by a `LossScale`, which is in the checkpoint, and
+            does not compile the step, because it may be skipped.
         compile: Make one program of forward, backward and update, or do not; by default
             where the run is then shorter. ``"auto"`` compiles on NumPy from 200 steps on,
             and on JAX: for records of one length, and not for a network, optimiser, loss
             or `step` of the user's, whose Python code would run once only. The last bits
             of the weights may differ; a run that is resumed does as it did before.
-        num_threads: Threads to use; by default as many as the machine allows.
+        num_threads: Threads to use; None or 0: as many as the machine allows.
 
     Examples:
         >>> import seqloom as sl
@@ -247,6 +245,8 @@ class Computation:
                 f"precision must be one of {', '.join(map(quote, PRECISIONS))}, got "
                 f"{quote(self.precision)}"
             )
+        if self.num_threads is not None:
+            object.__setattr__(self, "num_threads", check_threads(self.num_threads))
 
 
 @dataclass(frozen=True, slots=True)
