@@ -86,6 +86,14 @@ def test_options_of_the_network_go_with_a_format_of_ones_own(call, home):
     assert (config.widths, config.kernel_sizes, config.dropout) == ((8, 8), (5, 5), 0.1)
 
 
+@pytest.mark.usefixtures("registered")
+def test_a_format_of_ones_own_does_not_adapt_a_language_model(call, home):
+    options = ("--set", "finetune=lora", "--set", "model=esm2")
+    said = call(*words_of(home / "a.beads", home / "none"), *options)
+    expected = "--finetune lora reads protein sequences, FILES are beads"
+    assert (said.code, expected in said.err) == (2, True)
+
+
 def test_importing_the_library_loads_no_kinds_of_packages(installed):
     code = "import sys, seqloom.infer, seqloom.cli; print('own_format' in sys.modules)"
     code += "\nfrom seqloom.infer._kinds import kind_of_files; kind_of_files([])"

@@ -60,7 +60,7 @@ def check_network(options: NetworkOptions, kind: Kind) -> None:
             "--finetune lora needs --model FOLDER: config.json and model.safetensors of an "
             "ESM-2 network"
         )
-    if not kind.takes("finetune"):
+    if not kind.can_finetune:
         raise ArgumentError(
             f"--finetune lora reads protein sequences, FILES are {kind.name}"
         )

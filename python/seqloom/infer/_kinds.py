@@ -79,9 +79,10 @@ class Kind:
         network: Chooses the settings of a network: ``network(train, *others, **changes)``,
             where changes are those of ``width``, ``kernel_size`` and ``dropout`` that the
             user gave. By default it chooses convolutions.
+        can_finetune: Whether ``--finetune`` adapts a protein language model to its records.
         options: The options of the command line that `open` takes; those that the user
             gave are passed by name.
-        other_options: Further options that go with the kind: those of labels and networks.
+        other_options: Further options that go with the kind: those of labels.
             Options of letters go with all kinds that have letters, and options that no kind
             lists with all.
         by_option: The option that chooses this kind; None: files are recognised.
@@ -91,9 +92,9 @@ class Kind:
             None: the letters of the opened files decide.
         has_labels: Tells whether files hold labels themselves, as tables do:
             ``has_labels(files, **given)``.
+        has_named_columns: Whether such labels are in columns with names.
         reads_tables: Whether files may be tables, whose further columns are labels, groups
             and ids; then `open` takes ``id_column`` too.
-        has_named_columns: Whether such labels are in columns with names.
         list_files: Lists files with those that are read beside them.
         has_chromosomes: Whether records are parts of chromosomes.
         id_column: The column of ids of tables that are joined to its records.
@@ -126,6 +127,7 @@ class Kind:
     files: str = "sequences"
     encodes: str = _DEFAULT
     network: Callable[..., Config] = _choose_convolutions
+    can_finetune: bool = False
     options: frozenset[str] = frozenset()
     other_options: frozenset[str] = frozenset()
     by_option: str | None = None
@@ -133,8 +135,8 @@ class Kind:
     check_files: Callable[[Files, Given], None] | None = None
     find_alphabet: Callable[..., str] | None = None
     has_labels: Callable[..., bool] = lambda *_, **__: False
-    reads_tables: bool = False
     has_named_columns: bool = True
+    reads_tables: bool = False
     list_files: Callable[[Files], list[Path]] = list
     has_chromosomes: bool = False
     id_column: str = "id"

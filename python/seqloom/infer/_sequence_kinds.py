@@ -89,7 +89,8 @@ BUILT_IN.append(
         open=_open_sequences,
         recognises=lambda _: False,  # it reads all that no other kind recognises
         options=_READING,
-        other_options=frozenset({"label_from_header", "label_from_file", "finetune"}),
+        can_finetune=True,
+        other_options=frozenset({"label_from_header", "label_from_file"}),
         find_alphabet=_find_alphabet,
         reads_tables=True,
         has_labels=_are_tables,
