@@ -113,3 +113,21 @@ def test_accuracy_is_that_of_the_steps_which_give_outputs():
     options: dict[str, Any] = {"loss": None, "task": "classify", "step": step}
     (row,) = train(data, batch_size=10, epochs=1, **options).history
     assert (row["train_accuracy"], row["train_twice"]) == (1.0, 2.0)
+
+
+@pytest.mark.parametrize("part", ["valid", "test"])
+def test_a_loader_of_another_part_without_a_batch_is_an_error(part):
+    empty = sl.data.DataLoader(ROWS, batch_size=50, drop_last=True)
+    data = sl.data.DataLoader(ROWS, batch_size=10)
+    with pytest.raises(ArgumentError, match="validation or the test part gave no batch"):
+        train(data, **{part: empty})
+
+
+def test_a_number_of_validation_is_averaged_over_the_batches_that_gave_it():
+    def step(model, batch):
+        loss = F.mse_loss(model(batch["x"]), batch["y"])
+        return loss, {"half": 0.5} if len(batch["y"]) == 10 else {}
+
+    batches = [{"x": X[:10], "y": X[:10, 0]}, {"x": X[10:], "y": X[10:, 0]}]
+    run = train(batches, valid=batches, loss=None, step=step)
+    assert [row["valid_half"] for row in run.history] == [0.5] * 3

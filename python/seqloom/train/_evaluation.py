@@ -156,8 +156,9 @@ class _BatchMeasurement:
     _outputs: list[Any] = field(default_factory=list[Any])
 
     def measure(self, batches: Iterator[dict[str, Any]]) -> dict[str, float]:
-        """Returns the means of loss and numbers over all records, and the metrics."""
+        """Returns the metrics, and means over the records of the batches that gave them."""
         sums: dict[str, float] = {}
+        counts: dict[str, int] = {}
         for number, batch in enumerate(batches):
             count = count_records(batch)
             self.records += count
@@ -165,7 +166,14 @@ class _BatchMeasurement:
                 found = self._measure_batch(batch, number)
             for name, value in found.items():
                 sums[name] = sums.get(name, 0.0) + value * count
-        means = {name: value / max(self.records, 1) for name, value in sums.items()}
+                counts[name] = counts.get(name, 0) + count
+        if not sums:
+            raise ArgumentError(
+                "the loader of the validation or the test part gave no batch; it must have "
+                "records, not leave all of them out (drop_last), and begin anew in each "
+                "epoch"
+            )
+        means = {name: value / max(counts[name], 1) for name, value in sums.items()}
         if not self.metrics:
             return means
         pair = np.concatenate(self._labels), np.concatenate(self._outputs)
