@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from seqloom.data import SequenceStream
+
 
 def plain(items):
     return list(items)
@@ -227,3 +229,41 @@ def nest(items):
     import torch
 
     return torch.nested.nested_tensor([torch.arange(item + 1.0) for item in items])
+
+
+class Backwards:
+    """An augmentation that does not declare that threads may share it."""
+
+    def __call__(self, letters, _):
+        return letters[::-1]
+
+
+class Redrawn:
+    """An augmentation that draws letters from a global generator."""
+
+    def __call__(self, letters, _):
+        return bytes(random.choices(b"ACGT", k=len(letters)))  # noqa: S311 - as users do
+
+
+class Codes:
+    """An encoder that does not declare that threads may share it."""
+
+    channels = "first"
+
+    def batch(self, sequences, *, length=None):
+        found = np.zeros((len(sequences), 1, length or sequences.lengths.max()), np.uint8)
+        for row, letters in zip(found, sequences, strict=True):
+            row[0, : len(letters)] = letters
+        return found
+
+
+class MarkedStream(SequenceStream):
+    """A stream that changes its items."""
+
+    def __iter__(self):
+        for item in super().__iter__():
+            yield item | {"mark": "seen"}
+
+
+class UnchangedStream(SequenceStream):
+    """A stream with a method more."""

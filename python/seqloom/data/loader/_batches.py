@@ -1,8 +1,9 @@
 """The batches of an epoch, for each kind of dataset and collator.
 
 A map-style dataset and a stream of ours become requests, and any executor makes their
-batches. A user's iterable and a packing collator make batches one after the other: a
-resumed epoch makes those before its start again.
+batches: this process reads a stream, so that no worker needs a copy of it. A user's
+iterable and a packing collator make batches one after the other: a resumed epoch makes
+those before its start again.
 """
 
 from __future__ import annotations
@@ -15,20 +16,19 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from seqloom._system import count_cores
-from seqloom._threads import supports_threads
 from seqloom.data.loader._executor import Executor, attempt, draw_each
 from seqloom.data.loader._makers import MapBatchMaker, StreamBatchMaker
-from seqloom.data.loader._order import Request, mark_last, unwrap, with_last
-from seqloom.data.loader._settings import is_iterable
-from seqloom.data.stream._resumable import Resumable
+from seqloom.data.loader._order import EpochProgress, Request, mark_last, unwrap, with_last
+from seqloom.data.loader._settings import WorkerOptions, is_iterable
+from seqloom.data.packed._stream import PackedStream
+from seqloom.data.stream._stream import SequenceStream
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
-    from seqloom.data.loader._order import EpochOrder, EpochProgress
+    from seqloom.data.loader._order import EpochOrder
     from seqloom.data.loader._settings import LoaderSettings
-    from seqloom.data.stream._stream import SequenceStream
 
     # Requests with their batches. ``FailedBatch`` takes the place of a batch after which
     # the epoch goes on.
@@ -66,8 +66,12 @@ def choose_source(settings: LoaderSettings) -> BatchSource:
         return dataset.batch_source(settings)
     if not is_iterable(dataset):
         return _packed_map(settings) if settings.is_packed else _map(settings)
-    if supports_threads(dataset) and isinstance(dataset, Resumable):
+    # A subclass whose iteration is a user's own is a user's iterable.
+    is_stream = isinstance(dataset, SequenceStream)
+    if is_stream and type(dataset).__iter__ is SequenceStream.__iter__:
         return _packed_stream(settings) if settings.is_packed else _stream(settings)
+    if isinstance(dataset, PackedStream):  # it has threads of its own
+        settings = replace(settings, workers=WorkerOptions())
     return _iterable(settings)
 
 
@@ -123,7 +127,10 @@ def stream_batches(
     start: EpochProgress, order: EpochOrder, *, settings: LoaderSettings, executor: Executor
 ) -> Batches:
     """Yields the batches of a stream of ours; an exception ends the epoch."""
-    part = _shard(settings, start.epoch, order)
+    part, rank = settings.dataset, order.rank
+    if rank.world > 1:
+        part = part.shard(rank.number, rank.world)
+    part.set_epoch(start.epoch)
     if start.stream_state is not None:
         part.load_state_dict(start.stream_state)
     size, drop_last = settings.batching.batch_size or 1, settings.batching.drop_last
@@ -134,24 +141,15 @@ def stream_batches(
         pieces = part.pieces(size, ahead=ahead)
         whole = (piece for piece in pieces if not drop_last or len(piece) == size)
         for position, piece in enumerate(whole, start.position + 1):
-            content = piece.items() if executor.uses_processes else piece
+            content = piece.chunk.apart() if executor.uses_processes else piece
             request = Request(content, start.epoch, position=position)
-            request.place = order.rank.number + order.rank.world * (position - 1)
+            request.place = rank.number + rank.world * (position - 1)
             request.stream_state = partial(getattr, piece, "state")
             yield request
 
     with closing(executor.run(mark_last(requests()))) as answers:
         for request, batch in answers:
             yield request, settings.convert(unwrap(batch))
-
-
-def _shard(settings: LoaderSettings, epoch: int, order: EpochOrder) -> SequenceStream:
-    """Begins an epoch of this rank's part of a stream."""
-    part, rank = settings.dataset, order.rank
-    if rank.world > 1:
-        part = part.shard(rank.number, rank.world)
-    part.set_epoch(epoch)
-    return part
 
 
 def _iterable(settings: LoaderSettings) -> BatchSource:
@@ -273,15 +271,27 @@ def _packed_map(settings: LoaderSettings) -> BatchSource:
 
 
 def _packed_stream(settings: LoaderSettings) -> BatchSource:
-    """Packs the items of a stream of ours, which is read here."""
+    """Packs the items of a stream of ours."""
+    # Their number in a request decides random numbers, so it is always the same one.
+    batching = replace(settings.batching, batch_size=_AT_ONCE, drop_last=False)
+    single = _stream(replace(settings, batching=batching, collate=None, convert=list))
+
+    def items(epoch: int, order: EpochOrder) -> Iterator[Any]:
+        """Yields the items of this rank."""
+        with closing(single.epoch(EpochProgress(epoch), order)) as batches:
+            for _, rows in batches:
+                yield from rows
+
     return BatchSource(
-        partial(
-            packed_batches,
-            settings=settings,
-            items=lambda epoch, order: iter(_shard(settings, epoch, order)),
-        ),
+        partial(packed_batches, settings=settings, items=items),
         lambda _: count_batches(settings),
-        lambda _: replay_identity(settings),
+        lambda order: {
+            "seed": settings.seed,
+            "rank": order.rank.number,
+            "world_size": order.rank.world,
+            "stream": settings.dataset.state_at(0, 0),
+        },
+        single.executor,
     )
 
 

@@ -52,13 +52,13 @@ class DataLoader(Generic[T]):
     workers or ranks.
 
     Threads make the batches of our own datasets, encoders, augmentations and collators.
-    Processes make them where the dataset, the ``collate_fn`` or the encoder is a user's
-    code. A process that dies is started again, and its batches are made again.
+    Processes make them where the dataset, its encoder or augmentation or the ``collate_fn``
+    is a user's code. A process that dies is started again, and its batches are made again.
 
     What a user's code draws from the global generators of ``random``, ``numpy.random`` and
     torch (on the CPU) follows from the seed, the epoch and the place of the batch in it,
     with any number of workers. In this process the generators are afterwards as before.
-    Workers of an iterable dataset have copies of it, which draw different numbers.
+    Each worker has a copy of an iterable dataset of a user, and draws different numbers.
 
     Args:
         dataset: A dataset with ``len`` and ``[i]``, or an iterable.

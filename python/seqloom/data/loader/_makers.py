@@ -162,7 +162,7 @@ def _as_array(rows: Any) -> Any:
 
 
 class StreamBatchMaker:
-    """Makes one batch of the records of a piece; a worker process gets its items."""
+    """Makes one batch of the records of a piece; a worker process gets its chunk."""
 
     def __init__(self, settings: LoaderSettings) -> None:
         self._stream = settings.dataset
@@ -175,13 +175,14 @@ class StreamBatchMaker:
 
     def __call__(self, request: Request) -> Any:
         """Makes one batch."""
-        content, collating = request.content, self._collating
-        is_piece = isinstance(content, StreamPiece)
-        if is_piece and collating.columns is not None:
+        piece, collating = request.content, self._collating
+        if not isinstance(piece, StreamPiece):  # a chunk, for the stream of this process
+            piece = StreamPiece(self._stream, piece, request.epoch)
+        if collating.columns is not None:
             options = collating.columns.options
-            batch = content.batch(num_threads=collating.num_threads, **options)
+            batch = piece.batch(num_threads=collating.num_threads, **options)
             return collating.finish_columns(batch)
-        items = content.items() if is_piece else content
+        items = piece.items()
         return collating.collate_items(items if collating.is_batched else items[0])
 
     def starter(self, maker: _native.BatchMaker) -> Callable[[Request], Finish]:

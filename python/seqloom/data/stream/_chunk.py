@@ -122,6 +122,10 @@ class Chunk:
         """Takes neighbouring records without a copy, counted from the first of these."""
         return Chunk(self.source, self.start + start, self.start + stop)
 
+    def apart(self) -> Chunk:
+        """Makes a source of these records only, without a copy, to be sent elsewhere."""
+        return self.replace_batch(self.batch)
+
     def replace_batch(self, batch: SequenceBatch) -> Chunk:
         """Makes a source of these records only, with other headers."""
         columns = _columns(self.source, slice(self.start, self.stop))

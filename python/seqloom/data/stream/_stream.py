@@ -47,7 +47,7 @@ class SequenceStream(Resumable):
 
     Items are those of ``SequenceDataset``, labels and all. The k-th pass is epoch k. Epoch
     and seed alone decide how the window shuffles and what augmentation does; each record
-    comes exactly once, whatever the number of shards.
+    comes exactly once, whatever the number of shards, or of workers of ``DataLoader``.
 
     Args:
         paths: A file, a pattern, or several of them.

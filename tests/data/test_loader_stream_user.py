@@ -1,0 +1,153 @@
+"""Streams with a user's code under our loader: each record once, whoever makes the batches.
+
+Without the cases for `make soak` they take 7 seconds, most of them for starts of processes.
+"""
+
+import json
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pytest
+
+import loader_user as user
+from seqloom.data import (
+    DataLoader,
+    PackedStream,
+    PadCollator,
+    SequenceStream,
+    VarlenCollator,
+)
+from seqloom.encode import OneHot, Tokens
+from seqloom.errors import ArgumentError, LetterError
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+SIZE = 150
+DNA = OneHot("dna")
+PACK = VarlenCollator(tokens=Tokens("dna"), max_tokens=200)
+# What is a user's: the stream, its options, and the collator.
+KINDS: dict[str, Any] = {
+    "augmentation": (SequenceStream, {"augment": user.Backwards()}, PadCollator()),
+    "draws": (SequenceStream, {"augment": user.Redrawn()}, PadCollator()),
+    "encoder": (SequenceStream, {"encoder": user.Codes()}, PadCollator()),
+    "collator": (SequenceStream, {}, user.plain),
+    "packed": (SequenceStream, {"encoder": None, "augment": user.Backwards()}, PACK),
+    "subclass": (user.UnchangedStream, {}, PadCollator()),
+}
+
+
+@pytest.fixture
+def path(fasta):
+    return fasta([(f"s{i}", ("ACGT" * 5)[i % 4 : 8 + i % 9]) for i in range(SIZE)])
+
+
+@pytest.fixture(params=KINDS)
+def load(request, path):
+    """Makes a loader of one kind."""
+    make_stream, changes, collate = KINDS[request.param]
+
+    def make(workers=0, *, context="fork", window=50, **options):
+        if workers:
+            options |= {"num_workers": workers, "multiprocessing_context": context}
+        stream = make_stream(path, **({"encoder": DNA} | changes), shuffle_window=window)
+        return DataLoader(stream, 32, collate_fn=collate, **options)
+
+    return make
+
+
+def ids(batches):
+    """The ids of batches of each kind."""
+    rows = [
+        [item["id"] for item in batch]
+        if isinstance(batch, list)
+        else batch.get("id", batch.get("sequence_ids"))
+        for batch in batches
+    ]
+    return [name for row in rows for name in row]
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_each_record_comes_once_and_in_the_order_of_the_stream(load, workers):
+    loader = load(workers)
+    for epoch in range(2):
+        loader.dataset.set_epoch(epoch)
+        wanted = [item["id"] for item in loader.dataset]
+        found = ids(loader)
+        assert sorted(found) == sorted(wanted)
+        if not hasattr(loader.collate_fn, "stream"):  # packing changes the order
+            assert found == wanted
+
+
+@pytest.mark.sample(5)
+@pytest.mark.parametrize(("workers", "context"), [(1, "fork"), (3, "fork"), (2, "spawn")])
+def test_workers_make_the_same_batches(load, workers, context):
+    alone, together = load(), load(workers, context=context, persistent_workers=True)
+    for _ in range(2):
+        np.testing.assert_equal(list(together), list(alone))
+    together.close()
+
+
+@pytest.mark.sample(5)
+@pytest.mark.parametrize(("before", "after"), [(0, 2), (2, 0), (2, 3)])
+def test_an_epoch_resumes_with_another_number_of_workers(load, before, after):
+    whole = load()
+    first, second = list(whole), list(whole)
+    source, again = load(before), load(after)
+    batches = iter(source)
+    next(batches), next(batches)
+    again.load_state_dict(json.loads(json.dumps(source.state_dict())))
+    batches.close()
+    np.testing.assert_equal([*again, *again], first[2:] + second)
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("workers", [0, 2])
+def test_ranks_share_an_epoch(load, workers):
+    parts = [ids(load(workers, rank=rank, world_size=3)) for rank in range(3)]
+    assert all(parts)
+    assert sorted(chain(*parts)) == sorted(f"s{i}" for i in range(SIZE))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_what_stands_before_a_fault_is_handed_out_first(tmp_path, workers):
+    path = tmp_path / "a.fa"
+    path.write_text("".join(f">r{i}\nACGT\n" for i in range(40)) + ">bad\nACJT\n")
+    stream = SequenceStream(path, encoder=DNA, augment=user.Backwards())
+    loader = DataLoader(stream, 4)
+    if workers:
+        loader.num_workers, loader.multiprocessing_context = workers, "fork"
+    found = []
+    with pytest.raises(LetterError, match=r"record 40 \(bad\), letter 1 after augment"):
+        found.extend(batch["id"][0] for batch in loader)
+    assert found == [f"r{i}" for i in range(0, 40, 4)]
+
+
+def test_the_stream_counts_what_it_leaves_out_when_workers_encode(tmp_path):
+    path = tmp_path / "a.fq"
+    path.write_text("@a\nACGT\n+\nIIII\n@b\nACGT\n+\nIII\n@c\nACGT\n+\nIIII\n")
+    stream = SequenceStream(path, encoder=user.Codes(), on_error="skip")
+    loader = DataLoader(stream, 2, num_workers=2, multiprocessing_context="fork")
+    assert ids(loader) == ["a", "c"]
+    assert stream.report["left_out"] == {"length": 1}
+
+
+def test_a_stream_whose_iteration_is_a_users_own_hands_out_its_items(path):
+    stream = user.MarkedStream(path, encoder=DNA, augment=user.Backwards())
+    batches = list(DataLoader(stream, 32, collate_fn=PadCollator()))
+    assert ids(batches) == [f"s{i}" for i in range(SIZE)]
+    assert batches[0]["mark"] == ["seen"] * 32
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_packed_stream_is_read_once_for_any_number_of_workers(path, workers):
+    stream = PackedStream(path, Tokens("dna"), max_tokens=200)
+    assert ids(DataLoader(stream, None, num_workers=workers)) == ids(stream)
+
+
+def test_a_packing_loader_refuses_the_state_of_another_file(path, fasta):
+    one, other = (
+        DataLoader(SequenceStream(name), collate_fn=PACK)
+        for name in (path, fasta([("a", "ACGT")], "b.fa"))
+    )
+    with pytest.raises(ArgumentError, match="the state is of a loader with stream"):
+        other.load_state_dict(one.state_dict())
