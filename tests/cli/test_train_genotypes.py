@@ -272,3 +272,13 @@ def test_the_validation_share_of_samples_cuts_no_group(call, tmp_path, monkeypat
     lines = Path("run/scores-valid.tsv").read_text().splitlines()[1:]
     held = {family[line.split("\t")[0]] for line in lines}
     assert sum(group in held for group in family.values()) == len(lines)
+
+
+def test_files_of_two_kinds_are_an_error_that_names_one_of_each(call, tmp_path):
+    """Takes 0.1 s."""
+    (tmp_path / "a.fa").write_text(">a\nACGT\n")
+    sl.io.to_bed(tmp_path / "x.bed", [[0, 1], [2, 1]])
+    said = call("train", tmp_path / "a.fa", "--valid", tmp_path / "x.bed", "--out", "run")
+    assert said.code == 2
+    assert "a.fa is of sequences" in said.err
+    assert "x.bed is of genotypes" in said.err

@@ -143,7 +143,8 @@ def _describe_words(app: App, error: CycloptsError, words: Sequence[str]) -> str
         or _describe_repeatable(error, words)
         or _describe_error(command, error, shlex.join(named))
     )
-    return f"{fault}\n{shlex.join(['seqloom', *named, '--help'])} lists the options"
+    how = ["--set", "help"] if "--set" in words else ["--help"]
+    return f"{fault}\n{shlex.join(['seqloom', *named, *how])} lists the options"
 
 
 def _describe_stream(error: CycloptsError, words: Sequence[str]) -> str | None:

@@ -228,8 +228,8 @@ class FurtherOptions:
     """Says where options come from that --help does not list.
 
     Args:
-        set: NAME=VALUE gives one of the other options, as in --set keep=3; repeat it for
-            several. --set help lists them all.
+        set: An option that is not listed here, as in --set keep=3; repeat it for several.
+            --set help lists them all.
         config: A TOML file of options, a line NAME = VALUE for each. The command line wins.
     """
 

@@ -89,15 +89,24 @@ def _fill_from_words(
                 f"--set {word}: expected NAME=VALUE, as in --set keep=3; {help_command} "
                 "lists the names"
             )
-        argument = _find(options, name, where=f"--set {word}", help_command=help_command)
+        name, where = name.strip(), f"--set {word}"
+        argument = _find(options, name, where=where, help_command=help_command)
+        if argument.has_tokens:
+            raise ArgumentError(
+                f"{where}: {name} has a value already; give it once, several values as in "
+                f'{name}="A B"'
+            )
         # An option for several words takes them all.
         try:
-            values = shlex.split(value) if argument.token_count()[1] else [value]
+            is_many = argument.token_count()[1]
+            values = shlex.split(value) if is_many else [value.strip()]
         except ValueError as error:
             raise ArgumentError(
-                f"--set {word}: {error} in {value}; put a name with a quotation mark or a "
-                f'space into quotation marks, as in {name}="it\'s.tsv"'
+                f"{where}: {error} in {value}; put a name with a quotation mark or a space "
+                f'into quotation marks, as in {name}="it\'s.tsv"'
             ) from None
+        if not any(values):
+            raise ArgumentError(f"{where}: expected a value behind {name}=")
         _fill(argument, values, "--set")
 
 
