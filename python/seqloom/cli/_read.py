@@ -150,14 +150,14 @@ class Inputs:
     ) -> "Inputs":
         """Finds the kind of the files; raises for options that do not go with it."""
         given = find_given(*values)
+        kind = kind_of_files([*files, *others], given)
+        kind.check_options([*files, *others], given)
         kinds = {kind_of_files([it], given).name: it for it in (*files, *others)}
         if len(kinds) > 1:
             parts = (f"{path} is one of {name}" for name, path in kinds.items())
             raise ArgumentError(
                 f"files of several kinds: {', '.join(parts)}; give one kind"
             )
-        kind = kind_of_files([*files, *others], given)
-        kind.check_options([*files, *others], given)
         return cls(files=files, kind=kind, given=given)
 
     def check_labels(self) -> None:
