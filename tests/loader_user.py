@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import sys
+import threading
 import time
 import warnings
 from pathlib import Path
@@ -111,6 +112,30 @@ def hangs_at_seven(items):
     return list(items)
 
 
+def is_killed(items):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def raises_timeout_error(number):
+    raise TimeoutError("no answer from the store")
+
+
+class SecondDies:
+    """Notes each start of worker 1, and kills it after a delay."""
+
+    def __init__(self, folder, delay):
+        self.folder, self.delay = folder, delay
+
+    def __call__(self, number):
+        if number == 1:
+            pid = os.getpid()
+            (self.folder / str(pid)).touch()
+            killer = threading.Timer(self.delay, os.kill, (pid, signal.SIGKILL))
+            killer.start()
+            if not self.delay:
+                killer.join()
+
+
 def note_number(number):
     os.environ["LOADER_NUMBER"] = str(number)
 
@@ -174,6 +199,13 @@ class Pairs:
 
     def __call__(self, _):
         raise AssertionError("a loader calls stream")
+
+
+class Ids(Pairs):
+    """Packs all items, of which it gives the ids."""
+
+    def stream(self, items):
+        yield [item["id"] for item in items]
 
 
 class MarksProcesses:

@@ -24,7 +24,7 @@ from seqloom.data.collate._varlen import VarlenCollator
 from seqloom.data.loader._batches import (
     BatchSource,
     OwnBatches,
-    cut,
+    batch_items,
     number_batches,
     packed_batches,
 )
@@ -240,7 +240,9 @@ def raw_batches(
     # Records that were in a batch are read again, but not collated.
     size = settings.batching.batch_size
     rest = islice(items(start.epoch, order), start.position * (size or 1), None)
-    return number_batches(settings, cut(rest, size, collate=settings.collate), start)
+    return number_batches(
+        settings, batch_items(rest, size, collate=settings.collate), start
+    )
 
 
 def _chunks(

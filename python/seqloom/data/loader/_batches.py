@@ -78,7 +78,7 @@ def choose_source(settings: LoaderSettings) -> BatchSource:
 def _map(settings: LoaderSettings) -> BatchSource:
     """Makes batches of positions."""
     make = MapBatchMaker(settings)
-    executor = Executor(make, settings, native=make)
+    executor = Executor(make, settings)
     return BatchSource(
         partial(map_batches, settings=settings, executor=executor),
         len,
@@ -114,7 +114,7 @@ def map_batches(
 def _stream(settings: LoaderSettings) -> BatchSource:
     """Makes batches of the records that a stream reads."""
     make = StreamBatchMaker(settings)
-    executor = Executor(make, settings, native=make)
+    executor = Executor(make, settings)
     return BatchSource(
         partial(stream_batches, settings=settings, executor=executor),
         lambda _: count_batches(settings),
@@ -166,9 +166,9 @@ def _iterable(settings: LoaderSettings) -> BatchSource:
         """Yields batches, or the items for a packing collator."""
         return _take_in_rotation(executor, epoch, workers) if workers else read(epoch, 0)
 
-    way = packed_batches if is_packed else iterable_batches
+    epoch = packed_batches if is_packed else iterable_batches
     return BatchSource(
-        partial(way, settings=settings, items=batches, looks_ahead=workers > 0),
+        partial(epoch, settings=settings, items=batches, looks_ahead=workers > 0),
         lambda _: count_batches(settings),
         lambda _: replay_identity(settings),
         executor,
@@ -235,14 +235,13 @@ def packed_batches(
 
 def _packed_map(settings: LoaderSettings) -> BatchSource:
     """Packs the items of a map-style dataset."""
-    executor = Executor(
-        MapBatchMaker(replace(settings, collate=None)), replace(settings, collate=None)
-    )
+    size = max(_AT_ONCE, settings.batching.batch_size or 1)
+    batching = replace(settings.batching, batch_size=size, drop_last=False)
+    fetching = replace(settings, batching=batching, collate=None)
+    executor = Executor(MapBatchMaker(fetching), fetching)
 
     def items(epoch: int, order: EpochOrder) -> Iterator[Any]:
         """Yields the items of this rank, each of them once."""
-        size = max(_AT_ONCE, order.batching.batch_size or 1)
-        batching = replace(order.batching, batch_size=size, drop_last=False)
         rank = replace(order.rank, even="uneven")
         requests = replace(order, batching=batching, rank=rank).requests(epoch)
         with closing(executor.run(requests)) as answers:
@@ -301,7 +300,7 @@ def _read_batches(
     """Begins an epoch of an iterable dataset, whose copy knows what is its part."""
     if callable(getattr(dataset, "set_epoch", None)):
         dataset.set_epoch(epoch)
-    return draw_each(cut(_take_items(dataset), **options), seed, epoch, worker or 0)
+    return draw_each(batch_items(_take_items(dataset), **options), seed, epoch, worker or 0)
 
 
 def _take_items(dataset: Any) -> Iterator[Any]:
@@ -313,7 +312,7 @@ def _take_items(dataset: Any) -> Iterator[Any]:
         yield item
 
 
-def cut(
+def batch_items(
     items: Iterable[Any],
     size: int | None,
     *,

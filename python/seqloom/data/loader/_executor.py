@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import random
 import sys
+from abc import ABC, abstractmethod
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,25 +31,26 @@ if TYPE_CHECKING:
     Answers = Generator[tuple[Request, Any]]
     Finish = Callable[[], Any]  # waits for a batch
 
-_NAME = "a user's code"  # apart from our own orders and augmentations
+# The key domain of random numbers that a user's code draws; our own code has others.
+_KEY_DOMAIN = "a user's code"
 _END: Any = object()  # what follows the last batch
 
 
-class BatchMaker(Protocol):
+class BatchMaker(ABC):
     """Makes the batch of a request; threads of Rust may do so without the interpreter."""
 
     @property
+    @abstractmethod
     def supports_native_batches(self) -> bool:
         """Whether threads of Rust can make its batches."""
-        ...
 
+    @abstractmethod
     def __call__(self, request: Request, /) -> Any:
         """Makes a batch."""
-        ...
 
+    @abstractmethod
     def starter(self, maker: _native.BatchMaker) -> Callable[[Request], Finish]:
         """Returns a function that starts a batch in the threads of ``maker``."""
-        ...
 
 
 class Executor:
@@ -60,19 +61,19 @@ class Executor:
 
     def __init__(
         self,
-        make: Callable[[Request], Any],
+        make: Callable[[Request], Any],  # Rust may make the batches of a `BatchMaker`
         settings: LoaderSettings,
         *,
-        native: BatchMaker | None = None,  # the same, where Rust may make batches
         is_stateful: bool = False,  # each worker needs a `make` and a process of its own
     ) -> None:
-        self._settings, self._native = settings, native
+        self._settings = settings
+        self._native = make if isinstance(make, BatchMaker) else None
         is_shared = settings.supports_threads
         needs_process = is_stateful or not is_shared
         self.uses_processes = needs_process and settings.workers.num_workers > 0
         draws = not is_stateful and not is_shared
         self._make = partial(_make_drawing, make, settings.seed) if draws else make
-        self._pool: WorkerPool | None = None
+        self._pool: WorkerPool | None = None  # of processes that persist
 
     def run(self, requests: Iterable[Request]) -> Answers:
         """Yields each request with its batch; ``FailedBatch`` in place of an exception."""
@@ -116,26 +117,27 @@ class Executor:
         return _in_flight(start, requests, workers.ahead)
 
     def _run_in_processes(self, requests: Iterable[Request]) -> Answers:
-        """Makes batches ahead in processes, which may outlive the epoch."""
+        """Makes batches ahead in processes: those of this pass, or those that persist."""
         from seqloom.data.loader._processes import WorkerPool
 
-        # A process that was forked with this one's pool makes one for itself.
-        if self._pool is None or self._pool.pid != os.getpid():
-            self._pool = WorkerPool(self._make, self._settings)
-        workers = self._settings.workers
+        workers, pool = self._settings.workers, self._pool
+        if pool is None or not pool.is_open:
+            pool = WorkerPool(self._make, self._settings)
+        if workers.persistent:
+            self._pool = pool
         is_usable = False
         try:
-            yield from _in_flight(self._pool.start, requests, workers.ahead)
+            yield from _in_flight(pool.start, requests, workers.ahead)
             is_usable = True
         except GeneratorExit:
             is_usable = True
             raise
         finally:
             if not (is_usable and workers.persistent):
-                self.close()
+                pool.close()
 
     def close(self) -> None:
-        """Ends the processes."""
+        """Ends the processes that persist."""
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.close()
@@ -184,27 +186,24 @@ def _raise(error: Exception) -> Any:
 
 def _result(future: Future[Any], timeout: float) -> Any:
     """Waits for a batch, at most as long as the loader's timeout."""
-    try:
-        return future.result(timeout or None)
-    except TimeoutError as error:
-        if future.done():
-            raise
+    if not wait([future], timeout or None).done:
         raise WorkerError(
             f"a worker thread did not make its batch within {timeout:g} seconds; pass a "
             "longer timeout"
-        ) from error
+        )
+    return future.result()
 
 
 def _make_drawing(make: Callable[[Request], Any], seed: int, request: Request) -> Any:
     """Makes a batch whose random numbers follow from its place in the epoch."""
-    with _generators(Key(seed, _NAME, request.epoch, request.place)):
+    with _generators(Key(seed, _KEY_DOMAIN, request.epoch, request.place)):
         return make(request)
 
 
 def draw_each(batches: Iterator[Any], *words: int) -> Iterator[Any]:
     """Yields batches that are made one after the other, each with its random numbers."""
     seed, *rest = words
-    key, number = Key(seed, _NAME, *rest), 0
+    key, number = Key(seed, _KEY_DOMAIN, *rest), 0
     while True:
         with _generators(key.fold(number)):
             batch = next(batches, _END)
@@ -218,17 +217,17 @@ def draw_each(batches: Iterator[Any], *words: int) -> Iterator[Any]:
 def _generators(key: Key) -> Generator[None]:
     """Lets a key decide what the global generators give; afterwards they are as before."""
     bits = key.bits(10)
-    torch = getattr(sys.modules.get("torch"), "default_generator", None)
-    python, numpy = random.getstate(), np.random.get_state(legacy=False)  # noqa: NPY002 - a user's, not ours
-    before = None if torch is None else torch.get_state()
+    torch_generator = getattr(sys.modules.get("torch"), "default_generator", None)
+    python_state, numpy_state = random.getstate(), np.random.get_state(legacy=False)  # noqa: NPY002 - a user's, not ours
+    torch_state = None if torch_generator is None else torch_generator.get_state()
     try:
         random.seed(bits[:4].tobytes())
         np.random.seed(bits[4:8])  # noqa: NPY002, TID251 - see above
-        if torch is not None:
-            torch.manual_seed(int(bits[8]) << 31 | int(bits[9]) >> 1)
+        if torch_generator is not None:
+            torch_generator.manual_seed(int(bits[8]) << 31 | int(bits[9]) >> 1)
         yield
     finally:
-        random.setstate(python)
-        np.random.set_state(numpy)  # noqa: NPY002 - see above
-        if torch is not None:
-            torch.set_state(before)
+        random.setstate(python_state)
+        np.random.set_state(numpy_state)  # noqa: NPY002 - see above
+        if torch_generator is not None:
+            torch_generator.set_state(torch_state)

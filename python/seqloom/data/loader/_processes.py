@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.reduction import ForkingPickler
@@ -40,8 +40,10 @@ if TYPE_CHECKING:
 
 # A process that ends like this ran the main script, which started workers once more.
 _UNGUARDED = 77
+# A process whose pipe is closed ends after its batch, unless a user's code never returns.
 _GRACE = 2.0
 _MAX_DEATHS = 3
+# How often a wait checks whether its process has started: from then on the timeout counts.
 _LOOK_SECONDS = 1.0
 _START_SECONDS = 60.0
 
@@ -67,7 +69,6 @@ class Task:
     request: Request
     worker: Worker
     answer: Future[list[memoryview]] = field(default_factory=Future["list[memoryview]"])
-    deaths: int = 0  # how many processes died while they made it
 
 
 class WorkerPool:
@@ -75,7 +76,7 @@ class WorkerPool:
 
     def __init__(self, make: Callable[[Request], Any], settings: LoaderSettings) -> None:
         self._settings = settings
-        self.pid = os.getpid()
+        self._pid: int | None = os.getpid()  # None when closed
         self.workers: list[Worker] = []
         start = ProcessStart(make, settings)
         try:
@@ -92,10 +93,16 @@ class WorkerPool:
     def __del__(self) -> None:
         self.close()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it answers; that of a process that forked this one does not."""
+        return self._pid == os.getpid()
+
     def close(self) -> None:
-        """Ends all processes, unless they are those of the process that forked this one."""
-        if self.pid != os.getpid():
+        """Ends all processes; batches that are not made yet are errors."""
+        if not self.is_open:
             return
+        self._pid = None
         for worker in self.workers:
             worker.close()
         for worker in self.workers:
@@ -104,55 +111,46 @@ class WorkerPool:
     def start(self, request: Request) -> Callable[[], Any]:
         """Sends a request to a worker; the result waits for its batch."""
         number = request.worker
-        if number is None:
-            worker = min(self.workers, key=lambda one: len(one.tasks))
-        else:
-            worker = self.workers[number]
+        candidates = self.workers if number is None else [self.workers[number]]
+        worker = min(candidates, key=lambda one: len(one.tasks))
         task = Task(request, worker)
         worker.add(task)
         return lambda: self._finish(task)
 
     def _finish(self, task: Task) -> Any:
         """Waits for a batch, or the exception that its worker has raised."""
-        answer = unpack(self._wait(task))
-        if isinstance(answer, Failure):
-            return FailedBatch(
-                answer.rebuild(where=task.request.describe(self._settings.dataset))
-            )
-        return answer
-
-    def _wait(self, task: Task) -> list[memoryview]:
-        """Waits for an answer, as long as the loader's timeout; a start has more time."""
         timeout, worker = self._settings.workers.timeout, task.worker
         begin = time.monotonic()
-        while True:
-            try:
-                return task.answer.result(min(_LOOK_SECONDS, timeout or _LOOK_SECONDS))
-            except TimeoutError:
-                ready = worker.ready
+        # Not `answer.result(seconds)`: its TimeoutError may be that of a user's code.
+        while not wait([task.answer], min(_LOOK_SECONDS, timeout or _LOOK_SECONDS)).done:
+            ready = worker.ready  # the start of a process has more time
             limit = timeout if ready is not None else timeout + _START_SECONDS
             if timeout and time.monotonic() - max(begin, ready or begin) > limit:
-                break
-        pid, about = worker.kill(), task.request.describe(self._settings.dataset)
-        raise WorkerError(
-            f"worker {worker.number} (pid {pid}) has not answered for {limit:g} seconds, "
-            f"at work on {about}; pass a longer timeout, or find out what takes so long "
-            "there"
-        )
+                pid, about = worker.kill(), task.request.describe(self._settings.dataset)
+                raise WorkerError(
+                    f"worker {worker.number} (pid {pid}) has not answered for {limit:g} "
+                    f"seconds, at work on {about}; pass a longer timeout, or find out what "
+                    "takes so long there"
+                )
+        answer = unpack(task.answer.result())
+        if isinstance(answer, Failure):
+            about = task.request.describe(self._settings.dataset)
+            return FailedBatch(answer.rebuild(where=about))
+        return answer
 
 
 class Worker:
     """A worker process, its requests, and the thread that receives its answers."""
 
     def __init__(self, start: ProcessStart, number: int) -> None:
-        self._start = start
-        self.number = number
+        self._start, self.number = start, number
         self.tasks: deque[Task] = deque()  # without an answer, in the order of requests
-        self._sent = 0  # how many of them the process has
+        self._sent_count = 0  # how many of them the process has
         # After a death these go one by one, to find the one that kills.
-        self._suspects = 0
-        self._is_too_large = self._is_closed = False
-        self._error: BaseException | None = None  # why the process cannot start
+        self._suspect_count = 0
+        self._deaths = 0  # since the last answer
+        self._is_too_large = False
+        self._error: BaseException | None = None  # why there are no more answers
         self._lock = threading.RLock()
         self._launch()
         self.thread = threading.Thread(
@@ -164,13 +162,12 @@ class Worker:
         self.ready: float | None = None
         with _STARTING:
             self._pipe, theirs = socket.socketpair()
-            try:
-                self._process: Any = self._start.launch(theirs, self.number)
-            except BaseException:
-                self._pipe.close()
-                raise
-            finally:
-                theirs.close()
+            with theirs:
+                try:
+                    self._process: Any = self._start.launch(theirs, self.number)
+                except BaseException:
+                    self._pipe.close()
+                    raise
         self.pid: int = self._process.pid
 
     def add(self, task: Task) -> None:
@@ -184,31 +181,33 @@ class Worker:
 
     def _send_more(self) -> None:
         """Sends requests: all, or only the first where one of them may kill."""
-        most = 1 if self._suspects else len(self.tasks)
-        while self._sent < min(most, len(self.tasks)) and not self._is_too_large:
-            self._sent += 1
+        limit = min(1, len(self.tasks)) if self._suspect_count else len(self.tasks)
+        while self._sent_count < limit and not self._is_too_large:
+            self._sent_count += 1
             with suppress(OSError):  # the thread that receives notices the death
-                send(self._pipe, pack(self.tasks[self._sent - 1].request))
+                send(self._pipe, pack(self.tasks[self._sent_count - 1].request))
 
     def _fail(self, error: BaseException) -> None:
-        """Answers all requests by an error, because the process cannot start."""
+        """Answers all requests by an error, those that come later too."""
         with self._lock:
-            self._error, self._sent = error, 0
+            self._error, self._sent_count = error, 0
             while self.tasks:
                 self.tasks.popleft().answer.set_exception(error)
 
     def _receive_all(self) -> None:
         """Receives answers, and starts the process again when it has died."""
-        while not self._is_closed and self._error is None:
-            with suppress(EOFError, OSError):
-                self._receive_answers()
-            with suppress(OSError):
-                self._pipe.shutdown(socket.SHUT_RDWR)
-            code = self._join()
-            with self._lock:
-                self._pipe.close()
-                if not self._is_closed and self._error is None:
+        try:
+            while self._pipe.fileno() != -1:  # not closed, or that of another process
+                with suppress(EOFError, OSError):
+                    self._receive_answers()
+                with suppress(OSError):
+                    self._pipe.shutdown(socket.SHUT_RDWR)
+                code = self._join()
+                with self._lock:
+                    self._pipe.close()
                     self._restart(code)
+        except BaseException as error:  # noqa: BLE001 - raised again where a batch is due
+            self._fail(error)
 
     def _receive_answers(self) -> None:
         """Receives answers until the process must be replaced by another one."""
@@ -217,13 +216,17 @@ class Worker:
             self._fail(failure.rebuild(where=f"while worker {self.number} started"))
             return
         self.ready = time.monotonic()
-        while self._sent or not self._is_too_large:
+        while self._sent_count or not self._is_too_large:
             parts = receive(self._pipe)
             with self._lock:
+                if self._error is not None:  # the pool was closed meanwhile
+                    return
                 task = self.tasks.popleft()
-                self._sent -= 1
-                self._suspects = max(0, self._suspects - 1)
-                self._is_too_large = self._start.is_too_large(self.pid)
+                self._sent_count -= 1
+                self._suspect_count = max(0, self._suspect_count - 1)
+                self._deaths = 0
+                most = self._start.settings.most_bytes
+                self._is_too_large = 0 < most < resident_memory(self.pid)
                 self._send_more()
             task.answer.set_result(parts)
 
@@ -241,29 +244,46 @@ class Worker:
         return code
 
     def _restart(self, code: int) -> None:
-        """Starts the process again with its requests, unless one kills it each time."""
-        who, cause = f"worker {self.number} (pid {self.pid})", _describe_end(code)
-        if self.ready is None and code >= 0:
-            self._fail(_start_error(who, code))
+        """Starts the process again with its requests, unless it dies each time."""
+        if self._error is not None:
             return
-        sent = [self.tasks[number] for number in range(self._sent)]
-        for task in sent:
-            task.deaths += 1
-        if sent and sent[0].deaths >= _MAX_DEATHS:
-            about = sent[0].request.describe(self._start.dataset)
+        if self.ready is None and code >= 0:
+            self._fail(self._start_error(code))
+            return
+        if not self._is_too_large:
+            self._deaths += 1
+        begun = 0 if self.ready is None else self._sent_count
+        if self._deaths == _MAX_DEATHS:
+            where = "before it began a request"
+            if begun:
+                about = self.tasks[0].request.describe(self._start.settings.dataset)
+                where = f"at work on {about}"
             error = WorkerError(
-                f"{who} died {_MAX_DEATHS} times ({cause}), at work on {about}; pass "
-                "num_workers=0 to do the same work in this process, for a debugger"
+                f"worker {self.number} (pid {self.pid}) died {_MAX_DEATHS} times "
+                f"({_describe_end(code)}), {where}; pass num_workers=0 to do the same work "
+                "in this process, for a debugger"
             )
+            if not begun:
+                self._fail(error)
+                return
             self.tasks.popleft().answer.set_exception(error)
-            self._sent -= 1
-        self._suspects = max(self._suspects, self._sent)
-        self._sent, self._is_too_large = 0, False
-        try:
-            self._launch()
-        except BaseException as error:  # noqa: BLE001 - raised again where a batch is due
-            self._fail(error)
+            self._deaths, begun = 0, begun - 1
+        self._suspect_count = max(self._suspect_count, begun)
+        self._sent_count, self._is_too_large = 0, False
+        self._launch()
         self._send_more()
+
+    def _start_error(self, code: int) -> WorkerError:
+        """Makes the error of a process that ended before it was ready."""
+        if code == _UNGUARDED:
+            return WorkerError(
+                "the main script starts worker processes while a worker imports it: move "
+                'its code under if __name__ == "__main__":, or pass num_workers=0'
+            )
+        return WorkerError(
+            f"worker {self.number} (pid {self.pid}) could not start "
+            f"({_describe_end(code)}); the reason is in its standard error"
+        )
 
     def kill(self) -> int:
         """Kills a process that does not answer; returns its number."""
@@ -275,7 +295,11 @@ class Worker:
     def close(self) -> None:
         """Closes the pipe, which ends a process that waits for a request."""
         with self._lock:
-            self._is_closed = True
+            error = WorkerError(
+                "the worker processes were closed before this batch was made: by close(), "
+                "or because another pass over the loader failed"
+            )
+            self._fail(error)
             # Not `close`: a process that was forked meanwhile may have the pipe too.
             with suppress(OSError):
                 self._pipe.shutdown(socket.SHUT_RDWR)
@@ -299,40 +323,26 @@ def _describe_end(code: int) -> str:
         return f"killed by signal {-code}"
 
 
-def _start_error(who: str, code: int) -> WorkerError:
-    """Makes the error of a process that ended before it was ready."""
-    if code == _UNGUARDED:
-        return WorkerError(
-            "the main script starts worker processes while a worker imports it: move "
-            'its code under if __name__ == "__main__":, or pass num_workers=0'
-        )
-    return WorkerError(
-        f"{who} could not start ({_describe_end(code)}); the reason is in its standard "
-        "error"
-    )
-
-
 class ProcessStart:
     """How a worker process starts."""
 
     def __init__(self, make: Callable[[Request], Any], settings: LoaderSettings) -> None:
-        workers = settings.workers
-        self._settings, self._count = settings, workers.num_workers
-        self.dataset = settings.dataset
+        self.settings = settings
         self._job = WorkerJob(
-            make, workers.worker_init_fn, settings.dataset, settings.check_worker
+            make, settings.workers.worker_init_fn, settings.dataset, settings.check_worker
         )
 
     def launch(self, pipe: socket.socket, number: int) -> Any:
         """Starts one of the processes, with its end of a pipe."""
         if getattr(multiprocessing.current_process(), "_inheriting", False):
             os._exit(_UNGUARDED)  # the main script starts workers in a worker
-        context: Any = self._settings.workers.context or "spawn"
+        workers = self.settings.workers
+        context: Any = workers.context or "spawn"
         if isinstance(context, str):
             context = multiprocessing.get_context(context)
         is_main = threading.current_thread() is threading.main_thread()
         identity = WorkerIdentity(
-            number, self._count, os.getpid(), self._settings.seed, is_main
+            number, workers.num_workers, os.getpid(), self.settings.seed, is_main
         )
         process = context.Process(
             target=work,
@@ -340,7 +350,7 @@ class ProcessStart:
             name=f"seqloom-worker-{number}",
             daemon=True,
         )
-        with _environment(self._settings.environment):
+        with _environment(self.settings.environment):
             try:
                 process.start()
             except (AttributeError, PicklingError, RecursionError, TypeError) as error:
@@ -349,11 +359,10 @@ class ProcessStart:
 
     def _pickle_error(self, error: Exception) -> ArgumentError:
         """Says which argument cannot be sent, and what to do."""
-        settings = self._settings
         parts = {
-            "dataset": settings.dataset,
-            "collate_fn": settings.collate,
-            "worker_init_fn": settings.workers.worker_init_fn,
+            "dataset": self.settings.dataset,
+            "collate_fn": self.settings.collate,
+            "worker_init_fn": self.settings.workers.worker_init_fn,
         }
         names = [name for name, part in parts.items() if not _is_sendable(part)]
         return ArgumentError(
@@ -362,11 +371,6 @@ class ProcessStart:
             "process can import it, not as a lambda or inside a function; or pass "
             'num_workers=0, or multiprocessing_context="fork"'
         )
-
-    def is_too_large(self, pid: int) -> bool:
-        """Tells whether a process uses more memory than it may."""
-        most = self._settings.most_bytes
-        return bool(most) and resident_memory(pid) > most
 
 
 def _is_sendable(part: Any) -> bool:

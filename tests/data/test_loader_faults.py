@@ -1,0 +1,139 @@
+"""What a loader does when worker processes die, end early or serve two passes."""
+
+import gc
+import multiprocessing
+import signal
+import sys
+import time
+from typing import Any
+
+import pytest
+
+import loader_user as user
+import seqloom as sl
+from seqloom.data import DataLoader
+from seqloom.errors import WorkerError
+from waiting import wait_until
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+LIMIT_S = 60  # a test takes a second; one that hangs fails
+
+
+@pytest.fixture(autouse=True)
+def _limit():
+    """Fails a test that hangs."""
+
+    def fail(*_):
+        pytest.fail(f"the loader hangs: it has not ended after {LIMIT_S} seconds")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(LIMIT_S)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def loader(dataset: Any = range(20), **options):
+    chosen: dict[str, Any] = {
+        "collate_fn": user.plain,
+        "num_workers": 2,
+        "multiprocessing_context": "fork",
+    }
+    return DataLoader(dataset, 2, **chosen | options)
+
+
+BATCHES = [[i, i + 1] for i in range(0, 20, 2)]
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_passes_that_run_at_the_same_time_do_not_end_each_other(persistent):
+    batches = loader(persistent_workers=persistent)
+    outer = iter(batches)
+    found = [next(outer)]
+    assert list(batches) == BATCHES
+    left = iter(batches)
+    next(left)
+    left.close()
+    assert [*found, *outer] == BATCHES
+    batches.close()
+
+
+def test_closing_a_loader_fails_the_batches_of_a_pass_over_processes_that_persist():
+    batches = loader(persistent_workers=True)
+    running = iter(batches)
+    next(running)
+    batches.close()
+    with pytest.raises(WorkerError, match="closed before this batch was made"):
+        list(running)
+    assert list(batches) == BATCHES
+    batches.close()
+
+
+def test_a_timeout_error_of_a_users_code_is_not_a_wait():
+    with pytest.raises(TimeoutError, match="no answer from the store"):
+        list(loader(worker_init_fn=user.raises_timeout_error))
+
+
+@pytest.mark.parametrize("delay", [0, 0.1])
+def test_an_idle_worker_that_dies_is_started_three_times(tmp_path, delay):
+    init = user.SecondDies(tmp_path, delay)
+    batches = loader(sampler=[0, 1], worker_init_fn=init, persistent_workers=True)
+    assert list(batches) == [[0, 1]]  # of the first worker
+    wait_until(lambda: len(list(tmp_path.iterdir())) == 3)
+    time.sleep(delay + 0.5)  # in which it could start again
+    assert len(list(tmp_path.iterdir())) == 3
+    batches.close()
+
+
+def test_a_worker_that_dies_at_each_start_is_an_error_that_says_so(tmp_path):
+    with pytest.raises(
+        WorkerError,
+        match=r"worker 1 .* died 3 times \(killed by SIGKILL\), before it began a request",
+    ):
+        list(loader(worker_init_fn=user.SecondDies(tmp_path, 0)))
+
+
+class WithoutIds(user.Squares):
+    """A dataset that fails where an error asks for its ids."""
+
+    def ids_of(self, rows):
+        raise KeyError(f"no ids of {rows}")
+
+
+def test_an_exception_in_the_thread_of_a_worker_is_raised_by_the_loader():
+    dataset = WithoutIds(2)
+    with pytest.raises(KeyError, match="no ids of"):
+        list(loader(dataset=dataset, collate_fn=user.is_killed))
+
+
+def test_a_second_process_that_cannot_start_leaves_no_noise(monkeypatch):
+    noise = []
+    monkeypatch.setattr(sys, "unraisablehook", noise.append)
+    context: Any = multiprocessing.get_context("fork")
+    start = context.Process
+
+    def start_first(**options):
+        if options["name"].endswith("1"):
+            raise OSError("no more processes")
+        return start(**options)
+
+    monkeypatch.setattr(type(context), "Process", staticmethod(start_first))
+    with pytest.raises(OSError, match="no more processes"):
+        list(loader(multiprocessing_context=context))
+    gc.collect()
+    assert not noise
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_packing_collator_needs_no_batch_size(fasta, workers):
+    options: dict[str, Any] = {"batch_size": None, "num_workers": workers}
+    if workers:
+        options["multiprocessing_context"] = "fork"
+    assert [*DataLoader(range(5), collate_fn=user.Pairs(), **options)] == PAIRS
+    assert [*DataLoader([*range(5)], collate_fn=user.Pairs(), **options)] == PAIRS
+    data = sl.data.SequenceDataset(fasta({"a": "ACGT", "b": "AC", "c": "T"}), encoder=None)
+    found = [*DataLoader(data, collate_fn=user.Ids(), **options)]
+    assert found == [["a", "b", "c"]]
+
+
+PAIRS = [[0, 1], [2, 3], [4]]
