@@ -280,5 +280,5 @@ def test_files_of_two_kinds_are_an_error_that_names_one_of_each(call, tmp_path):
     sl.io.to_bed(tmp_path / "x.bed", [[0, 1], [2, 1]])
     said = call("train", tmp_path / "a.fa", "--valid", tmp_path / "x.bed", "--out", "run")
     assert said.code == 2
-    assert "a.fa is of sequences" in said.err
-    assert "x.bed is of genotypes" in said.err
+    assert "a.fa is one of sequences" in said.err
+    assert "x.bed is one of genotypes" in said.err
