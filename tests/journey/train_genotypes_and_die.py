@@ -44,8 +44,8 @@ class Watch(sl.train.Progress):
 
 
 os.fsync = count_and_wait
-files = (HOME / name for name in ("example.bed", "phenotype.txt", "covariates.txt"))
-data = sl.data.GenotypeDataset(*files, phenotype=sl.data.Labels(label_column="Y1"))
+labels = sl.data.Labels(HOME / "phenotype.txt", label_column="Y1")
+data = sl.data.GenotypeDataset(HOME / "example.bed", labels, HOME / "covariates.txt")
 train, valid, test = sl.data.split(data, (0.7, 0.1, 0.2), seed=0)
 config = sl.models.GenotypeMLPConfig.for_data(train)
 sl.train.fit(

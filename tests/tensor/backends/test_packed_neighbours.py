@@ -118,7 +118,9 @@ def assert_true(b: Any, bounds: Any, way: str, seed: int) -> None:
     arrays = drawn(seed)
     answers = answers_of(b, arrays, bounds, way)
     for mine, wanted in zip(answers, truth(arrays, bounds, way), strict=True):
-        np.testing.assert_allclose(mine, wanted, rtol=1e-6, atol=1e-6 * abs(wanted).max())
+        # 16 roundings of float32 at the largest number: a sum has up to 24 terms.
+        atol = 16 * np.finfo(np.float32).eps * abs(wanted).max()
+        np.testing.assert_allclose(mine, wanted, rtol=1e-6, atol=atol)
 
 
 @everywhere
