@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from faults._apart import run_apart
 
 import loader_user as user
 from seqloom._threads import supports_threads
@@ -369,3 +370,16 @@ def test_a_process_that_ends_in_its_first_task_has_started():
     )
     with pytest.raises(WorkerError, match=r"died 3 times \(exit code 3\)"):
         list(loader)
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["processes", "threads"])
+def test_an_epoch_that_was_begun_before_a_fork_is_an_error_behind_it(shared):
+    """Takes 0.3 s."""
+    squares = type("Shared", (user.Squares,), {"supports_threads": shared})(40)
+    made = DataLoader(squares, 4, num_workers=2, multiprocessing_context="fork")
+    batches = iter(made)
+    next(batches)
+    behind = run_apart(lambda: next(batches), seconds=20)
+    assert behind.error.startswith("WorkerError: an epoch that was begun before a fork")
+    assert run_apart(lambda: len(list(made)), seconds=20).value == 10
+    assert len(list(batches)) == 9

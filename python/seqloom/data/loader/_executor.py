@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 from abc import ABC, abstractmethod
@@ -160,9 +161,15 @@ def _in_flight(
     start: Callable[[Request], Finish], requests: Iterable[Request], ahead: int
 ) -> Answers:
     """Starts up to ``ahead`` batches before the one that is waited for is taken."""
+    process = os.getpid()
     starting = _start_all(start, requests)
     started = deque(islice(starting, ahead))
     while started:
+        if os.getpid() != process:
+            raise WorkerError(
+                "an epoch that was begun before a fork cannot go on behind it: begin a new "
+                "pass over the loader in the forked process"
+            )
         request, finish = started.popleft()
         started.extend(islice(starting, 1))
         yield request, finish()
