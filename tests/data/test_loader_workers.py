@@ -375,11 +375,14 @@ def test_a_process_that_ends_in_its_first_task_has_started():
 @pytest.mark.parametrize("shared", [False, True], ids=["processes", "threads"])
 def test_an_epoch_that_was_begun_before_a_fork_is_an_error_behind_it(shared):
     """Takes 0.3 s."""
-    squares = type("Shared", (user.Squares,), {"supports_threads": shared})(40)
-    made = DataLoader(squares, 4, num_workers=2, multiprocessing_context="fork")
+
+    class Shared(user.Squares):
+        supports_threads = shared
+
+    made = DataLoader(Shared(40), 4, num_workers=2, multiprocessing_context="fork")
     batches = iter(made)
     next(batches)
-    behind = run_apart(lambda: next(batches), seconds=20)
+    behind = run_apart(lambda: next(batches))
     assert behind.error.startswith("WorkerError: an epoch that was begun before a fork")
-    assert run_apart(lambda: len(list(made)), seconds=20).value == 10
+    assert run_apart(lambda: len(list(made))).value == 10
     assert len(list(batches)) == 9
