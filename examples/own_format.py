@@ -32,6 +32,7 @@ class BeadSource(sl.data.Source):
     """The records of files of beads."""
 
     kind, title = "beads", "BeadDataset"
+    supports_threads = True  # all letters are in memory, and no method changes them
 
     def __init__(self, files: Sequence[Path]) -> None:
         lines = [line for file in files for line in file.read_text().splitlines()[1:]]

@@ -129,6 +129,20 @@ def test_options_one_by_one_give_the_same_dataset_and_a_warning(tmp_path):
     assert old.fingerprint() == new.fingerprint()
 
 
-def test_a_keyword_that_is_no_option_is_an_error():
-    with pytest.raises(TypeError, match="unexpected keyword argument 'tsk'"):
-        sl.data.SequenceDataset({"x": "ACGT"}, tsk="regress")
+@pytest.mark.parametrize(
+    ("maker", "keyword", "hint"),
+    [
+        ("SequenceDataset", "tsk", "did you mean labels=sl.data.Labels(task=...)?"),
+        ("SequenceDataset", "encodr", "did you mean encoder=?"),
+        ("IntervalDataset", "label_colum", "labels=sl.data.Labels(label_column=...)?"),
+        ("GenotypeDataset", "label_colum", "phenotype=sl.data.Labels(label_column=...)?"),
+        ("EmbeddingDataset", "qqq", "it takes embeddings, labels, layer"),
+        ("SequenceStream", "label_colum", "labels=sl.data.Labels(label_column=...)?"),
+    ],
+)
+def test_a_keyword_that_is_no_option_is_an_error(maker, keyword, hint):
+    inputs = {"IntervalDataset": ("x.bed", "x.fa"), "EmbeddingDataset": ({"x": [1.0]},)}
+    with pytest.raises(TypeError) as caught:
+        getattr(sl.data, maker)(*inputs.get(maker, ("x",)), **{keyword: "regress"})
+    assert f"{maker}() has no argument {keyword}=; " in str(caught.value)
+    assert str(caught.value).endswith(hint)

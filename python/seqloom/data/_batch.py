@@ -19,13 +19,14 @@ from seqloom.data._encoder import (
     encode,
     encoded_kind,
     extents_of,
+    find_override,
     mask_of,
     pad_length,
     padded_length,
     position_axis,
 )
 from seqloom.data._ids import Ids
-from seqloom.data._source import FetchOptions
+from seqloom.data._source import FetchOptions, check_columns, check_size, columns_of, ids_of
 from seqloom.encode import Quality
 from seqloom.encode._base import SequenceEncoder
 from seqloom.errors import ArgumentError, FormatError, LetterError
@@ -108,11 +109,13 @@ class BatchMaker:
         )
         rows = positions if self.rows is None else self.rows[positions]
         found = self.source.fetch(rows, options)
-        columns = self.source.columns(rows.copy(), options.epoch)
-        columns |= self._labels_at(positions)
+        columns = columns_of(self.source, rows.copy(), options.epoch)
+        if self.source.is_checked:
+            self._check(found, columns, rows.size)
+        columns = columns | self._labels_at(positions)
         if isinstance(found, dict):
             first = next(iter(found))
-            ids = Ids(lambda: self.source.ids(rows), rows.size)
+            ids = Ids(lambda: ids_of(self.source, rows), rows.size)
             return {"id": ids, first: found.pop(first)} | columns | found
         batch: dict[str, Any] = {"id": Ids.of(found.ids)}
         letters = found.letters
@@ -125,6 +128,20 @@ class BatchMaker:
         encoded = self._encode(rows, found._replace(letters=letters), options)
         batch["inputs"] = encoded.pop("inputs")
         return batch | columns | encoded
+
+    def _check(
+        self, found: Fetched | dict[str, Any], columns: dict[str, Any], size: int
+    ) -> None:
+        """Refuses what the source returned for other than so many rows."""
+        source = self.source
+        check_columns(source, "columns", columns, size=size)
+        if isinstance(found, dict):
+            check_columns(source, "fetch", found, size=size)
+            return
+        sequences, qualities = found.letters
+        for part in (found.ids, sequences, qualities):
+            if part is not None and len(part) != size:
+                check_size(source, "fetch", part, size=size)
 
     def _encode(self, rows: Rows, found: Fetched, options: FetchOptions) -> dict[str, Any]:
         """Encodes letters; an error says where in its file the letter stands."""
@@ -223,10 +240,12 @@ copyreg.pickle(_native.BatchMaker, lambda _: (_native.BatchMaker, (RING, 0)))
 def supports_native_batches(encoder: Any) -> bool:
     """Return True if Rust can encode alone: letters, to a type that NumPy has."""
     # NumPy has no bfloat16, and the records' columns that threads read are letters.
-    is_of_sequences = encoded_kind(encoder) == SequenceEncoder.encodes
-    return (
-        is_of_sequences and not isinstance(encoder, Quality) and encoder.dtype != "bfloat16"
+    is_of_letters = (
+        encoded_kind(encoder) == SequenceEncoder.encodes
+        and not isinstance(encoder, Quality)
+        and encoder.dtype != "bfloat16"
     )
+    return is_of_letters and find_override(encoder.__class__) is None
 
 
 @dataclass(frozen=True, slots=True)

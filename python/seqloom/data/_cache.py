@@ -14,11 +14,12 @@ from seqloom._arguments import as_integer
 from seqloom._config import JsonConfig
 from seqloom._files import check_path, check_uncut
 from seqloom._ragged import Ragged, offsets_of
+from seqloom._threads import supports_threads
 from seqloom.data._cache_folder import CacheFolder
 from seqloom.data._dataset import Dataset
 from seqloom.data._encoder import empty, mask_of, padded_length, position_axis
 from seqloom.data._parts import has_letters
-from seqloom.data._source import Fetched, FetchOptions, Source, fetch_letters
+from seqloom.data._source import Fetched, FetchOptions, Source, columns_of, fetch_letters
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -102,12 +103,15 @@ def _is_encoded(dataset: Dataset) -> bool:
 class CachedSource(Source):
     """Encoded items or letters of a whole dataset in files; a row is a position in it."""
 
+    supports_threads = True  # where the source that is kept does
+
     def __init__(self, dataset: Dataset, folder: CacheFolder) -> None:
         source, rows = dataset.source, dataset.rows
         self.kind, self.title, self.noun = source.kind, source.title, source.noun
-        self.paths = source.paths
+        self.paths, self.supports_threads = source.paths, supports_threads(source)
         self.size, self.has_ids = len(dataset), source.has_ids
-        self.counts_letters = source.counts_letters
+        self.is_checked = source.is_checked
+        self.counts_letters, self.has_ordinals = source.counts_letters, source.has_ordinals
         self._source, self._rows, self._encoder = source, rows, dataset.encoder
         self._fingerprint, self._folder = dataset.fingerprint(), folder
         self._is_encoded = _is_encoded(dataset)
@@ -167,7 +171,7 @@ class CachedSource(Source):
 
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
         """Returns the further columns of the records."""
-        return self._source.columns(self._rows[rows], epoch)
+        return columns_of(self._source, self._rows[rows], epoch)
 
     def locate(
         self, error: LetterError, row: int, epoch: int | None, *, is_augmented: bool

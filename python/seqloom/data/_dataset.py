@@ -15,7 +15,7 @@ from seqloom.data._batch import BatchMaker, encode_part, items_of
 from seqloom.data._describe import class_counts, composition, describe, html_of
 from seqloom.data._frame import mask_by_id
 from seqloom.data._position import Epoch, epoch_of, position, positions
-from seqloom.data._source import are_all, each_letters
+from seqloom.data._source import are_all, each_letters, ids_of, lengths_of
 from seqloom.data.label._labels import LabelColumn
 from seqloom.errors import ArgumentError
 
@@ -117,12 +117,12 @@ class Dataset:
     @property
     def ids(self) -> list[str]:
         """The id of each record, made on demand."""
-        return self.source.ids(self.rows)
+        return ids_of(self.source, self.rows)
 
     @property
     def lengths(self) -> NDArray[np.int64]:
         """The length of each record; a stop that the encoder leaves out is no letter."""
-        return self.source.lengths(self.rows, self.encoder)
+        return lengths_of(self.source, self.rows, self.encoder)
 
     @property
     def class_counts(self) -> dict[str, int]:
@@ -238,7 +238,7 @@ class Dataset:
 
     def ids_of(self, indices: ArrayLike) -> list[str]:
         """Lists the ids of some records, by positions or a mask."""
-        return self.source.ids(self.rows[positions(indices, len(self))])
+        return ids_of(self.source, self.rows[positions(indices, len(self))])
 
     def group(self, name: str) -> list[Any]:
         """Lists the values of a column, or the letters, to split the dataset by them.
@@ -380,8 +380,8 @@ class Dataset:
 
     @property
     def supports_threads(self) -> bool:
-        """Whether threads may share the encoder and the augmentation."""
-        return supports_threads(self.encoder) and supports_threads(self.augment)
+        """Whether threads may share the source, the encoder and the augmentation."""
+        return all(map(supports_threads, (self.source, self.encoder, self.augment)))
 
     @property
     def supports_native_batches(self) -> bool:

@@ -32,6 +32,7 @@ class EmbeddingSource(Source):
 
     kind, title = "embeddings", "EmbeddingDataset"
     has_letters = False
+    supports_threads, is_checked = True, False
 
     def __init__(self, rows: EmbeddedRows, encoder: EmbeddingEncoder) -> None:
         self._rows, self._encoder = rows, encoder
@@ -120,7 +121,7 @@ def EmbeddingDataset(
     """
     rows = rows_of(embeddings)
     encoder = describe_rows(rows, layer)
-    labels = Labels.of(labels, USUAL, old)
+    labels = Labels.of(labels, USUAL, old, maker=EmbeddingDataset)
     labels.check_usual("coding", of="GenotypeDataset")
     labels.check_usual("label_from_header", of="SequenceDataset")
     column = join_labels(labels, rows.ids, noun="embeddings")

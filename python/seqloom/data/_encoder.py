@@ -20,7 +20,7 @@ from seqloom._ragged import Ragged
 from seqloom._rust import _native
 from seqloom.augment import Augmentation
 from seqloom.encode._base import SequenceEncoder
-from seqloom.encode._letters import ALPHABETS
+from seqloom.encode._letters import ALPHABETS, prepare_output
 from seqloom.errors import ArgumentError, LetterError, SeqloomError, ShapeError
 
 if TYPE_CHECKING:
@@ -69,6 +69,18 @@ class Refusing(Protocol):
 def encoded_kind(encoder: Any) -> str:
     """Returns what an encoder of ours encodes; an empty text for a user's own."""
     return encoder.encodes if isinstance(encoder, JsonConfig) else ""
+
+
+@lru_cache(maxsize=64)
+def find_override(kind: Any) -> str | None:
+    """Names the method by which a subclass of our encoders encodes, if not by ours."""
+    for base in kind.__mro__ if issubclass(kind, SequenceEncoder) else ():
+        own = vars(base)
+        if own.get("supports_native_batches", False):
+            return None
+        if found := [name for name in ("batch", "__call__") if name in own]:
+            return found[0]
+    return None
 
 
 def check_encoder(encoder: Any) -> None:
@@ -248,7 +260,8 @@ def encode(
 ) -> NDArray[Any]:
     """Encodes sequences into memory that is used again once the batch has died."""
     options: dict[str, Any] = {"length": length}
-    known = _options(encoder.__class__)
+    kind = encoder.__class__
+    known = _options(kind)
     if "num_threads" in known:
         options["num_threads"] = num_threads
     is_of_numpy = hasattr(encoder, "shape") and encoder.dtype != "bfloat16"
@@ -256,7 +269,28 @@ def encode(
         out = empty(encoder.shape(len(letters), length), encoder.dtype)
     if out is not None:
         options["out"] = out
+    if find_override(kind) == "__call__":
+        return _encode_each(encoder, letters, length=length, out=out)
     return encoder.batch(letters, **options)
+
+
+def _encode_each(encoder: Any, letters: Ragged, *, length: int, out: Any) -> Any:
+    """Calls an encoder of ours whose ``__call__`` is overridden for each sequence."""
+    inputs, _ = prepare_output(encoder.shape(len(letters), length), encoder.dtype, out)
+    inputs[...] = encoder.pad_value
+    is_last = encoder.channels == "first"
+    for record, sequence in enumerate(letters.to_list()):
+        try:
+            numbers = encoder(sequence)
+        except LetterError as error:
+            error.record = record
+            raise
+        count = numbers.shape[-1 if is_last else 0]
+        if is_last:
+            inputs[record, :, :count] = numbers
+        else:
+            inputs[record, :count] = numbers
+    return inputs
 
 
 @lru_cache(maxsize=64)

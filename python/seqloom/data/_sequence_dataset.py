@@ -128,7 +128,8 @@ def SequenceDataset(
         2 sequences of 2 to 4; no 1, yes 1
     """
     # The column of ids of the table of sequences, too.
-    labels = Labels.of(labels, replace(USUAL, id_column=id_column), old)
+    usual = replace(USUAL, id_column=id_column)
+    labels = Labels.of(labels, usual, old, maker=SequenceDataset)
     labels.check_usual("coding", of="GenotypeDataset")
     if in_memory is not None:
         in_memory = as_flag("in_memory", in_memory)

@@ -38,6 +38,7 @@ class SequenceSource(Source):
     """
 
     kind, title = "sequences", "SequenceDataset"
+    supports_threads, is_checked = True, False
 
     def __init__(
         self, inputs: Inputs, *, in_memory: bool | None = None, has_ids: bool = True

@@ -10,7 +10,7 @@ import numpy as np
 
 from seqloom._ragged import Ragged
 from seqloom.data._encoder import Extents, extents_of
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, LetterError, ShapeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from seqloom.data._encoder import Letters
     from seqloom.data.label._labels import LabelColumn
     from seqloom.encode._base import SequenceEncoder
-    from seqloom.errors import LetterError
 
     Rows = NDArray[np.int64]
 
 _AT_ONCE = 1 << 12
+_OF_DATASETS = frozenset({"id", "label"})
+_OF_BATCHES = _OF_DATASETS | {"inputs", "sequence", "quality", "lengths", "mask"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +89,11 @@ class NativeRecords:
 class Source(ABC):
     """Records by row number: what a ``Dataset`` reads, for a format of your own too.
 
-    A source does not change, may be shared by threads, and can be pickled. Set ``kind``
-    (the name of its `seqloom.infer.Kind`), ``size`` (the number of records) and ``paths``,
-    and write ``ids``, ``lengths`` and ``fetch``. The other attributes and methods have
-    defaults for sequences.
+    A source does not change, and can be pickled. Set ``kind`` (the name of its
+    `seqloom.infer.Kind`), ``size`` (the number of records) and ``paths``, and write
+    ``ids``, ``lengths`` and ``fetch``. Set ``supports_threads = True`` in the class if
+    several threads may call its methods at once; a subclass sets it again. The other
+    attributes and methods have defaults for sequences.
 
     Examples:
         >>> import numpy as np
@@ -122,6 +124,9 @@ class Source(ABC):
     has_letters: bool = True  # False: records are numbers
     has_ids: bool = True  # False: ids are numbers, because none were given
     counts_letters: bool = False  # whether reports count the kinds of letters
+    supports_threads: bool = False  # whether threads may share it; read of its own class
+    is_checked: bool = True  # whether datasets check the sizes of what it returns
+    has_ordinals: bool = True  # whether batches have the column ``ordinal``, the row
     jitter: int = 0  # letters by which records move between epochs
 
     @property
@@ -174,14 +179,14 @@ class Source(ABC):
         yield labels.to_bytes()
 
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
-        """Returns further columns of a batch."""
-        del epoch
-        return {"ordinal": rows}
+        """Returns further columns of a batch; ``ordinal`` is added to them."""
+        del rows, epoch
+        return {}
 
     def group(self, rows: Rows, name: str, labels: NDArray[Any] | None) -> list[Any]:
         """Lists the values of a column, to split a dataset by them."""
         del labels
-        columns = self.columns(rows, 0)
+        columns = columns_of(self, rows, 0)
         if self.has_letters and name == "sequence":
             # In capitals, so that equal sequences are one group.
             sequences, _ = fetch_letters(self, rows)
@@ -192,14 +197,73 @@ class Source(ABC):
     def locate(
         self, error: LetterError, row: int, epoch: int | None, *, is_augmented: bool
     ) -> LetterError:
-        """Adds to an error the position of its letter in the file."""
-        del row, epoch, is_augmented
-        return error
+        """Adds to an error the id of its record, and the file if there is one."""
+        del epoch
+        where = f"{self.paths[0]}: " if len(self.paths) == 1 else ""
+        where += f"record {self.ids(np.array([row]))[0]!r}"
+        text = f"{where}: {error}"
+        if error.letter is not None:
+            when = " after augmentation" if is_augmented else ""
+            text = f"{where}, letter {error.position}{when}: found {error.letter!r}"
+            text += "" if error.expected is None else f", expected {error.expected}"
+        return LetterError(
+            text,
+            record=row,
+            position=error.position,
+            letter=error.letter,
+            expected=error.expected,
+        )
 
     def fitted(self, to: Any) -> Source:
         """Returns the source as standardised by some rows, or by a fitted encoder."""
         del to
         return self
+
+
+def columns_of(source: Source, rows: Rows, epoch: int | None) -> dict[str, Any]:
+    """Returns the further columns of rows, with their numbers."""
+    columns = source.columns(rows, epoch)
+    if source.has_ordinals and "ordinal" not in columns:
+        return {"ordinal": rows} | columns
+    return columns
+
+
+def check_size(source: Source, method: str, found: Any, *, size: int) -> None:
+    """Refuses what a method of a source returned of other than so many rows."""
+    if len(found) != size:
+        raise ShapeError(
+            f"{type(source).__name__}.{method} returned {len(found):,} for {size:,} rows; "
+            f"expected {size:,}, one for each row"
+        )
+
+
+def ids_of(source: Source, rows: Rows) -> list[str]:
+    """Lists the ids of rows, one for each."""
+    ids = source.ids(rows)
+    check_size(source, "ids", ids, size=rows.size)
+    return ids
+
+
+def lengths_of(source: Source, rows: Rows, encoder: Any) -> Rows:
+    """Lists the lengths of rows, one for each."""
+    lengths = source.lengths(rows, encoder)
+    check_size(source, "lengths", lengths, size=rows.size)
+    return lengths
+
+
+def check_columns(
+    source: Source, method: str, columns: dict[str, Any], *, size: int
+) -> None:
+    """Refuses columns of a source that have another size, or a name of the dataset's."""
+    taken = _OF_DATASETS if method == "fetch" else _OF_BATCHES
+    for name, values in columns.items():
+        if len(values) != size:
+            check_size(source, f"{method}, column {name!r},", values, size=size)
+        if name in taken:
+            raise ArgumentError(
+                f"{type(source).__name__}.{method} returned a column {name!r}; expected "
+                f"another name, because the dataset makes {', '.join(sorted(taken))}"
+            )
 
 
 def find_group(name: str, columns: dict[str, Any], *others: str) -> list[Any]:

@@ -48,6 +48,9 @@ class SequenceEncoder(JsonConfig):
     # A setting of every encoder; its choices differ.
     dtype: Any
     encodes: ClassVar[str] = "sequences"
+    # Whether Rust may encode instead of `batch` and `__call__`. A subclass that overrides
+    # one of them does not inherit it.
+    supports_native_batches: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_choices(self)

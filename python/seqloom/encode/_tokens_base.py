@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,8 @@ class TokenEncoder(SequenceEncoder):
         >>> Integer("dna").channels is None
         True
     """
+
+    supports_native_batches: ClassVar[bool] = True
 
     @property
     def channels(self) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from seqloom._arguments import is_list
-from seqloom.data._encoder import encoded_kind
+from seqloom.data._encoder import encoded_kind, find_override
 from seqloom.errors import ExportError
 from seqloom.export._size import Size
 from seqloom.export._trace import Traced, check_dtype
@@ -251,7 +251,8 @@ def describe_training(trained: Trained | None, encoder: Any) -> dict[str, Any]:
 
 def check_encoder(encoder: object) -> None:
     """Refuses an encoder that nothing but Python's could run."""
-    if encoder is None or encoded_kind(encoder):
+    is_ours = bool(encoded_kind(encoder)) and find_override(type(encoder)) is None
+    if encoder is None or is_ours:
         return
     kind = getattr(encoder, "__qualname__", type(encoder).__name__)
     raise ExportError(

@@ -11,6 +11,7 @@ import numpy as np
 from seqloom._ragged import Ragged, offsets_of
 from seqloom._rust import _native
 from seqloom._threads import supports_threads
+from seqloom.data._encoder import find_override
 from seqloom.data._position import check_integer
 from seqloom.data.collate._collate import check_items, default_collate
 from seqloom.data.collate._output import converter
@@ -174,7 +175,7 @@ class VarlenCollator:
 
     def _encode(self, items: Sequence[dict[str, Any]]) -> list[NDArray[np.int64]]:
         """Encodes letters; an error names the record."""
-        if not hasattr(self.tokens, "flat"):
+        if find_override(type(self.tokens)) or not hasattr(self.tokens, "flat"):
             encode = as_token_function(self.tokens)
             return [np.asarray(encode(item["sequence"]), np.int64) for item in items]
         rows = Ragged.from_list([item["sequence"] for item in items])
@@ -265,6 +266,8 @@ def as_token_function(tokenizer: Any) -> Callable[[Any], Any]:
 
     A tokenizer that has a token for each letter must return one for each letter.
     """
+    if find_override(type(tokenizer)) == "batch":
+        return lambda sequence: tokenizer.batch([sequence])[0]
     if not (
         hasattr(tokenizer, "num_special_tokens_to_add") and hasattr(tokenizer, "get_vocab")
     ):

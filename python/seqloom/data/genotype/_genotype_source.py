@@ -32,6 +32,8 @@ class GenotypeSource(Source):
 
     kind, title = "genotypes", "GenotypeDataset"
     has_letters = False
+    has_ordinals = False  # of samples and variants
+    supports_threads, is_checked = True, False
     _learn_from: Rows | None = None  # the samples to learn from; None means all
     _in_use: GenotypeEncoder | None = None  # fitted at the first use
     _tables: NDArray[Any] | None = None  # of the encoder in use

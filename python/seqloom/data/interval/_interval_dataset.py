@@ -120,7 +120,7 @@ def IntervalDataset(
         [('chr1:0-4(+)', b'AACC'), ('chr1:2-6(-)', b'CCGG')]
     """
     check_encoder(encoder)
-    labels = Labels.of(labels, USUAL, old)
+    labels = Labels.of(labels, USUAL, old, maker=IntervalDataset)
     check_label_options(labels)
     check_integer("jitter", jitter, most=FARTHEST)
     if width is not None:

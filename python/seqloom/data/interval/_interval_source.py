@@ -49,6 +49,7 @@ class IntervalSource(Source):
     """Intervals by number, those too that a dataset leaves out."""
 
     kind, title = "intervals", "IntervalDataset"
+    supports_threads, is_checked = True, False
     counts_letters = True
 
     def __init__(

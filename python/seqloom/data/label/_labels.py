@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import inspect
 import itertools
 import math
 import numbers
@@ -10,6 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,7 +25,7 @@ from seqloom.data.label._table import check_column, column_names
 from seqloom.errors import ArgumentError, LabelError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -117,6 +119,23 @@ def as_cell(value: Any) -> str:
     return ("1" if value else "0") if is_truth else str(value).strip()
 
 
+def _check_known(maker: Callable[..., Any], old: dict[str, Any]) -> None:
+    """Refuses a keyword that a function never had, and names the nearest one."""
+    options = [field.name for field in fields(Labels) if field.name != "source"]
+    parameters = inspect.signature(maker).parameters.values()
+    plain = [it.name for it in parameters if it.kind is not it.VAR_KEYWORD]
+    labels = next(name for name in plain if name in {"labels", "phenotype"})
+    for name in sorted(old.keys() - set(options)):
+        near = get_close_matches(name, [*plain, *options], n=1)
+        if not near:
+            hint = f"it takes {', '.join(plain)}"
+        elif near[0] in plain:
+            hint = f"did you mean {near[0]}=?"
+        else:
+            hint = f"did you mean {labels}=sl.data.Labels({near[0]}=...)?"
+        raise TypeError(f"{maker.__name__}() has no argument {name}=; {hint}")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Labels:
     """Says where the labels of a dataset come from, and how they are read.
@@ -192,12 +211,19 @@ class Labels:
         object.__setattr__(self, name, value)
 
     @classmethod
-    def of(cls, labels: Any, usual: Labels, old: dict[str, Any]) -> Labels:
+    def of(
+        cls,
+        labels: Any,
+        usual: Labels,
+        old: dict[str, Any] | None = None,
+        *,
+        maker: Callable[..., Any] | None = None,
+    ) -> Labels:
         """Takes a `Labels` or its source, completed by what a dataset usually reads."""
         # For one version datasets take the fields of `Labels` as arguments of their own.
-        known = {field.name for field in fields(cls)} - {"source"}
-        if strange := sorted(old.keys() - known):
-            raise TypeError(f"got an unexpected keyword argument {strange[0]!r}")
+        old = old or {}
+        if maker is not None:
+            _check_known(maker, old)
         if old:
             options = ", ".join(f"{name}=..." for name in old)
             warn_user(

@@ -326,7 +326,7 @@ def join_labels(labels: Any, ids: list[str], *, noun: str = "records") -> LabelC
         >>> column.classes, column.values.tolist()
         (('no', 'yes'), [1, 0])
     """
-    labels = Labels.of(labels, USUAL, {})
+    labels = Labels.of(labels, USUAL)
     if labels.source is None or labels.source is False:
         return LabelColumn(classes=tuple(labels.classes or ()))
     source = drop_missing(_rows_source(labels, len(ids)), labels)

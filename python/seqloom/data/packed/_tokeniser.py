@@ -11,6 +11,7 @@ import numpy as np
 
 from seqloom._arguments import quote
 from seqloom._ragged import offsets_of
+from seqloom.data._encoder import find_override
 from seqloom.data.collate._varlen import as_token_function
 from seqloom.encode import Tokens
 from seqloom.encode._tokens_base import TokenEncoder
@@ -39,7 +40,7 @@ class Tokeniser:
     def of(cls, tokens: Any) -> Tokeniser:
         """Makes one of what a user passes."""
         tokens = Tokens("esm2") if tokens is None else tokens
-        if isinstance(tokens, TokenEncoder):
+        if isinstance(tokens, TokenEncoder) and find_override(type(tokens)) is None:
             # The settings are the same, whatever the type of the numbers.
             kernel = replace(cast("Any", tokens), dtype="int32").kernel
             return cls(repr(tokens), kernel, None, tokens.places)

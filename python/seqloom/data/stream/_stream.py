@@ -120,7 +120,7 @@ class SequenceStream(Resumable):
         self.seed = as_seed(seed)
         self.num_threads = num_threads
         self.report: dict[str, Any] = _empty_report()
-        labels = Labels.of(labels, USUAL, old)
+        labels = Labels.of(labels, USUAL, old, maker=type(self))
         labels.check_usual("label_from_header", of="SequenceDataset")
         labels.check_usual("coding", of="GenotypeDataset")
         self._labels = StreamLabels.make(labels)

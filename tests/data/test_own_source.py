@@ -1,0 +1,184 @@
+"""Sources and encoders that a user wrote: what is called, and what is refused."""
+
+import re
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom._threads import supports_threads
+
+
+class Lines(sl.data.Source):
+    """Records in memory, which tests override."""
+
+    kind, title = "lines", "Lines"
+
+    def __init__(self, count=6):
+        self.letters = ["ACGT"[row % 4] * 4 for row in range(count)]
+        self.size = count
+
+    def ids(self, rows):
+        return [f"r{row}" for row in rows]
+
+    def lengths(self, rows, _):
+        return np.array([len(self.letters[row]) for row in rows], np.int64)
+
+    def fetch(self, rows, _):
+        names = [f"r{row}" for row in rows]
+        return sl.data.Fetched.of(names, [self.letters[row] for row in rows])
+
+
+class Doubled(sl.encode.OneHot):
+    """An encoder that overrides ``batch``."""
+
+    def batch(self, sequences, **options):
+        return 2 * super().batch(sequences, length=options.get("length"))
+
+
+class Tripled(sl.encode.OneHot):
+    """An encoder that overrides ``__call__``."""
+
+    def __call__(self, sequence, **_):
+        return 3 * super().__call__(sequence)
+
+
+class Below(Doubled):
+    """An encoder that inherits an override."""
+
+
+class Declared(sl.encode.OneHot):
+    """An encoder that says that Rust may encode."""
+
+    supports_native_batches = True
+
+    def __call__(self, sequence, *, out=None):
+        return super().__call__(sequence, out=out)
+
+
+RECORDS = {"x": "ACGT", "y": "GG", "z": "TTT"}
+
+
+@pytest.mark.parametrize(("kind", "value"), [(Doubled, 2), (Tripled, 3), (Below, 2)])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_encoder_that_overrides_a_method_is_called(kind, value, workers):
+    data = sl.data.SequenceDataset(RECORDS, encoder=kind("dna"))
+    plain = data.replace(encoder=sl.encode.OneHot("dna"))
+    assert plain.supports_native_batches
+    assert not data.supports_native_batches
+    expected = value * plain.to_numpy()["inputs"]
+    assert (data.to_numpy()["inputs"] == expected).all()
+    assert (data[1]["inputs"] == value * plain[1]["inputs"]).all()
+    pad = sl.data.PadCollator(encoder=data.encoder)
+    loader = sl.data.DataLoader(data, batch_size=3, collate_fn=pad, num_workers=workers)
+    assert (next(iter(loader))["inputs"] == expected).all()
+
+
+def test_a_class_that_declares_native_batches_keeps_them():
+    data = sl.data.SequenceDataset(RECORDS, encoder=Declared("dna"))
+    assert data.supports_native_batches
+
+
+def test_a_stream_calls_an_encoder_that_overrides_a_method(tmp_path):
+    (tmp_path / "a.fa").write_text(">x\nACGT\n>y\nGGGG\n")
+    stream = sl.data.SequenceStream(tmp_path / "a.fa", encoder=Tripled("dna"))
+    batch = next(iter(stream.batches(2)))
+    assert batch["inputs"].max() == 3
+
+
+class TwoMore(sl.encode.Tokens):
+    """Tokens that override ``__call__``."""
+
+    def __call__(self, sequence, **_):
+        return np.asarray(super().__call__(sequence)) + 2
+
+
+class TwoMoreAtOnce(sl.encode.Tokens):
+    """Tokens that override ``batch``."""
+
+    def batch(self, sequences, **options):
+        return super().batch(sequences, **options) + 2
+
+
+@pytest.mark.parametrize("kind", [TwoMore, TwoMoreAtOnce])
+def test_tokens_that_override_a_method_are_packed_by_it(tmp_path, kind):
+    (tmp_path / "a.fa").write_text(">x\nMKV\n")
+    expected = sl.encode.Tokens("esm2")("MKV") + 2
+    stream = sl.data.PackedStream(tmp_path / "a.fa", tokens=kind("esm2"), max_tokens=8)
+    assert next(iter(stream))["inputs"].tolist() == expected.tolist()
+    collate = sl.data.VarlenCollator(tokens=kind("esm2"))
+    assert collate([{"id": "x", "sequence": "MKV"}])["inputs"].tolist() == expected.tolist()
+
+
+class Named(Lines):
+    """A source with a column of its own, and no ordinal."""
+
+    def columns(self, rows, _):
+        return {"name": [f"n{row}" for row in rows]}
+
+
+def test_the_ordinal_is_added_to_columns_of_a_source():
+    flip = sl.augment.ReverseComplement(p=1.0)
+    data = sl.data.Dataset(Named(), encoder=sl.encode.OneHot("dna"), augment=flip)
+    batch = data[2:4].batch([1, 0])
+    assert batch["ordinal"].tolist() == [3, 2]
+    assert batch["name"] == ["n3", "n2"]
+    assert data.group("ordinal") == list(range(6))
+
+
+def _one_fewer(method):
+    """Makes a source of which a method returns one fewer."""
+    whole = getattr(Named, method)
+
+    def change(self, rows, *others):
+        return whole(self, rows[:-1], *others)
+
+    return type("Short", (Named,), {method: change})
+
+
+@pytest.mark.parametrize("method", ["fetch", "columns", "ids", "lengths"])
+def test_a_source_that_returns_one_fewer_is_refused(method):
+    data = sl.data.Dataset(_one_fewer(method)(), encoder=sl.encode.OneHot("dna"))
+    with pytest.raises(sl.errors.ShapeError, match=rf"Short\.{method}.* 5 for 6 rows"):
+        _ = data.to_numpy(), data.ids, data.lengths
+
+
+@pytest.mark.parametrize("name", ["label", "inputs"])
+def test_a_column_with_a_name_of_the_dataset_is_refused(name):
+    columns = {"columns": lambda _, rows, __: {name: rows}}
+    data = sl.data.Dataset(type("Taken", (Lines,), columns)())
+    with pytest.raises(sl.errors.ArgumentError, match=rf"Taken\.columns .*'{name}'"):
+        data.to_numpy()
+
+
+class FromFile(Lines):
+    """A source with one place in one file, which threads cannot share."""
+
+
+class Shared(Lines):
+    """A source that threads can share."""
+
+    supports_threads = True
+
+
+def test_threads_share_a_source_only_if_its_class_declares_it(tmp_path):
+    encoder = sl.encode.OneHot("dna")
+    assert not supports_threads(FromFile())
+    assert not sl.data.Dataset(FromFile(), encoder=encoder).supports_threads
+    assert sl.data.Dataset(Shared(), encoder=encoder).supports_threads
+    for source, expected in ((FromFile(), False), (Shared(), True)):
+        kept = sl.data.cached(sl.data.Dataset(source, encoder=encoder), tmp_path)
+        assert kept.supports_threads is expected
+    assert sl.data.SequenceDataset(RECORDS).supports_threads
+
+
+def test_the_error_of_a_letter_names_the_record_and_the_file():
+    source = Lines(20)
+    source.letters[7] = "A!CG"
+    data = sl.data.Dataset(source, encoder=sl.encode.OneHot("dna"))
+    with pytest.raises(sl.errors.LetterError, match=r"^record 'r7', letter 1: found '!'"):
+        data.batch([3, 2, 7])
+    source.paths = ("a.lines",)
+    text = re.escape("a.lines: record 'r7', letter 1: found '!', expected ")
+    with pytest.raises(sl.errors.LetterError, match=text):
+        data.batch([3, 2, 7])
