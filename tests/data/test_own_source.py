@@ -21,10 +21,12 @@ class Lines(sl.data.Source):
     def ids(self, rows):
         return [f"r{row}" for row in rows]
 
-    def lengths(self, rows, _):
+    def lengths(self, rows, encoder):
+        del encoder
         return np.array([len(self.letters[row]) for row in rows], np.int64)
 
-    def fetch(self, rows, _):
+    def fetch(self, rows, options):
+        del options
         names = [f"r{row}" for row in rows]
         return sl.data.Fetched.of(names, [self.letters[row] for row in rows])
 
@@ -113,7 +115,8 @@ def test_tokens_that_override_a_method_are_packed_by_it(tmp_path, kind):
 class Named(Lines):
     """A source with a column of its own, and no ordinal."""
 
-    def columns(self, rows, _):
+    def columns(self, rows, epoch):
+        del epoch
         return {"name": [f"n{row}" for row in rows]}
 
 

@@ -175,7 +175,7 @@ class VarlenCollator:
 
     def _encode(self, items: Sequence[dict[str, Any]]) -> list[NDArray[np.int64]]:
         """Encodes letters; an error names the record."""
-        if find_override(type(self.tokens)) or not hasattr(self.tokens, "flat"):
+        if find_override(self.tokens.__class__) or not hasattr(self.tokens, "flat"):
             encode = as_token_function(self.tokens)
             return [np.asarray(encode(item["sequence"]), np.int64) for item in items]
         rows = Ragged.from_list([item["sequence"] for item in items])
@@ -266,7 +266,7 @@ def as_token_function(tokenizer: Any) -> Callable[[Any], Any]:
 
     A tokenizer that has a token for each letter must return one for each letter.
     """
-    if find_override(type(tokenizer)) == "batch":
+    if find_override(tokenizer.__class__) == "batch":
         return lambda sequence: tokenizer.batch([sequence])[0]
     if not (
         hasattr(tokenizer, "num_special_tokens_to_add") and hasattr(tokenizer, "get_vocab")
