@@ -109,7 +109,9 @@ def test_tokens_that_override_a_method_are_packed_by_it(tmp_path, kind):
     stream = sl.data.PackedStream(tmp_path / "a.fa", tokens=kind("esm2"), max_tokens=8)
     assert next(iter(stream))["input_ids"].tolist() == expected.tolist()
     collate = sl.data.VarlenCollator(tokens=kind("esm2"))
-    assert collate([{"id": "x", "sequence": "MKV"}])["input_ids"].tolist() == expected.tolist()
+    assert (
+        collate([{"id": "x", "sequence": "MKV"}])["input_ids"].tolist() == expected.tolist()
+    )
 
 
 class Named(Lines):
