@@ -7,7 +7,7 @@ import random
 import sys
 from abc import ABC, abstractmethod
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -193,11 +193,13 @@ def _raise(error: Exception) -> Any:
 
 def _result(future: Future[Any], timeout: float) -> Any:
     """Waits for a batch, at most as long as the loader's timeout."""
-    if not wait([future], timeout or None).done:
+    try:
+        future.exception(timeout or None)
+    except TimeoutError as error:
         raise WorkerError(
             f"a worker thread did not make its batch within {timeout:g} seconds; pass a "
             "longer timeout"
-        )
+        ) from error
     return future.result()
 
 

@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.reduction import ForkingPickler
@@ -121,8 +121,10 @@ class WorkerPool:
         """Waits for a batch, or the exception that its worker has raised."""
         timeout, worker = self._settings.workers.timeout, task.worker
         begin = time.monotonic()
-        # Not `answer.result(seconds)`: its TimeoutError may be that of a user's code.
-        while not wait([task.answer], min(_LOOK_SECONDS, timeout or _LOOK_SECONDS)).done:
+        while True:
+            with suppress(TimeoutError):  # `result` may raise that of a user's code
+                task.answer.exception(min(_LOOK_SECONDS, timeout or _LOOK_SECONDS))
+                break
             ready = worker.ready  # the start of a process has more time
             limit = timeout if ready is not None else timeout + _START_SECONDS
             if timeout and time.monotonic() - max(begin, ready or begin) > limit:
@@ -387,13 +389,11 @@ def _is_sendable(part: Any) -> bool:
 @contextmanager
 def _environment(variables: Mapping[str, str]) -> Generator[None]:
     """Sets environment variables for a process that is started in the block."""
-    before = {name: os.environ.get(name) for name in variables}
+    before = {name: os.environ[name] for name in variables if name in os.environ}
     os.environ.update(variables)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        for name in variables:
+            del os.environ[name]
+        os.environ.update(before)
