@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from seqloom._ragged import Ragged
     from seqloom.data._encoder import Letters
-    from seqloom.data._source import Fetched, Rows, Source
+    from seqloom.data._source import Fetched, NativeRecords, Rows, Source
 
     Made = tuple[NDArray[np.uint8], list[int] | None, _native.Names | None]
     Batch = dict[str, Any]
@@ -61,14 +61,22 @@ class BatchMaker:
     @property
     def is_native(self) -> bool:
         """Whether Rust makes batches, which it does of letters in memory."""
-        is_plain = self.augment is None and supports_native_batches(self.encoder)
-        return is_plain and self.source.native is not None
+        return self._is_plain and self.source.native is not None
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether nothing but Rust's encoders is called."""
+        return self.augment is None and supports_native_batches(self.encoder)
 
     def native(self, *, length: int | None = None, multiple: int = 1) -> NativeBatchMaker:
         """Prepares batches that Rust makes."""
         native = self.source.native
         if native is None or not self.is_native:
             raise ArgumentError("this dataset's batches need Python: use batch()")
+        return self._native(native, Shape(length, multiple))
+
+    def _native(self, native: NativeRecords, shape: Shape) -> NativeBatchMaker:
+        """Prepares batches of records that Rust reads."""
 
         def columns(positions: Rows, rows: Rows) -> dict[str, Any]:
             # A copy: who changes the ordinals must not change the ids.
@@ -80,7 +88,7 @@ class BatchMaker:
             native.extents(self.encoder),
             columns,
             self._explain,
-            Shape(length, multiple),
+            shape,
             self.rows,
         )
 
@@ -95,9 +103,10 @@ class BatchMaker:
         num_threads: int = 1,
     ) -> dict[str, Any]:
         """Makes the batch of some positions: in Rust where it can be."""
-        if out is None and self.is_native:
-            native = self.native(length=length, multiple=multiple)
-            return native.make(positions, num_threads)
+        native = self.source.native if out is None and self._is_plain else None
+        if native is not None:
+            maker = self._native(native, Shape(length, multiple))
+            return maker.make(positions, num_threads)
         options = FetchOptions(
             self.encoder,
             epoch if self.jitter else None,
@@ -112,7 +121,9 @@ class BatchMaker:
         columns = columns_of(self.source, rows.copy(), options.epoch)
         if self.source.is_checked:
             self._check(found, columns, rows.size)
-        columns = columns | self._labels_at(positions)
+            columns = dict(columns)  # a source may keep what it returned
+        if self.labels is not None:
+            columns["label"] = self.labels[positions]
         if isinstance(found, dict):
             first = next(iter(found))
             ids = Ids(lambda: ids_of(self.source, rows), rows.size)
@@ -121,8 +132,7 @@ class BatchMaker:
         letters = found.letters
         if self.augment is not None:
             keys = Key(self.seed, epoch).each(columns["ordinal"])
-            threads = options.num_threads
-            letters = apply_augment(self.augment, letters, keys, num_threads=threads)
+            letters = apply_augment(self.augment, letters, keys, num_threads=num_threads)
         if self.encoder is None:
             return batch | list_letters(letters) | columns
         encoded = self._encode(rows, found._replace(letters=letters), options)
