@@ -155,9 +155,7 @@ class Inputs:
         kinds = {kind_of_files([it], given).name: it for it in (*files, *others)}
         if len(kinds) > 1:
             parts = (f"{path} is one of {name}" for name, path in kinds.items())
-            raise ArgumentError(
-                f"files of several kinds: {', '.join(parts)}; give one kind"
-            )
+            raise ArgumentError(f"give files of one kind: {', '.join(parts)}")
         return cls(files=files, kind=kind, given=given)
 
     def check_labels(self) -> None:

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from cyclopts import App, ArgumentCollection, Group, Token
 from cyclopts.argument import Argument
@@ -64,7 +64,10 @@ def _print_options(options: Mapping[str, Argument]) -> None:
             (group,) = cast("tuple[Group]", argument.parameter.group)
             notes = [argument.parameter.help or ""]
             if choices := argument.get_choices():
-                notes.append(f"[choices: {', '.join(choices)}]")
+                words = (
+                    ("yes", "no", *choices) if bool in get_args(argument.hint) else choices
+                )
+                notes.append(f"[choices: {', '.join(words)}]")
             if argument.show_default:
                 notes.append(f"[default: {argument.field_info.default}]")
             groups.setdefault(group.name, {})[name] = " ".join(notes)
