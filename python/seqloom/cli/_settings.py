@@ -64,10 +64,8 @@ def _print_options(options: Mapping[str, Argument]) -> None:
             (group,) = cast("tuple[Group]", argument.parameter.group)
             notes = [argument.parameter.help or ""]
             if choices := argument.get_choices():
-                words = (
-                    ("yes", "no", *choices) if bool in get_args(argument.hint) else choices
-                )
-                notes.append(f"[choices: {', '.join(words)}]")
+                flags = ("yes", "no") if bool in get_args(argument.hint) else ()
+                notes.append(f"[choices: {', '.join((*flags, *choices))}]")
             if argument.show_default:
                 notes.append(f"[default: {argument.field_info.default}]")
             groups.setdefault(group.name, {})[name] = " ".join(notes)
