@@ -129,10 +129,12 @@ def _make_form(kind: type[Any], taken: set[str], listed: set[str] | None) -> typ
     for item in fields(kind):
         words = None if item.name in taken else _spell_type(item, hints[item.name])
         taken.add(item.name)
-        several = " Repeat the option for several." if words is Texts else ""
+        is_shown = words is not None and (listed is None or item.name in listed)
+        # --set, by which an option is given that is not shown, has several in one word.
+        several = " Repeat the option for several." if is_shown and words is Texts else ""
         option = Parameter(
             help=texts.get(item.name, "") + several,
-            show=words is not None and (listed is None or item.name in listed),
+            show=is_shown,
             parse=words is not None,
         )
         if item.name in OPTION_NAMES:
@@ -228,7 +230,7 @@ class FurtherOptions:
     """Says where options come from that --help does not list.
 
     Args:
-        set: An option that is not listed here, as in --set keep=3; repeat it for several.
+        set: An option that is not listed here, as in --set keep=3; one --set for each.
             --set help lists them all.
         config: A TOML file of options, a line NAME = VALUE for each. The command line wins.
     """
