@@ -95,6 +95,7 @@ lint-python: $(STAMPS)/dev $(EXTENSION)
 	basedpyright --warnings --threads 2
 	lint-imports --no-cache --no-logo
 	python tests/measure_code.py --check
+	python tests/measure_prose.py --check
 
 lint-rust: $(STAMPS)/base
 	cargo fmt --all --check

@@ -43,7 +43,7 @@ SUITES = {
 
 
 def main() -> None:
-    """Runs suites one after another; nothing is measured beside anything else."""
+    """Run suites one after another; nothing is measured beside anything else."""
     wanted = _arguments()
     if wanted.simd:
         cap(wanted.simd)

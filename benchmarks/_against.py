@@ -58,12 +58,12 @@ class Comparison(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Returns the new time as a multiple of the old one."""
+        """Return the new time as a multiple of the old one."""
         return self.new / self.old
 
     @property
     def mark(self) -> str:
-        """Returns "slower" or "faster" if the ratio exceeds tolerance and spread."""
+        """Return "slower" or "faster" if the ratio exceeds tolerance and spread."""
         limit = TOLERATED + self.spread
         if self.ratio > limit:
             return "**slower**"
@@ -71,18 +71,18 @@ class Comparison(NamedTuple):
 
 
 def compare(old: Sequence[float], new: Sequence[float]) -> Comparison:
-    """Compares the times of one case; the spread is the larger one of both packages."""
+    """Compare the times of one case; the spread is the larger one of both packages."""
     return Comparison(median(old), median(new), max(_spread(old), _spread(new)))
 
 
 def _spread(seconds: Sequence[float]) -> float:
-    """Returns the interquartile range as a share of the median."""
+    """Return the interquartile range as a share of the median."""
     first, middle, third = quantiles(seconds, n=4, method="inclusive")
     return (third - first) / middle
 
 
 def report(old: Sequence[Times], new: Sequence[Times]) -> str:
-    """Returns a table of all cases, and the mean of their ratios."""
+    """Return a table of all cases, and the mean of their ratios."""
     rows: list[tuple[str, ...]] = []
     ratios: list[float] = []
     names = dict.fromkeys(name for times in (*new, *old) for name in times)
@@ -110,7 +110,7 @@ def report(old: Sequence[Times], new: Sequence[Times]) -> str:
 
 
 def compare_with(commit: str, suites: Sequence[str]) -> None:
-    """Builds a commit, measures the cases of each suite in turn, and prints the tables."""
+    """Build a commit, measures the cases of each suite in turn, and print the tables."""
     unknown = sorted(set(suites) - set(MODULES))
     if unknown:
         sys.exit(
@@ -131,7 +131,7 @@ def compare_with(commit: str, suites: Sequence[str]) -> None:
 
 
 def build(commit: str) -> Path:
-    """Builds the extension of a commit, once, and returns the folder of its sources."""
+    """Build the extension of a commit, once, and return the folder of its sources."""
     found = _git("rev-parse", "--short=12", "--verify", "--quiet", f"{commit}^{{commit}}")
     if not found:
         sys.exit(f"--against got {commit!r}, which is not a commit, branch or tag here")
@@ -158,13 +158,13 @@ def build(commit: str) -> Path:
 
 
 def _git(*arguments: str) -> bytes:
-    """Returns what git prints; nothing if it fails."""
+    """Return what git prints; nothing if it fails."""
     command = ["git", *arguments]
     return subprocess.run(command, check=False, cwd=HOME, capture_output=True).stdout
 
 
 def _measure(suite: str, packages: Mapping[str, Path]) -> dict[str, list[Times]]:
-    """Runs all cases of a suite with each package, in turn."""
+    """Run all cases of a suite with each package, in turn."""
     times: dict[str, list[Times]] = {side: [] for side in packages}
     with TemporaryDirectory() as cache:
         for number in range(ROUNDS):
@@ -177,7 +177,7 @@ def _measure(suite: str, packages: Mapping[str, Path]) -> dict[str, list[Times]]
 
 
 def _measure_once(suite: str, package: Path, cache: str) -> Times:
-    """Runs all cases of a suite in a fresh interpreter with one package."""
+    """Run all cases of a suite in a fresh interpreter with one package."""
     variables = {"PYTHONPATH": str(package), "SEQLOOM_CACHE": cache}
     try:
         return ask_fresh(
@@ -191,7 +191,7 @@ def _measure_once(suite: str, package: Path, cache: str) -> Times:
 
 
 def time_cases(cases: Iterable[tuple[str, Prepare]]) -> Iterator[tuple[str, float | str]]:
-    """Yields each case with its least seconds, or with the message of its error."""
+    """Yield each case with its least seconds, or with the message of its error."""
     for name, prepare in cases:
         try:
             yield name, _least(prepare())
@@ -200,7 +200,7 @@ def time_cases(cases: Iterable[tuple[str, Prepare]]) -> Iterator[tuple[str, floa
 
 
 def _least(work: Callable[[], object]) -> float:
-    """Returns the least seconds of several calls; the first one is not counted."""
+    """Return the least seconds of several calls; the first one is not counted."""
     work()
     count, total, least = 0, 0.0, float("inf")
     while count < CALLS or total < SECONDS:
@@ -210,7 +210,7 @@ def _least(work: Callable[[], object]) -> float:
 
 
 def _main(suite: str, package: str) -> None:
-    """Prints the times of all cases of a suite, with the package that is expected."""
+    """Print the times of all cases of a suite, with the package that is expected."""
     import seqloom
 
     assert Path(seqloom.__file__).is_relative_to(package), f"not {package}'s seqloom"

@@ -53,12 +53,12 @@ class Indexed(Dataset[Any]):
 
 
 def one_hot(letters: str) -> Any:
-    """Encodes one read by a table."""
+    """Encode one read by a table."""
     return torch.from_numpy(CODES[np.frombuffer(letters.encode(), np.uint8)].T)
 
 
 def loop(path: str) -> Iterator[Batch]:
-    """The quickest loop that was found: dnaio, one join and four comparisons a batch."""
+    """Yield quickest loop that was found: dnaio, one join and four comparisons a batch."""
     out = np.empty((BATCH, 4, LETTERS), np.float32)
     with import_module("dnaio").open(path, open_threads=0) as file:
         while part := [record.sequence for record in islice(file, BATCH)]:
@@ -70,14 +70,14 @@ def loop(path: str) -> Iterator[Batch]:
 
 
 def fill(reads: int) -> None:
-    """Writes as many numbers as an epoch has, into arrays that are used again."""
+    """Write as many numbers as an epoch has, into arrays that are used again."""
     arrays = [np.empty((BATCH, 4, LETTERS), np.float32) for _ in range(IN_FLIGHT)]
     for number in range(-(-reads // BATCH)):
         arrays[number % IN_FLIGHT].fill(1)
 
 
 def read_and_fill(path: str, reads: int) -> None:
-    """Reads the file into one block again and again, and writes as many numbers."""
+    """Read the file into one block again and again, and writes as many numbers."""
     block = bytearray(BLOCK)
     with Path(path).open("rb", buffering=0) as file:
         while file.readinto(block):

@@ -18,17 +18,17 @@ T = TypeVar("T")
 
 
 def is_quick() -> bool:
-    """Returns True in a quick run: `python -m benchmarks --quick`."""
+    """Return True in a quick run: `python -m benchmarks --quick`."""
     return os.environ.get(QUICK) == "1"
 
 
 def pick(full: T, quick: T) -> T:
-    """Returns the rounds, cases or sizes of a full run, or those of a quick one."""
+    """Return the rounds, cases or sizes of a full run, or those of a quick one."""
     return quick if is_quick() else full
 
 
 def clock(work: Callable[[], object]) -> float:
-    """Times one call."""
+    """Time one call."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
@@ -37,7 +37,7 @@ def clock(work: Callable[[], object]) -> float:
 def interleave(
     sides: Mapping[str, Callable[[], object]], *, rounds: int
 ) -> dict[str, list[float]]:
-    """Times each side once a round, in turn, so that a busy moment meets all of them."""
+    """Time each side once a round, in turn, so that a busy moment meets all of them."""
     seconds: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(rounds):
         for name, work in sides.items():
@@ -46,7 +46,7 @@ def interleave(
 
 
 def ask_fresh(module: str, *arguments: str, **variables: str) -> Any:
-    """Runs a module in a fresh interpreter and reads the JSON on its last line.
+    """Run a module in a fresh interpreter and read the JSON on its last line.
 
     Args:
         module: The module.
@@ -69,7 +69,7 @@ def ask_fresh(module: str, *arguments: str, **variables: str) -> Any:
 
 
 def memory_of(work: Callable[[], object]) -> int:
-    """Gives the bytes by which the resident memory's peak in `work` exceeds its start."""
+    """Return the bytes by which the resident memory's peak in `work` exceeds its start."""
     Path("/proc/self/clear_refs").write_text("5")  # forgets the peak so far
     start = _resident("VmRSS")
     work()
@@ -77,12 +77,12 @@ def memory_of(work: Callable[[], object]) -> int:
 
 
 def touch_memory(size: int = 4 << 30) -> None:
-    """Touches memory and gives it back: on a virtual machine its first touch is slow."""
+    """Touch memory and give it back: on a virtual machine its first touch is slow."""
     np.ones(size, np.uint8)
 
 
 def read_blocks(path: Path) -> None:
-    """Reads a file in blocks and does nothing with it: a floor of whoever reads it."""
+    """Read a file in blocks and does nothing with it: a floor of whoever reads it."""
     block = bytearray(1 << 20)
     with path.open("rb", buffering=0) as file:
         while file.readinto(block):
@@ -90,6 +90,6 @@ def read_blocks(path: Path) -> None:
 
 
 def _resident(key: str) -> int:
-    """Reads the resident memory (VmRSS) or its peak (VmHWM) in bytes."""
+    """Read the resident memory (VmRSS) or its peak (VmHWM) in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(key)) * 1024

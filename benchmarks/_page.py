@@ -20,7 +20,7 @@ PAGE = Path(__file__).parents[1] / "docs/benchmarks.md"
 
 
 def publish(suite: str, text: str, *, kind: str | None = None) -> None:
-    """Prints a suite's results and puts them into its section, under the processor.
+    """Print a suite's results and put them into its section, under the processor.
 
     A quick run prints its results, but does not put them on the page.
     """
@@ -39,7 +39,7 @@ def publish(suite: str, text: str, *, kind: str | None = None) -> None:
 
 
 def _parts(section: str) -> dict[str, str]:
-    """Reads what stands for each kind of processor."""
+    """Read what stands for each kind of processor."""
     _, *found = re.split(r"^### (.+)\n", section, flags=re.MULTILINE)
     return {name: part.strip() for name, part in zip(found[::2], found[1::2], strict=True)}
 
@@ -47,13 +47,13 @@ def _parts(section: str) -> dict[str, str]:
 def table(
     head: Sequence[str], rows: Iterable[Sequence[object]], *, texts: Sequence[str] = ()
 ) -> str:
-    """Writes a Markdown table: its first column and `texts` to the left, figures right."""
+    """Write a Markdown table: its first column and `texts` to the left, figures right."""
     rule = ["---", *("---" if name in texts else "--:" for name in head[1:])]
     return "\n".join(f"| {' | '.join(map(str, row))} |" for row in [head, rule, *rows])
 
 
 def machine(*packages: str) -> str:
-    """Says what a figure was measured with."""
+    """Say what a figure was measured with."""
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in packages)
     processor = describe_processor()
     return f"Measured on {processor}, CPython {platform.python_version()}, {versions}."

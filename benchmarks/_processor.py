@@ -27,7 +27,7 @@ CAPS = {
 
 
 def cap(name: str) -> None:
-    """Restarts this program with the instruction set of every library limited."""
+    """Restart this program with the instruction set of every library limited."""
     variables = CAPS[name]
     if variables.items() <= os.environ.items():
         return  # this is the restarted program
@@ -38,17 +38,17 @@ def cap(name: str) -> None:
 
 
 def name_processor() -> str:
-    """Returns the processor and the instruction set, for a heading of the page."""
+    """Return the processor and the instruction set, for a heading of the page."""
     return f"{_read_name()}, {NAMES[_native.simd()]}"
 
 
 def uses_avx512() -> bool:
-    """Returns True if the kernels of seqloom use AVX-512 in this run."""
+    """Return True if the kernels of seqloom use AVX-512 in this run."""
     return _native.simd() == "avx512"
 
 
 def describe_processor() -> str:
-    """Returns the processor with its family, model, number of cores and load."""
+    """Return the processor with its family, model, number of cores and load."""
     facts = (
         _read_fact("cpu family"),
         _read_fact("model"),
@@ -61,11 +61,11 @@ def describe_processor() -> str:
 
 
 def _read_name() -> str:
-    """Returns the model name of the processor; the architecture where there is none."""
+    """Return the model name of the processor; the architecture where there is none."""
     return _read_fact("model name").replace("(R)", "") or platform.machine()
 
 
 def _read_fact(wanted: str) -> str:
-    """Reads a field of the first core from /proc/cpuinfo; "" if it is not there."""
+    """Read a field of the first core from /proc/cpuinfo; "" if it is not there."""
     facts = [line.partition(":") for line in Path("/proc/cpuinfo").read_text().splitlines()]
     return next((value.strip() for key, _, value in facts if key.strip() == wanted), "")

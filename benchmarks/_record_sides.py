@@ -22,7 +22,7 @@ Arrays = dict[str, Any]
 
 
 def make_arrays() -> Arrays:
-    """Makes the weights of the model."""
+    """Make the weights of the model."""
     rng = np.random.default_rng(0)
     shape = (SIDE, SIDE)
     return {f"layer{n}": rng.standard_normal(shape, "f4") for n in range(TENSORS)}
@@ -35,14 +35,14 @@ class Model(sl.nn.Module):
 
 
 def make_module(dtype: str = "float32") -> Model:
-    """Makes a module that is not initialised."""
+    """Make a module that is not initialised."""
     fill = sl.nn.Fill(0.0)
     params = {f"{n}": sl.nn.Param((SIDE, SIDE), fill, dtype=dtype) for n in range(TENSORS)}
     return Model(params).bind("numpy", 0)
 
 
 def savers(home: Path, arrays: Arrays) -> dict[str, tuple[Path, Callable[[], object]]]:
-    """Names the file of each side, and what writes it; the disk has it afterwards."""
+    """Name the file of each side, and what writes it; the disk has it afterwards."""
     tensors = {path: torch.from_numpy(array) for path, array in arrays.items()}
     found = {
         OURS: ("ours.safetensors", sl.record.Record(arrays).save),
@@ -58,7 +58,7 @@ def savers(home: Path, arrays: Arrays) -> dict[str, tuple[Path, Callable[[], obj
 
 
 def loaders(home: Path) -> dict[str, Callable[[], Arrays]]:
-    """Names what reads the file of each side to NumPy arrays."""
+    """Name what reads the file of each side to NumPy arrays."""
     ours = home / "ours.safetensors"
     load = partial(torch.load, home / "torch.pt", weights_only=True)
     return {
@@ -74,7 +74,7 @@ def loaders(home: Path) -> dict[str, Callable[[], Arrays]]:
 
 
 def touch(arrays: Arrays) -> float:
-    """Reads one number of every page."""
+    """Read one number of every page."""
     return sum(float(array.reshape(-1)[::1024].sum()) for array in arrays.values())
 
 
@@ -88,19 +88,19 @@ def _save(save: Callable[[Path], object], path: Path, *, is_synced: bool) -> Non
 
 
 def _write_plain(arrays: Arrays, path: Path) -> None:
-    """Writes the bytes and nothing else."""
+    """Write the bytes and nothing else."""
     with path.open("wb", buffering=0) as file:
         for array in arrays.values():
             file.write(array.data)
 
 
 def _to_numpy(arrays: Any) -> Arrays:
-    """Takes NumPy's views of tensors; reads lazy arrays."""
+    """Take NumPy's views of tensors; reads lazy arrays."""
     return {path: np.asarray(array) for path, array in arrays.items()}
 
 
 def _works(home: Path) -> dict[str, Callable[[], Callable[[], object]]]:
-    """Names works whose memory is measured, each behind what prepares it."""
+    """Name works whose memory is measured, each behind what prepares it."""
 
     def fit_module() -> Callable[[], object]:
         module = make_module()
@@ -139,7 +139,7 @@ WORKS = tuple(_works(Path()))
 
 
 def main(home: str, name: str) -> None:
-    """Prints the bytes that one work takes at its peak."""
+    """Print the bytes that one work takes at its peak."""
     work = _works(Path(home))[name]()
     kept: list[object] = []
     print(json.dumps(memory_of(lambda: kept.append(work()))))

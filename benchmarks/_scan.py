@@ -37,7 +37,7 @@ class Protein:
         self.coupling = {pair: 0.4 * draw(size=(_TRAITS, _TRAITS)) for pair in self.pairs}
 
     def _effects(self) -> np.ndarray:
-        """Draws what each letter at each position does: most little, some much."""
+        """Draw what each letter at each position does: most little, some much."""
         length = len(self.wild)
         sensitive = self.random.gamma(0.6, 1.0, length)[:, None]
         wishes = self.random.normal(size=(length, _TRAITS))
@@ -47,7 +47,7 @@ class Protein:
         return sensitive * (0.4 * liked - 0.36 * far + 0.2 * own)
 
     def variants(self, count: int, *, mean: float = 1.5) -> np.ndarray:
-        """Draws variants with one substitution and a Poisson number of others."""
+        """Draw variants with one substitution and a Poisson number of others."""
         rows = np.tile(self.wild, (count, 1))
         for row in rows:
             many = min(1 + self.random.poisson(mean), len(row))
@@ -56,7 +56,7 @@ class Protein:
         return rows
 
     def fitness(self, rows: np.ndarray, *, noise: float) -> np.ndarray:
-        """Measures variants: a sigmoid of all effects, with an error."""
+        """Measure variants: a sigmoid of all effects, with an error."""
         places = np.arange(rows.shape[1])
         total = self.effect[places, rows].sum(axis=1)
         change = self.change[places, rows]
@@ -69,7 +69,7 @@ class Protein:
 def scan(
     count: int, *, length: int, noise: float = 0.1, seed: int = 0
 ) -> tuple[list[str], np.ndarray]:
-    """Makes a scan: the variants' letters and their fitness."""
+    """Make a scan: the variants' letters and their fitness."""
     protein = Protein(length, seed)
     rows = protein.variants(count)
     letters = ["".join(LETTERS[number] for number in row) for row in rows]
@@ -79,7 +79,7 @@ def scan(
 def learned_and_judged(
     folder: Path, letters: list[str], values: np.ndarray, *, learned: int, **options: Any
 ) -> Any:  # a run whose test part is there
-    """Trains what `for_data` chooses on the first variants, and judges it on the rest."""
+    """Train what `for_data` chooses on the first variants, and judge it on the rest."""
     path, chosen_by = folder / "scan.fa", learned * 9 // 10
     path.write_text("".join(f">v{i}\n{row}\n" for i, row in enumerate(letters)))
     data = sl.data.SequenceDataset(
@@ -98,7 +98,7 @@ def learned_and_judged(
 
 
 def ridge(letters: list[str], values: np.ndarray, *, learned: int) -> np.ndarray:
-    """Predicts the values behind the first ones by ridge regression on one-hot letters."""
+    """Predict the values behind the first ones by ridge regression on one-hot letters."""
     from sklearn.linear_model import RidgeCV
 
     inputs = sl.encode.OneHot("protein").batch(letters).reshape(len(letters), -1)

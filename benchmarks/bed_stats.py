@@ -25,7 +25,7 @@ HEAD = ("statistics of all variants", "seconds", "genotypes a second", "its time
 
 
 def main(*sizes: int) -> None:
-    """Makes the files, checks that all sides agree, then times them."""
+    """Make the files, checks that all sides agree, then times them."""
     shapes = tuple(zip(sizes[::2], sizes[1::2], strict=True)) or SHAPES
     with tempfile.TemporaryDirectory() as folder:
         parts = [_part(write(Path(folder), shape), shape) for shape in shapes]
@@ -33,7 +33,7 @@ def main(*sizes: int) -> None:
 
 
 def write(folder: Path, shape: tuple[int, int]) -> Path:
-    """Writes variants in equilibrium, of every frequency, 1 % of genotypes missing."""
+    """Write variants in equilibrium, of every frequency, 1 % of genotypes missing."""
     rng, path = np.random.default_rng(0), folder / f"x{shape[0]}.bed"
     rates = rng.uniform(0, 1, shape[1])
     properties = {"chromosome": ["1"] * shape[1], "bp_position": np.arange(shape[1])}
@@ -47,7 +47,7 @@ def write(folder: Path, shape: tuple[int, int]) -> Path:
 
 
 def by_numpy(path: Path) -> tuple[np.ndarray, ...]:
-    """Counts as a user of bed_reader does; p-values it cannot give."""
+    """Count as a user of bed_reader does; p-values it cannot give."""
     with import_module("bed_reader").open_bed(path) as bed:
         values = bed.read(dtype="int8")
     counts = [(values == code).sum(axis=0) for code in (-127, 0, 1, 2)]
@@ -56,7 +56,7 @@ def by_numpy(path: Path) -> tuple[np.ndarray, ...]:
 
 
 def by_plink(path: Path) -> None:
-    """Runs PLINK, which writes frequencies and p-values to two tables."""
+    """Run PLINK, which writes frequencies and p-values to two tables."""
     out = path.with_suffix("")
     command = ["plink1.9", "--bfile", out, "--out", out, "--threads", "2"]
     words = [*command, "--freq", "--hardy", "--keep-allele-order", "--allow-no-sex"]
@@ -64,7 +64,7 @@ def by_plink(path: Path) -> None:
 
 
 def _part(path: Path, shape: tuple[int, int]) -> str:
-    """Times all sides on one file."""
+    """Time all sides on one file."""
     sides: dict[str, Work] = {
         "seqloom, 2 threads": partial(genotype_stats, path, num_threads=2),
         "seqloom, 1 thread": partial(genotype_stats, path, num_threads=1),
@@ -84,7 +84,7 @@ def _part(path: Path, shape: tuple[int, int]) -> str:
 
 
 def _check(path: Path) -> None:
-    """Proves that ours and NumPy's are the same."""
+    """Prove that ours and NumPy's are the same."""
     ours = genotype_stats(path)
     missing, two, het, one, mean, variance = by_numpy(path)
     assert np.array_equal(ours.missing, missing)
@@ -94,7 +94,7 @@ def _check(path: Path) -> None:
 
 
 def _notes() -> str:
-    """Says what was measured."""
+    """Say what was measured."""
     return (
         "Each side opens the file, reads its tables and counts, all from the system's "
         "cache. PLINK writes two tables of text besides, and has no mean and variance; "

@@ -17,7 +17,7 @@ HEAD = ("seed", "epoch chosen", "training, s", "test accuracy")
 
 
 def main() -> None:
-    """Trains for each seed; nothing is chosen by what the test windows say."""
+    """Train for each seed; nothing is chosen by what the test windows say."""
     runs = [_train(seed) for seed in SEEDS]
     accuracies = [run.test.metrics["accuracy"] for run, _ in runs if run.test]
     rows: list[tuple[object, ...]] = [
@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def _train(seed: int) -> tuple[Run, float]:
-    """Trains as the demo does, and times it."""
+    """Train as the demo does, and time it."""
     splice = read_splice(seed)
     config = SequenceCNNConfig.for_data(splice.train)
     settings: dict[str, Any] = {**NETWORK, "seed": seed, "test": splice.test}

@@ -34,7 +34,7 @@ FLOORS = {
 
 
 def main(reads: int = READS, proteins: int = PROTEINS) -> None:
-    """Makes files, checks that all sides find the same, then times them."""
+    """Make files, checks that all sides find the same, then times them."""
     touch_memory()
     floors = build_floors()
     with tempfile.TemporaryDirectory() as folder:
@@ -62,24 +62,24 @@ def _ours(path: Path) -> Sums:
 
 
 def read_by_dnaio(path: Path, *, threads: int) -> Sums:
-    """The parser of cutadapt."""
+    """Return the parser of cutadapt."""
     with import_module("dnaio").open(str(path), open_threads=threads) as file:
         return _sum(map(len, file))
 
 
 def _needletail(path: Path) -> Sums:
-    """A parser in Rust."""
+    """Return a parser in Rust."""
     file = import_module("needletail").parse_fastx_file(str(path))
     return _sum(len(record.seq) for record in file)
 
 
 def _pyfastx(path: Path) -> Sums:
-    """A parser in C, without its index."""
+    """Return a parser in C, without its index."""
     return _sum(len(record[1]) for record in import_module("pyfastx").Fastx(str(path)))
 
 
 def _pysam(path: Path) -> Sums:
-    """The parser of htslib; one object for all records."""
+    """Return the parser of htslib; one object for all records."""
     with import_module("pysam").FastxFile(str(path), persist=False) as file:
         return _sum(len(record.sequence) for record in file)
 
@@ -105,13 +105,13 @@ def _biopython(path: Path) -> Sums:
 
 
 def _open_text(path: Path) -> TextIO:
-    """Opens a plain or a packed file as text."""
+    """Open a plain or a packed file as text."""
     packed = path.suffix in {".gz", ".bgz"}
     return TextIOWrapper(gzip.open(path)) if packed else path.open(encoding="ascii")
 
 
 def _sum(lengths: Iterable[int]) -> Sums:
-    """Counts records and letters."""
+    """Count records and letters."""
     records = letters = 0
     for length in lengths:
         records += 1
@@ -132,7 +132,7 @@ SIDES: dict[str, Side] = {
 
 
 def _time(path: Path, floors: Path) -> Seconds:
-    """Gives the median seconds of each side and each floor, taken in turn."""
+    """Return the median seconds of each side and each floor, taken in turn."""
     found = {name: side(path) for name, side in SIDES.items()}
     assert len(set(found.values())) == 1, f"{path.name}: not the same: {found}"
     works = {name: partial(side, path) for name, side in SIDES.items()}
@@ -147,7 +147,7 @@ def _time(path: Path, floors: Path) -> Seconds:
 
 
 def build_floors() -> Path:
-    """Builds the program that measures the floors."""
+    """Build the program that measures the floors."""
     command = ["cargo", "build", "--release", "--quiet", "--example", "floors"]
     subprocess.run([*command, "--package", "seqloom-index"], check=True, cwd=HOME)
     target = Path(os.environ.get("CARGO_TARGET_DIR", HOME / "target"))
@@ -155,7 +155,7 @@ def build_floors() -> Path:
 
 
 def measure_floors(program: Path, path: Path) -> Seconds:
-    """Measures the floors once."""
+    """Measure the floors once."""
     command = [str(program), "1", "1", str(path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     found: dict[str, Any] = json.loads(done.stdout)
@@ -163,18 +163,18 @@ def measure_floors(program: Path, path: Path) -> Seconds:
 
 
 def _rows(columns: dict[str, Seconds]) -> list[tuple[str, ...]]:
-    """Writes a row a side, and how many times as long as ours it took."""
+    """Write a row a side, and how many times as long as ours it took."""
     names = next(iter(columns.values()))
     return [(name, *(_cell(each, name) for each in columns.values())) for name in names]
 
 
 def _cell(seconds: Seconds, name: str) -> str:
-    """Writes one figure."""
+    """Write one figure."""
     return f"{seconds[name]:.3f} ({seconds[name] / seconds['seqloom']:.2f})"
 
 
 def _notes(reads: int, proteins: int) -> str:
-    """Says what was measured."""
+    """Say what was measured."""
     rivals = [name.split(",")[0] for name in SIDES if name != "seqloom"]
     return (
         f"{reads:,} reads of 150 bases with the qualities of a sequencer, and {proteins:,} "

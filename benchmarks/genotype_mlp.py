@@ -36,7 +36,7 @@ HEAD = (
 
 
 def main() -> None:
-    """Scores both on every fold of every seed."""
+    """Score both on every fold of every seed."""
     rows = [
         (f"{name}, of the example", *_compare(read(name)))
         for name in pick(("Y1", "Y2"), ("Y1",))
@@ -49,14 +49,14 @@ def main() -> None:
 
 
 def read(column: str) -> Dataset:
-    """Reads the example with one of its traits."""
+    """Read the example with one of its traits."""
     return GenotypeDataset(
         DATA / "example.bed", Labels(DATA / "phenotype.txt", label_column=column)
     )
 
 
 def simulate(causal: int, share: float, *, seed: int) -> NDArray[np.float64]:
-    """Draws a trait of which some variants explain a share."""
+    """Draw a trait of which some variants explain a share."""
     rng = np.random.default_rng(seed)
     genotypes = GenotypeDataset(DATA / "example.bed", False).to_numpy()["inputs"]  # noqa: FBT003 - no labels
     chosen = rng.choice(genotypes.shape[1], causal, replace=False)
@@ -66,7 +66,7 @@ def simulate(causal: int, share: float, *, seed: int) -> NDArray[np.float64]:
 
 
 def scores_of(data: Dataset) -> list[tuple[float, float, float]]:
-    """Gives the held-out r2 of ridge, of ridge on less and of the network by fold."""
+    """Return the held-out r2 of ridge, of ridge on less and of the network by fold."""
     return [
         _score(teach, held, seed=FOLDS * seed + number)
         for seed in range(SEEDS)
@@ -75,13 +75,13 @@ def scores_of(data: Dataset) -> list[tuple[float, float, float]]:
 
 
 def _score(teach: Dataset, held: Dataset, *, seed: int) -> tuple[float, float, float]:
-    """Scores all three on one fold."""
+    """Score all three on one fold."""
     train, valid = split(teach, (0.9, 0.1), seed=seed)
     return ridge(teach, held), ridge(train, held), network(train, valid, held, seed=seed)
 
 
 def ridge(teach: Dataset, held: Dataset) -> float:
-    """Fits ridge regression and judges it on what was held out."""
+    """Fit ridge regression and judge it on what was held out."""
     encoder = teach.encoder.fit(teach)
     known, new = (part.with_encoder(encoder).to_numpy() for part in (teach, held))
     model = RidgeCV(PENALTIES).fit(known["inputs"], known["label"])
@@ -90,7 +90,7 @@ def ridge(teach: Dataset, held: Dataset) -> float:
 
 
 def network(train: Dataset, valid: Dataset, held: Dataset, *, seed: int) -> float:
-    """Trains as `seqloom train` does and judges on what was held out."""
+    """Train as `seqloom train` does and judges on what was held out."""
     config = GenotypeMLPConfig.for_data(train)
     # Matrices this small gain nothing by a second thread.
     run = fit(config, train, valid, seed=seed, backend=Computation(num_threads=1))
@@ -98,7 +98,7 @@ def network(train: Dataset, valid: Dataset, held: Dataset, *, seed: int) -> floa
 
 
 def _compare(data: Dataset) -> tuple[str, ...]:
-    """Writes the means of all three, and the network's difference with its error."""
+    """Write the means of all three, and the network's difference with its error."""
     scores = scores_of(data)
     gaps = [ours - theirs for theirs, _, ours in scores]
     means = [f"{mean(values):.4f}" for values in zip(*scores, strict=True)]

@@ -26,7 +26,7 @@ FLOORS = {
 
 
 def main(reads: int = READS, proteins: int = PROTEINS) -> None:
-    """Makes files with and without an index and times all sides in turn."""
+    """Make files with and without an index and time all sides in turn."""
     floors = build_floors()
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
@@ -41,7 +41,7 @@ def main(reads: int = READS, proteins: int = PROTEINS) -> None:
 
 
 def _time(path: Path, floors: Path) -> dict[str, float]:
-    """Gives the median seconds of each side and each floor, taken in turn."""
+    """Return the median seconds of each side and each floor, taken in turn."""
     known = path.with_name(f"known_{path.name}")
     shutil.copy(path, known)
     build_index(known)
@@ -65,7 +65,7 @@ def _time(path: Path, floors: Path) -> dict[str, float]:
 
 
 def _ours(path: Path, threads: int) -> tuple[int, int]:
-    """Reads columns of headers, letters and qualities."""
+    """Read columns of headers, letters and qualities."""
     records = letters = 0
     with open_sequences(path, num_threads=threads) as reader:
         for batch in reader.batches(BATCH):
@@ -75,13 +75,13 @@ def _ours(path: Path, threads: int) -> tuple[int, int]:
 
 
 def _first(path: Path) -> tuple[int, int]:
-    """Reads a file that was written since it was read last: nothing is known of it."""
+    """Read a file that was written since it was read last: nothing is known of it."""
     os.utime(path)
     return _ours(path, THREADS)
 
 
 def _floors(program: Path, path: Path) -> dict[str, float]:
-    """Measures once what unpacking takes without parsing."""
+    """Measure once what unpacking takes without parsing."""
     command = [str(program), "1", str(THREADS), str(path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     found = json.loads(done.stdout)
@@ -89,14 +89,14 @@ def _floors(program: Path, path: Path) -> dict[str, float]:
 
 
 def _cell(seconds: dict[str, float], name: str) -> str:
-    """Writes one figure, and how much sooner than one thread it is there."""
+    """Write one figure, and how much sooner than one thread it is there."""
     is_floor = name in FLOORS.values()
     base = seconds[FLOORS["unpack"] if is_floor else "seqloom, one thread"]
     return f"{seconds[name]:.3f} ({base / seconds[name]:.2f})"
 
 
 def _notes(reads: int, proteins: int) -> str:
-    """Says what was measured."""
+    """Say what was measured."""
     return (
         f"{reads:,} reads of 150 bases, and {proteins:,} proteins in lines of 60, by zlib "
         "at level 6, one member each. In brackets: the time of one thread, of reading or "

@@ -12,7 +12,7 @@ SIDES = {"import numpy": "import numpy", "import numpy, seqloom": "import numpy,
 
 
 def main() -> None:
-    """Times both in fresh interpreters, in turn."""
+    """Time both in fresh interpreters, in turn."""
     seconds: dict[str, list[float]] = {name: [] for name in SIDES}
     for _ in range(ROUNDS + 1):
         for name, statement in SIDES.items():
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def _time_fresh(statement: str) -> float:
-    """Times a statement inside a new interpreter."""
+    """Time a statement inside a new interpreter."""
     code = (
         f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"
     )

@@ -38,7 +38,7 @@ HEAD = ("one epoch", "seconds", "reads a second", "its time / ours")
 
 
 def main(reads: int = READS, few: int = FEW) -> None:
-    """Makes a file, checks that all sides give the same, then times them."""
+    """Make a file, checks that all sides give the same, then times them."""
     with tempfile.TemporaryDirectory() as folder:
         path = write(Path(folder), reads)
         whole = _whole(path, reads)
@@ -48,7 +48,7 @@ def main(reads: int = READS, few: int = FEW) -> None:
 
 
 def write(folder: Path, reads: int) -> str:
-    """Writes random reads."""
+    """Write random reads."""
     rng = np.random.default_rng(0)
     path = folder / "reads.fastq"
     with path.open("wb") as file:
@@ -77,13 +77,13 @@ def ours(path: str, **options: Any) -> tuple[Epoch, Epoch, Epoch]:
 
 
 def drain(batches: Iterable[Any]) -> None:
-    """Makes every batch and keeps none."""
+    """Make every batch and keeps none."""
     for _ in batches:
         pass
 
 
 def _whole(path: str, reads: int) -> str:
-    """Times whole epochs in the file's order."""
+    """Time whole epochs in the file's order."""
     stream, opened, held = ours(path, num_workers=2)
     _check(path)
     sides: dict[str, Epoch] = {
@@ -101,12 +101,12 @@ def _whole(path: str, reads: int) -> str:
 
 
 def _torch(data: Any, **options: Any) -> Epoch:
-    """An epoch of PyTorch's loader."""
+    """Return an epoch of PyTorch's loader."""
     return partial(drain, TorchLoader(data, batch_size=BATCH, **options))
 
 
 def _shuffled(path: str, few: int) -> str:
-    """Times epochs in random order; the rivals read every n-th of the reads only."""
+    """Time epochs in random order; the rivals read every n-th of the reads only."""
     folder = Path(path).parent / "few"
     folder.mkdir()
     small = write(folder, few)
@@ -127,13 +127,13 @@ def _shuffled(path: str, few: int) -> str:
 
 
 def drain_all(sides: dict[str, Epoch]) -> None:
-    """Runs each side once: touches the machine's memory before anything is timed."""
+    """Run each side once: touches the machine's memory before anything is timed."""
     for epoch in sides.values():
         epoch()
 
 
 def _check(path: str) -> None:
-    """Proves that all sides give the same batches."""
+    """Prove that all sides give the same batches."""
     stream = DataLoader(SequenceStream(path, encoder=OneHot("dna")), BATCH, num_workers=2)
     data = DataLoader(SequenceDataset(path, encoder=OneHot("dna")), BATCH)
     theirs = TorchLoader(Records(path), batch_size=BATCH)
@@ -145,7 +145,7 @@ def _check(path: str) -> None:
 
 
 def _table(sides: dict[str, Epoch], reads: int) -> str:
-    """Times all sides and writes a row each."""
+    """Time all sides and write a row each."""
     rounds = interleave(sides, rounds=ROUNDS)
     times = {name: median(seconds) for name, seconds in rounds.items()}
     first = next(iter(times.values()))
@@ -153,14 +153,14 @@ def _table(sides: dict[str, Epoch], reads: int) -> str:
 
 
 def _row(name: str, reads: int, times: tuple[float, float]) -> tuple[object, ...]:
-    """Writes the time of one side, and beside it the first one's."""
+    """Write the time of one side, and beside it the first one's."""
     seconds, first = times
     speed = f"{reads / seconds / 1e6:.2f} M"
     return name, f"{seconds:.2f}", speed, f"{seconds / first:.1f}"
 
 
 def _growth(path: str) -> str:
-    """Watches the memory of ten epochs."""
+    """Watch the memory of ten epochs."""
     data = SequenceDataset(path, encoder=OneHot("dna"))
     sizes: list[int] = []
     loader = DataLoader(data, BATCH, shuffle=True, num_workers=2)
@@ -176,12 +176,12 @@ def _growth(path: str) -> str:
 
 
 def _resident() -> int:
-    """Reads how much memory this process has, in bytes."""
+    """Read how much memory this process has, in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
 def _notes() -> str:
-    """Says what was measured."""
+    """Say what was measured."""
     return (
         f"Random reads of {LETTERS} letters from the system's cache to float32 batches "
         f"({BATCH}, 4, {LETTERS}), all sides' batches being equal. Ours have two threads "
@@ -192,7 +192,7 @@ def _notes() -> str:
 
 
 def own_cases() -> Iterator[tuple[str, Callable[[], Epoch]]]:
-    """Yields the epochs of our loader, with one worker and with two."""
+    """Yield the epochs of our loader, with one worker and with two."""
     names = ("stream", "dataset, opened", "dataset, held")
     with tempfile.TemporaryDirectory() as folder:
         path = write(Path(folder), OWN_READS)

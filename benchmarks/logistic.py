@@ -18,7 +18,7 @@ STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0)
 
 
 def main() -> None:
-    """Fits both on all 2,000 training windows; the test windows are scored once."""
+    """Fit both on all 2,000 training windows; the test windows are scored once."""
     train, test = read("train"), read("test")
     strength, theirs = _fit_theirs(train, test)
     ours = _fit_ours(train, test)
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def _fit_theirs(train: Dataset, test: Dataset) -> tuple[float, float]:
-    """Chooses the penalty on the training windows; gives it and the test accuracy."""
+    """Choose the penalty on the training windows; gives it and the test accuracy."""
     x, y = _flat(train)
     groups = list(windows_as_groups(train).values())
     cuts = list(StratifiedGroupKFold(5, shuffle=True, random_state=0).split(x, y, groups))
@@ -44,7 +44,7 @@ def _fit_theirs(train: Dataset, test: Dataset) -> tuple[float, float]:
 
 
 def _fit_ours(train: Dataset, test: Dataset) -> float:
-    """Trains the demo's model on the same numbers."""
+    """Train the demo's model on the same numbers."""
     model = Logistic(_flat(train)[0].shape[1], len(train.classes))
     updates = Updates(weight_decay=LINEAR_DECAY)
     training: dict[str, Any] = {**LINEAR, "optimizer": updates}
@@ -52,6 +52,6 @@ def _fit_ours(train: Dataset, test: Dataset) -> float:
 
 
 def _flat(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Gives one row of numbers a window, and the labels."""
+    """Return one row of numbers a window, and the labels."""
     arrays = data.to_numpy()
     return arrays["inputs"].reshape(len(data), -1), arrays["label"]

@@ -32,7 +32,7 @@ TOKENS = Tokens("esm2")
 
 
 def main() -> None:
-    """Writes files, checks that all sides give the same tokens, then times them."""
+    """Write files, checks that all sides give the same tokens, then times them."""
     with tempfile.TemporaryDirectory() as folder:
         whole, part = (
             write(Path(folder) / f"{count}.fa", count) for count in (RECORDS, FEW)
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def write(path: Path, count: int) -> Path:
-    """Writes random proteins whose lengths are like UniProt's, in lines of 60."""
+    """Write random proteins whose lengths are like UniProt's, in lines of 60."""
     rng = np.random.default_rng(0)
     lengths = np.exp(rng.normal(np.log(290), 0.70, count)).clip(20, 1022).astype(int)
     with path.open("wb") as file:
@@ -63,7 +63,7 @@ def write(path: Path, count: int) -> Path:
 
 
 def _ours(path: Path, budget: int = BUDGET) -> Batches:
-    """All of it in Rust, on this thread."""
+    """Return all of it in Rust, on this thread."""
     return PackedStream(path, TOKENS, max_tokens=budget, num_threads=1)
 
 
@@ -84,7 +84,7 @@ def _hugging_face(tokenizer: Any, path: Path) -> Batches:
 
 
 def _tokenise(tokenizer: Any, path: Path) -> Iterator[list[int]]:
-    """Reads records and makes tokens of many at once."""
+    """Read records and makes tokens of many at once."""
     parse = import_module("Bio.SeqIO.FastaIO").SimpleFastaParser
     with path.open() as file:
         letters = (letters for _, letters in parse(file))
@@ -93,7 +93,7 @@ def _tokenise(tokenizer: Any, path: Path) -> Iterator[list[int]]:
 
 
 def _within_budget(rows: Iterator[list[int]]) -> Iterator[list[list[int]]]:
-    """Fills batches in order."""
+    """Fill batches in order."""
     waiting: list[list[int]] = []
     total = 0
     for row in rows:
@@ -108,7 +108,7 @@ def _within_budget(rows: Iterator[list[int]]) -> Iterator[list[list[int]]]:
 def _sides(
     whole: Path, part: Path, folder: Path
 ) -> dict[str, tuple[Callable[[Path], Batches], Path]]:
-    """Lists whom to measure, and on which file: slow ones read a part."""
+    """List whom to measure, and on which file: slow ones read a part."""
     sides: dict[str, tuple[Callable[[Path], Batches], Path]] = {
         OURS: (_ours, whole),
         "seqloom, SequenceStream and VarlenCollator": (_ours_before, whole),
@@ -123,13 +123,13 @@ def _sides(
 
 
 def _check(path: Path, sides: dict[str, tuple[Callable[[Path], Batches], Path]]) -> None:
-    """Refuses to measure sides that do not give the same tokens of all records."""
+    """Refuse to measure sides that do not give the same tokens of all records."""
     found = {_records(side(path)) for side, _ in sides.values()}
     assert len(found) == 1, "not the same tokens"
 
 
 def _records(batches: Batches) -> tuple[bytes, ...]:
-    """Takes batches apart at the end of each record, and sorts the records."""
+    """Take batches apart at the end of each record, and sort the records."""
     eos = TOKENS.vocabulary["<eos>"]
     rows = (batch["input_ids"] for batch in batches)
     parts = (np.split(row, np.flatnonzero(row == eos)[:-1] + 1) for row in rows)
@@ -137,18 +137,18 @@ def _records(batches: Batches) -> tuple[bytes, ...]:
 
 
 def _count(path: Path) -> int:
-    """Counts tokens."""
+    """Count tokens."""
     return sum(batch["input_ids"].size for batch in _ours(path))
 
 
 def _drain(side: Callable[[Path], Batches], path: Path) -> None:
-    """Makes every batch and keeps none."""
+    """Make every batch and keeps none."""
     for _ in side(path):
         pass
 
 
 def _floor(path: Path, numbers: Any) -> None:
-    """Reads the file, and copies two numbers a token, a batch at a time."""
+    """Read the file, and copies two numbers a token, a batch at a time."""
     read_blocks(path)
     out = np.empty(2 * BUDGET, np.int32)
     for start in range(0, numbers.size, out.size):
@@ -157,7 +157,7 @@ def _floor(path: Path, numbers: Any) -> None:
 
 
 def _table(speeds: dict[str, float]) -> str:
-    """Writes a row a side."""
+    """Write a row a side."""
     rows = [
         (name, f"{speed / 1e6:.2f} M", f"{speed / speeds[OURS]:.4f}")
         for name, speed in speeds.items()
@@ -166,7 +166,7 @@ def _table(speeds: dict[str, float]) -> str:
 
 
 def _fill(path: Path) -> str:
-    """Writes how full batches are."""
+    """Write how full batches are."""
     rows: list[tuple[str, str]] = []
     for budget in BUDGETS:
         sizes = [batch["input_ids"].size for batch in _ours(path, budget)]
@@ -175,7 +175,7 @@ def _fill(path: Path) -> str:
 
 
 def _notes(tokens: int) -> str:
-    """Says what was measured."""
+    """Say what was measured."""
     return (
         f"{RECORDS:,} random proteins, {tokens / 1e6:.0f} million tokens of ESM-2, lengths "
         "as in UniProt (LogNormal(ln 290, 0.70) from 20 to 1,022), in lines of "
@@ -189,6 +189,6 @@ def _notes(tokens: int) -> str:
 
 
 def _rivals() -> list[str]:
-    """Names the packages of the others that are here."""
+    """Name the packages of the others that are here."""
     packages = {"transformers": "transformers", "biopython": "Bio"}
     return [name for name, module in packages.items() if find_spec(module)]

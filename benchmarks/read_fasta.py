@@ -40,7 +40,7 @@ HEAD = (
 
 
 def main() -> None:
-    """Makes a file, checks that all sides give the same batches, then times them."""
+    """Make a file, checks that all sides give the same batches, then times them."""
     with tempfile.TemporaryDirectory() as folder, limit_blas(1):
         plain, packed = _write(Path(folder))
         program = build_floors()
@@ -65,19 +65,19 @@ def _biopython(path: str) -> Iterable[bytes]:
 
 
 def _dnaio(path: str) -> Iterable[bytes]:
-    """The parser of cutadapt, in this thread alone."""
+    """Return the parser of cutadapt, in this thread alone."""
     with import_module("dnaio").open(path, open_threads=0) as file:
         yield from (record.sequence.encode() for record in file)
 
 
 def _pyfastx(path: str) -> Iterable[bytes]:
-    """A parser in C, without its index."""
+    """Return a parser in C, without its index."""
     fastx = import_module("pyfastx").Fastx
     yield from (letters.encode() for _, letters in fastx(path))
 
 
 def _open_text(path: str) -> TextIO:
-    """Opens a plain or a packed file as text."""
+    """Open a plain or a packed file as text."""
     packed = path.endswith(".gz")
     return TextIOWrapper(gzip.open(path)) if packed else Path(path).open(encoding="ascii")
 
@@ -109,7 +109,7 @@ SIDES: dict[str, Callable[[str], Batches]] = {
 
 
 def _write(folder: Path) -> tuple[str, str]:
-    """Writes random records in lines, plain and packed by gzip."""
+    """Write random records in lines, plain and packed by gzip."""
     rng = np.random.default_rng(0)
     letters = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, (RECORDS, LETTERS))]
     plain = folder / "random.fa"
@@ -123,13 +123,13 @@ def _write(folder: Path) -> tuple[str, str]:
 
 
 def _record(number: int, letters: bytes) -> bytes:
-    """Writes one record."""
+    """Write one record."""
     lines = [letters[start : start + LINE] for start in range(0, len(letters), LINE)]
     return b"\n".join([b">r%d" % number, *lines, b""])
 
 
 def _time(path: str, program: Path) -> dict[str, float]:
-    """Gives the median seconds of each side, and of the floor, on one file."""
+    """Return the median seconds of each side, and of the floor, on one file."""
     assert len({_digest(batches(path)) for batches in SIDES.values()}) == 1, "not the same"
     works: dict[str, Callable[[], None]] = {
         name: partial(_drain, batches, path) for name, batches in SIDES.items()
@@ -142,14 +142,14 @@ def _time(path: str, program: Path) -> dict[str, float]:
 
 
 def _fill() -> None:
-    """Writes as many numbers as all batches have, into one array again and again."""
+    """Write as many numbers as all batches have, into one array again and again."""
     out = np.empty((BATCH, 4, LETTERS), np.float32)
     for _ in range(-(-RECORDS // BATCH)):
         out.fill(1)
 
 
 def _digest(batches: Batches) -> str:
-    """Names the content of all batches."""
+    """Name the content of all batches."""
     digest = hashlib.blake2b()
     for batch in batches:
         digest.update(batch.tobytes())
@@ -157,13 +157,13 @@ def _digest(batches: Batches) -> str:
 
 
 def _drain(batches: Callable[[str], Batches], path: str) -> None:
-    """Makes every batch and keeps none."""
+    """Make every batch and keeps none."""
     for _ in batches(path):
         pass
 
 
 def _rows(plain: dict[str, float], packed: dict[str, float]) -> list[tuple[object, ...]]:
-    """Writes a row a side: its speed on both files, and ours beside it."""
+    """Write a row a side: its speed on both files, and ours beside it."""
     letters = RECORDS * LETTERS / 1e6
     speeds = {name: (letters / plain[name], letters / packed[name]) for name in plain}
     ours = speeds["seqloom"]
@@ -174,12 +174,12 @@ def _rows(plain: dict[str, float], packed: dict[str, float]) -> list[tuple[objec
 
 
 def _share(ours: tuple[float, float], theirs: tuple[float, float]) -> list[str]:
-    """Writes our time as a share of another side's."""
+    """Write our time as a share of another side's."""
     return [f"{other / own:.2f}" for own, other in zip(ours, theirs, strict=True)]
 
 
 def _notes() -> str:
-    """Says what was measured."""
+    """Say what was measured."""
     return (
         f"{RECORDS:,} random records of {LETTERS:,} letters in lines of {LINE}, from the "
         f"system's cache to float32 batches of {BATCH}. Every side writes into one buffer "

@@ -38,7 +38,7 @@ FLOOR = "floor: the file in blocks"
 
 
 def main() -> None:
-    """Saves and loads by all sides in turn, in a folder on the disk that holds the code."""
+    """Save and load by all sides in turn, in a folder on the disk that holds the code."""
     folder = HOME / "target"
     folder.mkdir(exist_ok=True)
     home = Path(tempfile.mkdtemp(dir=folder, prefix="bench_record_"))
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def _time_saves(home: Path, arrays: Arrays) -> dict[str, float]:
-    """Times each side; the file of before is removed first, out of the time."""
+    """Time each side; the file of before is removed first, out of the time."""
     sides = savers(home, arrays)
     rounds = []
     for _ in range(ROUNDS):
@@ -72,7 +72,7 @@ def _time_saves(home: Path, arrays: Arrays) -> dict[str, float]:
 
 
 def _time_loads(home: Path, arrays: Arrays) -> dict[str, float]:
-    """Checks that all sides read the same numbers, and times each."""
+    """Check that all sides read the same numbers, and time each."""
     sides = loaders(home)
     for name, load in sides.items():
         found = load()
@@ -85,14 +85,14 @@ def _time_loads(home: Path, arrays: Arrays) -> dict[str, float]:
 
 
 def _touching(load: Any) -> Any:
-    """Makes a function that loads a record and reads each of its pages."""
+    """Make a function that loads a record and read each of its pages."""
     return lambda: touch(load())
 
 
 def _describe(
     saved: Mapping[str, float], loaded: Mapping[str, float], memory: Mapping[str, int]
 ) -> str:
-    """Writes the tables."""
+    """Write the tables."""
     rows = [*_rows("save, with fsync", saved), *_rows("load and touch", loaded)]
     times = table(("", "seconds", "GB a second", "ours / theirs"), rows)
     peaks = table(
@@ -106,7 +106,7 @@ def _describe(
 
 
 def _rows(what: str, seconds: Mapping[str, float]) -> Sequence[Sequence[str]]:
-    """Writes the rows of one work; mapped files are compared with mapped files."""
+    """Write the rows of one work; mapped files are compared with mapped files."""
     mapped = seconds.get(f"{OURS}, mapped=True", seconds[OURS])
     return [
         (
@@ -122,7 +122,7 @@ def _rows(what: str, seconds: Mapping[str, float]) -> Sequence[Sequence[str]]:
 
 
 def _notes() -> str:
-    """Says what was measured."""
+    """Say what was measured."""
     return (
         f"{TENSORS} tensors of {TENSOR / 1e6:.1f} MB, {MODEL / 1e9:.2f} GB. Medians of "
         f"{ROUNDS} rounds, all sides in turn, files in the system's cache. Every side's "

@@ -18,7 +18,7 @@ ROUNDS = 15
 
 
 def main() -> None:
-    """Times one step of each layer; both sides hold the same weights."""
+    """Time one step of each layer; both sides hold the same weights."""
     rows = [_row(kind, threads) for kind in KINDS for threads in THREADS]
     head = "layer", "threads", "torch", "seqloom", "ratio", "products alone"
     shape = (
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def _row(kind: str, threads: int) -> tuple[str, ...]:
-    """Times both sides and the products that each step must have, in turn."""
+    """Time both sides and the products that each step must have, in turn."""
     torch.set_num_threads(threads)
     backend = sl.tensor.backend("numpy", num_threads=threads)
     x = np.random.default_rng(0).normal(size=(BATCH, LENGTH, INSIDE)).astype("float32")
@@ -55,7 +55,7 @@ def _row(kind: str, threads: int) -> tuple[str, ...]:
 
 
 def _step_of_torch(layer: Any, x: torch.Tensor) -> Callable[[], Any]:
-    """A step of torch's; gives one gradient."""
+    """Return a step of torch's; gives one gradient."""
 
     def step() -> Any:
         layer.zero_grad()
@@ -66,7 +66,7 @@ def _step_of_torch(layer: Any, x: torch.Tensor) -> Callable[[], Any]:
 
 
 def _step_of_ours(layer: Any, x: sl.tensor.Tensor) -> Callable[[], Any]:
-    """The same step of ours."""
+    """Return the same step of ours."""
 
     def loss(model: Any, x: Any) -> Any:
         return (model(x)[0] ** 2).sum()
@@ -76,7 +76,7 @@ def _step_of_ours(layer: Any, x: sl.tensor.Tensor) -> Callable[[], Any]:
 
 
 def _products(backend: Any, gates: int) -> Callable[[], None]:
-    """The products of a step as if no position waited for another, and nothing else."""
+    """Return products of a step as if no position waited for another, and nothing else."""
     rows, columns = BATCH * LENGTH, gates * WIDTH
     make = np.random.default_rng(0).normal
     x, h, by_gates = (

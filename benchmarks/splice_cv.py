@@ -56,7 +56,7 @@ CANDIDATES = (
 
 
 def main() -> None:
-    """Scores every candidate on the same folds."""
+    """Score every candidate on the same folds."""
     data = read("train")
     candidates = pick(CANDIDATES, CANDIDATES[:4])
     scores = {each.name: _scores(each, data) for each in candidates}
@@ -66,14 +66,14 @@ def main() -> None:
 
 
 def _summary(scores: list[float], first: list[float]) -> tuple[str, str, str]:
-    """Writes the mean, and the mean gap to the first row fold by fold, with its error."""
+    """Write the mean, and the mean gap to the first row fold by fold, with its error."""
     gaps = [own - other for own, other in zip(scores, first, strict=True)]
     error = stdev(gaps) / len(gaps) ** 0.5
     return f"{mean(scores):.4f}", f"{mean(gaps):+.4f}", f"{error:.4f}"
 
 
 def _scores(candidate: Candidate, data: Dataset) -> list[float]:
-    """Gives the accuracy on each fold of each repeat."""
+    """Return the accuracy on each fold of each repeat."""
     groups = windows_as_groups(data)
     scores = [
         _score(candidate, pair, groups, seed=FOLDS * seed + number)
@@ -91,7 +91,7 @@ def _score(
     *,
     seed: int,
 ) -> float:
-    """Trains as the demo does and judges on what was held out."""
+    """Train as the demo does and judges on what was held out."""
     teach, held = pair
     inner = {each: groups[each] for each in teach.ids}
     train, valid = split(teach, (0.9, 0.1), groups=inner, seed=seed)

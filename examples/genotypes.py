@@ -8,7 +8,7 @@ HOME = Path(sl.__file__).parent / "_demo/genotypes"
 
 
 def main() -> None:
-    """Predicts a simulated trait from genotypes and covariates."""
+    """Predict a simulated trait from genotypes and covariates."""
     data = sl.data.GenotypeDataset(
         HOME / "example.bed",
         sl.data.Labels(HOME / "phenotype.txt", label_column="Y1"),

@@ -17,7 +17,7 @@ CHANCE = 0.05
 
 
 def simulate(seed: int = 0) -> tuple[dict[str, Any], list[tuple[object, ...]]]:
-    """Draws chromosomes letter by letter, then writes the motif into half of the peaks."""
+    """Draw chromosomes letter by letter, then writes the motif into half of the peaks."""
     random = np.random.default_rng(seed)
     bases = np.frombuffer(b"ACGT", np.uint8)
     genome: dict[str, Any] = {}
@@ -36,7 +36,7 @@ def simulate(seed: int = 0) -> tuple[dict[str, Any], list[tuple[object, ...]]]:
 
 
 def draw(random: np.random.Generator, strand: str) -> np.ndarray:
-    """Draws a motif, some letters of which are others, as it stands on the plus strand."""
+    """Draw a motif, some letters of which are others, as it stands on the plus strand."""
     bases = np.frombuffer(b"ACGT", np.uint8)
     changed = random.random(MOTIF.size) < CHANCE
     motif = np.where(changed, random.choice(bases, MOTIF.size), MOTIF)
@@ -47,7 +47,7 @@ def draw(random: np.random.Generator, strand: str) -> np.ndarray:
 
 
 def main() -> None:
-    """Writes the genome, packed, and its peaks as BED."""
+    """Write the genome, packed, and its peaks as BED."""
     genome, peaks = simulate()
     records = [
         sl.io.SequenceRecord(name, "", letters.tobytes())

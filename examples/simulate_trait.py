@@ -14,7 +14,7 @@ COMMON = 0.1
 
 
 def simulate(seed: int = 0) -> np.ndarray:
-    """Draws a trait for each sample: effects of some variants, and chance."""
+    """Draw a trait for each sample: effects of some variants, and chance."""
     random = np.random.default_rng(seed)
     codes = sl.io.open_bed(HOME / "example.bed").read(dtype="float32")
     codes = np.where(np.isnan(codes), np.nanmean(codes, axis=0), codes)
@@ -30,7 +30,7 @@ def simulate(seed: int = 0) -> np.ndarray:
 
 
 def main() -> None:
-    """Writes one line a sample."""
+    """Write one line a sample."""
     bed = sl.io.open_bed(HOME / "example.bed")
     rows = zip(bed.fid, bed.iid, simulate(), strict=True)
     lines = [f"{family} {sample} {value:.6f}\n" for family, sample, value in rows]

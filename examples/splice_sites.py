@@ -31,7 +31,7 @@ class SpliceAIConfig(sl.nn.Config):
     )
 
     def build(self) -> "SpliceAI":
-        """Makes the network."""
+        """Make the network."""
         return SpliceAI(self)
 
 
@@ -89,7 +89,7 @@ class SpliceAI(sl.nn.Module):
 
 
 def keras_keys(model: SpliceAI) -> dict[str, str | tuple[str, Callable[[Any], Any]]]:
-    """Maps arrays of the published files to paths; Keras keeps kernels transposed."""
+    """Map arrays of the published files to paths; Keras keeps kernels transposed."""
     convs, norms = ["stem", "skips.0"], list[str]()
     for block, units in enumerate(model.blocks):
         paths = [f"blocks.{block}.{unit}" for unit in range(len(units))]

@@ -12,7 +12,7 @@ from seqloom.tensor import Backend
 
 
 def kind(dtype: Any) -> Any:
-    """The library's own type of a name or of NumPy's type."""
+    """Return the library's own type of a name or of NumPy's type."""
     return getattr(strict, str(dtype).rpartition(".")[2])
 
 
@@ -43,7 +43,7 @@ class StrictBackend(Backend):
 
 
 def making(function: Any) -> Any:
-    """A function that makes an array, of float32 where no type is named."""
+    """Return a function that makes an array, of float32 where no type is named."""
 
     def call(self: Any, *args: Any, dtype: Any = None) -> Any:
         whole = function in {strict.arange, strict.full} and isinstance(args[-1], int)

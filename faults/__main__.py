@@ -9,7 +9,7 @@ from faults import _shim
 
 
 def main() -> None:
-    """Prints how many faults were tried on each writer and reader, and what was wrong."""
+    """Print how many faults were tried on each writer and reader, and what was wrong."""
     wanted = _arguments()
     _shim.start_again()
     # Imported after the restart: in this process the library replaces functions of libc.
@@ -51,7 +51,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _count(text: str) -> int:
-    """Reads a number from 1 up."""
+    """Read a number from 1 up."""
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 up")
     return int(text)

@@ -50,7 +50,7 @@ class Result:
 
 
 def stories(kinds: Sequence[str]) -> dict[tuple[str, str], Writer | Reader]:
-    """Lists writers and readers by what is done to them; rivals get calls and crashes."""
+    """List writers and readers by what is done to them; rivals get calls and crashes."""
     writers = [*file_writers(), *job_writers()]
     listed = {
         "calls": writers,
@@ -63,7 +63,7 @@ def stories(kinds: Sequence[str]) -> dict[tuple[str, str], Writer | Reader]:
 
 
 def try_all(wanted: Namespace) -> int:
-    """Prints a line for each; returns 1 if anything was wrong."""
+    """Print a line for each; returns 1 if anything was wrong."""
     kinds, begins = wanted.kind or KINDS, tuple(wanted.names or [""])
     chosen = _choose(kinds, begins)
     begun = time.monotonic()
@@ -81,7 +81,7 @@ def try_all(wanted: Namespace) -> int:
 
 
 def _choose(kinds: Sequence[str], begins: Sequence[str]) -> list[tuple[str, str]]:
-    """Finds the writers and readers whose names begin so; refuses unknown beginnings."""
+    """Find the writers and readers whose names begin so; refuses unknown beginnings."""
     names = [name for _, name in stories(KINDS)]
     unknown = [it for it in begins if not any(name.startswith(it) for name in names)]
     chosen = [it for it in stories(kinds) if it[1].startswith(tuple(begins))]
@@ -91,7 +91,7 @@ def _choose(kinds: Sequence[str], begins: Sequence[str]) -> list[tuple[str, str]
 
 
 def list_calls(wanted: Namespace) -> int:
-    """Prints the calls of a writer that change files, for a comparison with strace."""
+    """Print the calls of a writer that change files, for a comparison with strace."""
     home = Path(wanted.list)
     writer = stories(["calls"])[_choose(["calls"], wanted.names)[0]]
     before, place, log = home / "before", home / "place", home / "log"
@@ -109,7 +109,7 @@ def list_calls(wanted: Namespace) -> int:
 def _in_processes(
     chosen: Sequence[tuple[str, str]], sample: int | None, *, jobs: int
 ) -> Iterator[Result]:
-    """Tries each in a process of its own, several at once."""
+    """Try each in a process of its own, several at once."""
     waiting, running = list(chosen), dict[Running, tuple[str, str]]()
     while waiting or running:
         while waiting and len(running) < jobs:
@@ -125,7 +125,7 @@ def _in_processes(
 
 
 def _try_story(kind: str, name: str, sample: int | None) -> dict[str, object]:
-    """Tries the faults of a writer or reader, or a sample of that many."""
+    """Try the faults of a writer or reader, or a sample of that many."""
     with tempfile.TemporaryDirectory(prefix="seqloom-faults-", dir=_memory()) as home:
         tempfile.tempdir = home
         try:
@@ -135,13 +135,13 @@ def _try_story(kind: str, name: str, sample: int | None) -> dict[str, object]:
 
 
 def _memory() -> str | None:
-    """Finds a folder in memory: which call fails is the same there, and nothing waits."""
+    """Find a folder in memory: which call fails is the same there, and nothing waits."""
     place = "/dev/shm"  # noqa: S108 - a folder of its own is made there
     return place if os.access(place, os.W_OK) else None
 
 
 def _try(kind: str, name: str, sample: int | None) -> Result:
-    """Tries faults in an order that is the same each time."""
+    """Try faults in an order that is the same each time."""
     story = stories([kind])[kind, name]
     sweep = ReaderSweep(story) if isinstance(story, Reader) else WriterSweep(story)
     cases = _cases(sweep, kind)
@@ -157,7 +157,7 @@ def _try(kind: str, name: str, sample: int | None) -> Result:
 
 
 def _cases(sweep: WriterSweep | ReaderSweep, kind: str) -> list[Case]:
-    """Lists the faults of a kind."""
+    """List the faults of a kind."""
     if isinstance(sweep, ReaderSweep):
         return list(damage_cases(sweep) if kind == "damage" else sweep.cases())
     if kind == "calls":
@@ -168,7 +168,7 @@ def _cases(sweep: WriterSweep | ReaderSweep, kind: str) -> list[Case]:
 
 
 def _print(result: Result) -> None:
-    """Prints what was tried and what was wrong."""
+    """Print what was tried and what was wrong."""
     print(
         f"{result.kind:5}  {result.name:31} {result.tried:6,} of {result.listed:6,} "
         f"faults, {len(result.wrong)} wrong",
@@ -179,7 +179,7 @@ def _print(result: Result) -> None:
 
 
 def _conclude(results: list[Result], seconds: float) -> int:
-    """Prints the sum."""
+    """Print the sum."""
     ours = [result for result in results if result.kind != "rival"]
     tried = sum(result.tried for result in ours)
     wrong = sum(len(result.wrong) for result in ours)

@@ -32,7 +32,7 @@ class Outcome:
         return self.signal == signal.SIGKILL
 
     def __str__(self) -> str:
-        """Says it in a line."""
+        """Say it in a line."""
         if self.signal:
             return f"died of {signal.Signals(self.signal).name}"
         return self.error or f"gave {self.value!r}"
@@ -46,11 +46,11 @@ class Running:
     pipe: BinaryIO
 
     def fileno(self) -> int:
-        """Gives the pipe's number, for `select`."""
+        """Return the pipe's number, for `select`."""
         return self.pipe.fileno()
 
     def finish(self) -> Outcome:
-        """Waits until it ends."""
+        """Wait until it ends."""
         with self.pipe:
             said = self.pipe.read()
         status = os.waitpid(self.child, 0)[1]
@@ -60,7 +60,7 @@ class Running:
 
 
 def start_apart(function: Callable[[], Any], *, seconds: int = SECONDS) -> Running:
-    """Calls a function in another process; its value must be of JSON's types."""
+    """Call a function in another process; its value must be of JSON's types."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
@@ -71,12 +71,12 @@ def start_apart(function: Callable[[], Any], *, seconds: int = SECONDS) -> Runni
 
 
 def run_apart(function: Callable[[], Any]) -> Outcome:
-    """Calls a function in another process, and waits until it ends."""
+    """Call a function in another process, and waits until it ends."""
     return start_apart(function).finish()
 
 
 def _end(writer: int, function: Callable[[], Any], seconds: int) -> None:
-    """Writes what a function gives or raises, and ends this process."""
+    """Write what a function gives or raises, and ends this process."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(seconds)
     try:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def crash_cases(sweep: WriterSweep) -> Iterator[Case]:
-    """Lists each state of the disk that a writer's calls allow."""
+    """List each state of the disk that a writer's calls allow."""
     seen: set[tuple[str, bool]] = set()
     for place, is_over, tree in _states(sweep):
         key = _digest(tree), is_over
@@ -30,7 +30,7 @@ def crash_cases(sweep: WriterSweep) -> Iterator[Case]:
 
 
 def _states(sweep: WriterSweep) -> Iterator[tuple[str, bool, Tree]]:
-    """Lists what may be on the disk after each call; at last after all."""
+    """List what may be on the disk after each call; at last after all."""
     calls = sweep.calls(WRITING, data=True)
     disk = Disk.of(sweep.before, sweep.place)
     for number, call in enumerate(calls):
@@ -41,24 +41,24 @@ def _states(sweep: WriterSweep) -> Iterator[tuple[str, bool, Tree]]:
 
 
 def _say(number: int, call: Call) -> str:
-    """Names the call behind which the power failed."""
+    """Name the call behind which the power failed."""
     return f"power cut after call {number}, {call.name} {call.path.rpartition('/')[2]}"
 
 
 def _digest(tree: Tree) -> str:
-    """Hashes what is on a disk."""
+    """Hash what is on a disk."""
     return sha256(repr(sorted(tree.items())).encode()).hexdigest()
 
 
 def _judge(sweep: WriterSweep, tree: Tree, *, is_over: bool) -> Iterator[str]:
-    """Says what is wrong with what is on the disk."""
+    """Say what is wrong with what is on the disk."""
     _lay(sweep, tree)
     yield from sweep.judge_left([sweep.new] if is_over else [sweep.old, sweep.new])
     yield from sweep.judge_next()
 
 
 def _lay(sweep: WriterSweep, tree: Tree) -> None:
-    """Writes what is on the disk into the folder."""
+    """Write what is on the disk into the folder."""
     shutil.rmtree(sweep.place)
     sweep.place.mkdir()
     for name, data in sorted(tree.items()):

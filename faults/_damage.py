@@ -19,7 +19,7 @@ PREFIXES, BITS = 100, 400
 
 
 def damage_cases(sweep: ReaderSweep) -> Iterator[Case]:
-    """Lists prefixes of each file of a reader, and its bits."""
+    """List prefixes of each file of a reader, and its bits."""
     for path in sorted(path for path in sweep.before.rglob("*") if path.is_file()):
         name, size = str(path.relative_to(sweep.before)), path.stat().st_size
         for length in range(0, size, -(-size // PREFIXES)):
@@ -33,7 +33,7 @@ def damage_cases(sweep: ReaderSweep) -> Iterator[Case]:
 def _try(
     sweep: ReaderSweep, name: str, *, length: int | None = None, bit: int = 0
 ) -> Iterator[str]:
-    """Damages a file and reads it."""
+    """Damage a file and read it."""
     sweep.reset()
     path = sweep.place / name
     _damage(path, length=length, bit=bit)
@@ -47,7 +47,7 @@ def _try(
 
 
 def _damage(path: Path, *, length: int | None, bit: int) -> None:
-    """Cuts a file, or flips a bit of it."""
+    """Cut a file, or flips a bit of it."""
     data = bytearray(path.read_bytes())
     if length is None:
         data[bit // 8] ^= 1 << bit % 8

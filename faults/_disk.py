@@ -63,37 +63,37 @@ class Disk:
 
     @classmethod
     def of(cls, before: Path, place: Path) -> Disk:
-        """Begins with what one folder holds, as if it lay at another place."""
+        """Begin with what one folder holds, as if it lay at another place."""
         return cls(_load(before), place)
 
     def follow(self, call: Call) -> None:
-        """Does what a call has done."""
+        """Do what a call has done."""
         path, other = self._inside(call.path), self._inside(call.other)
         does = getattr(self, f"_{call.name.replace('-', '_')}", None)
         if does is not None and not (path is None and other is None):
             does(Step(call, path, other))
 
     def after_crash(self) -> Iterator[Tree]:
-        """Lists what may be on the disk if the power fails now."""
+        """List what may be on the disk if the power fails now."""
         for changes in _subsets(self.pending):
             for content in (_synced, _written, _half, _zeros):
                 yield _tree(self.root, changes, content)
 
     def _inside(self, path: str) -> tuple[str, ...] | None:
-        """Splits a path below the place; None for any other."""
+        """Split a path below the place; None for any other."""
         found = PurePosixPath(path.removesuffix(" (deleted)"))
         is_ours = bool(path) and found.is_relative_to(self.place)
         return found.relative_to(self.place).parts if is_ours else None
 
     def _find(self, parts: tuple[str, ...] | None) -> Node | None:
-        """Finds what a path names now."""
+        """Find what a path names now."""
         node: Node | None = self.root if parts is not None else None
         for part in parts or ():
             node = node.now.get(part) if isinstance(node, Folder) else None
         return node
 
     def _change(self, *entries: tuple[tuple[str, ...] | None, Node | None]) -> None:
-        """Changes entries of folders in one step."""
+        """Change entries of folders in one step."""
         change = []
         for parts, node in entries:
             folder = self._find(parts[:-1]) if parts else None
@@ -165,7 +165,7 @@ class Disk:
     _unlinkat = _rmdir = _unlink
 
     def _sync_folder(self, folder: Folder) -> None:
-        """Puts the changes of a folder on the disk."""
+        """Put the changes of a folder on the disk."""
         for change in self.pending:
             if any(changed is folder for changed, _, _ in change):
                 for changed, name, node in change:
@@ -178,7 +178,7 @@ class Disk:
 
 
 def _load(place: Path) -> Folder:
-    """Reads a folder that has been on the disk for long."""
+    """Read a folder that has been on the disk for long."""
     folder = Folder()
     for path in place.iterdir():
         data = b"" if path.is_dir() else path.read_bytes()
@@ -188,7 +188,7 @@ def _load(place: Path) -> Folder:
 
 
 def _enter(names: dict[str, Node], name: str, node: Node | None) -> None:
-    """Gives a name to something, or takes it away."""
+    """Give a name to something, or take it away."""
     if node is None:
         names.pop(name, None)
     else:
@@ -196,7 +196,7 @@ def _enter(names: dict[str, Node], name: str, node: Node | None) -> None:
 
 
 def _subsets(changes: list[Change]) -> Iterator[list[Change]]:
-    """Lists which of several changes may be on the disk."""
+    """List which of several changes may be on the disk."""
     few = range(len(changes) + 1)
     if len(changes) > _ALL:
         few = sorted({0, 1, 2, len(changes) - 2, len(changes) - 1, len(changes)})
@@ -221,14 +221,14 @@ def _half(file: File) -> bytes:
 
 
 def _zeros(file: File) -> bytes:
-    """The disk knows the new size, but has nothing of what was not synced."""
+    """Return the disk knows the new size, but has nothing of what was not synced."""
     if file.now == file.synced:
         return file.now
     return file.synced[: len(file.now)].ljust(len(file.now), b"\0")
 
 
 def _tree(root: Folder, changes: list[Change], content: Callable[[File], bytes]) -> Tree:
-    """Lists the files after some changes: their bytes; None for a folder."""
+    """List the files after some changes: their bytes; None for a folder."""
     names: dict[int, dict[str, Node]] = {}
     for change in changes:
         for folder, name, node in change:

@@ -28,7 +28,7 @@ _MISSING = 0.1  # of the genotypes
 
 
 def draw_records(seed: int, count: int = 40) -> list[tuple[str, str]]:
-    """Draws sequences and their ids."""
+    """Draw sequences and their ids."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(5, 60, count)
     ends = np.cumsum(lengths)
@@ -38,7 +38,7 @@ def draw_records(seed: int, count: int = 40) -> list[tuple[str, str]]:
 
 
 def draw_genotypes(seed: int, shape: tuple[int, int] = (13, 21)) -> NDArray[Any]:
-    """Draws genotypes, some of them missing."""
+    """Draw genotypes, some of them missing."""
     rng = np.random.default_rng(seed)
     values = rng.integers(0, 3, shape).astype(np.int8)
     values[rng.random(shape) < _MISSING] = -127
@@ -46,13 +46,13 @@ def draw_genotypes(seed: int, shape: tuple[int, int] = (13, 21)) -> NDArray[Any]
 
 
 def write_fasta(path: Path, seed: int) -> None:
-    """Writes sequences without seqloom."""
+    """Write sequences without seqloom."""
     lines = [f">{name}\n{text}\n" for name, text in draw_records(seed)]
     path.write_text("".join(lines), encoding="ascii")
 
 
 def file_writers() -> Iterator[Writer]:
-    """Lists them."""
+    """List them."""
     yield from map(_record, RECORDERS)
     yield from map(_sequences, ("x.fa", "x.fq", "x.fa.gz", "x.fa.bgz"))
     # Two files cannot change at once: after a stop one may be old, and is written again.
@@ -189,7 +189,7 @@ def _transpose(place: Path) -> None:
 
 
 def _ignore_progress(done: int, total: int) -> None:
-    """Shows nothing."""
+    """Show nothing."""
 
 
 def _table(file: str, before: Any, write: Any) -> Writer:

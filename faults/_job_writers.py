@@ -30,7 +30,7 @@ PROGRAM = Path(sl.__file__).parent / "_rust/seqloom-run"
 
 
 def _dataset(path: Path) -> sl.data.Dataset:
-    """Makes labelled sequences."""
+    """Make labelled sequences."""
     if not path.exists():
         write_fasta(path, 3)
     labels = {name: ("no", "yes")["GC" in text] for name, text in draw_records(3)}
@@ -38,7 +38,7 @@ def _dataset(path: Path) -> sl.data.Dataset:
 
 
 def make_network(seed: int = 0) -> Any:
-    """Makes a network whose numbers are drawn."""
+    """Make a network whose numbers are drawn."""
     model, rng = CONFIG.init("numpy").eval(), np.random.default_rng(seed)
     drawn = {
         path: rng.uniform(0.1, 1, size=each.shape).astype("f4")
@@ -73,7 +73,7 @@ def _read_run(place: Path) -> str:
 
 
 def _broken_run(place: Path) -> list[str]:
-    """Lists the files of a run that cannot be read."""
+    """List the files of a run that cannot be read."""
     broken = []
     for path in (place / "run").rglob("[!.]*"):
         try:
@@ -87,7 +87,7 @@ def _broken_run(place: Path) -> list[str]:
 
 
 def _embed_without_links(place: Path) -> None:
-    """Embeds on a disk that has no hard links."""
+    """Embed on a disk that has no hard links."""
 
     def refuse(*paths: object) -> None:
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), *paths[:1])
@@ -100,7 +100,7 @@ def _embed_without_links(place: Path) -> None:
 
 
 def _broken_shards(place: Path) -> list[str]:
-    """Lists the shards that a marker calls complete, and that are not."""
+    """List the shards that a marker calls complete, and that are not."""
     broken = []
     for marker in (place / "out").glob("*.done"):
         told = json.loads(marker.read_text(encoding="utf-8"))
@@ -111,12 +111,12 @@ def _broken_shards(place: Path) -> list[str]:
 
 
 def look_up(batch: dict[str, Any]) -> Any:
-    """A model of one table."""
+    """Return a model of one table."""
     return TABLE[batch["input_ids"]]
 
 
 def _embed(place: Path) -> None:
-    """Embeds sequences, or goes on where a job was stopped."""
+    """Embed sequences, or goes on where a job was stopped."""
     fasta = place.parent / "x.fa"
     if not fasta.exists():
         write_fasta(fasta, 3)
@@ -131,19 +131,19 @@ def _read_embeddings(place: Path) -> str:
 
 
 def export_model(place: Path, *, name: str, seed: int = 2) -> None:
-    """Writes a network for where there is no Python."""
+    """Write a network for where there is no Python."""
     sl.export.save(make_network(seed), place / name, encoder=DNA, task=TASK, overwrite=True)
 
 
 def _read_export(place: Path, *, name: str) -> str:
-    """Scores a record by the program: it checks every hash."""
+    """Score a record by the program: it checks every hash."""
     write_fasta(place.parent / "one.fa", 9)
     done = run_program(place / name, place.parent / "one.fa", env=_clean())
     return done.stdout.decode()[:400]
 
 
 def run_program(*arguments: object, **options: Any) -> subprocess.CompletedProcess[bytes]:
-    """Runs seqloom-run; what it says of an error is raised, and so is how it died."""
+    """Run seqloom-run; what it says of an error is raised, and so is how it died."""
     command = [PROGRAM, "predict", *map(str, arguments)]
     done = subprocess.run(command, check=False, capture_output=True, **options)
     if done.returncode < 0:
@@ -165,7 +165,7 @@ def _onnx(place: Path, *, seed: int = 2) -> None:
 
 
 def _score(place: Path) -> None:
-    """Scores by the program, which is another process under the same library."""
+    """Score by the program, which is another process under the same library."""
     if not (place.parent / "m.zip").exists():
         export_model(place.parent, name="m.zip")
         write_fasta(place.parent / "many.fa", 3)
@@ -221,7 +221,7 @@ def _read_scores(place: Path) -> str:
 
 
 def job_writers() -> Iterator[Writer]:
-    """Lists them."""
+    """List them."""
     run = partial(
         Writer, prepare=do_nothing, read=_read_run, is_job=True, broken=_broken_run
     )
@@ -249,7 +249,7 @@ def job_writers() -> Iterator[Writer]:
 
 
 def _exported(name: str, what: str, *, step: int) -> Writer:
-    """Makes the writer of a folder or of a zip."""
+    """Make the writer of a folder or of a zip."""
     write = partial(export_model, name=name)
     before, read = partial(write, seed=1), partial(_read_export, name=name)
     return Writer(f"exported model, {what}", before, write, read, step=step)

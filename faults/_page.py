@@ -18,12 +18,12 @@ PAGE = Path(__file__).parents[1] / "docs/reliability.md"
 
 
 def publish(results: Sequence[Result], seconds: float, *, jobs: int) -> None:
-    """Replaces the tables of faults."""
+    """Replace the tables of faults."""
     replace_tables(_tables(results, seconds, jobs=jobs))
 
 
 def replace_tables(tables: Mapping[str, str]) -> None:
-    """Replaces tables of the page; each stands between two marks with its name."""
+    """Replace tables of the page; each stands between two marks with its name."""
     text = PAGE.read_text("utf-8")
     for name, content in tables.items():
         marked = rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)"
@@ -33,7 +33,7 @@ def replace_tables(tables: Mapping[str, str]) -> None:
 
 
 def _tables(results: Sequence[Result], seconds: float, *, jobs: int) -> dict[str, str]:
-    """Makes a table for each kind."""
+    """Make a table for each kind."""
     by_kind = {
         kind: {result.name: result for result in results if result.kind == kind}
         for kind in ("calls", "crash", "read", "damage", "rival")
@@ -67,5 +67,5 @@ def _tables(results: Sequence[Result], seconds: float, *, jobs: int) -> dict[str
 
 
 def _lost(*results: Result) -> str:
-    """Counts faults after which something was wrong."""
+    """Count faults after which something was wrong."""
     return f"{sum(len(result.wrong) for result in results):,}"

@@ -33,7 +33,7 @@ PACKERS = {"xz": lzma.compress, "bz2": bz2.compress}
 
 
 def readers() -> Iterator[Reader]:
-    """Lists them."""
+    """List them."""
     yield from map(_sequences, ("x.fa", "x.fa.gz", "x.fa.bgz", "x.fa.xz", "x.fa.bz2"))
     yield from map(_indexed, ("x.fa", "x.fa.gz", "x.fa.bgz"))
     yield Reader("batches of sequences", _write_fasta, _read_batches)
@@ -72,7 +72,7 @@ def _read_sequences(place: Path, *, name: str) -> list[int]:
 
 
 def _sum(texts: Iterable[str]) -> list[int]:
-    """Counts sequences and adds up what is in them, by its place."""
+    """Count sequences and adds up what is in them, by its place."""
     number = total = 0
     for number, text in enumerate(texts, 1):
         total += number * sum(text.encode()) + len(text)
@@ -193,7 +193,7 @@ def _export(place: Path) -> None:
 
 
 def _score(place: Path) -> str:
-    """Scores by the program, which says on standard error what is wrong."""
+    """Score by the program, which says on standard error what is wrong."""
     done = run_program(place / "m.seqloom", place.parent / "s.fa")
     return done.stdout.decode()
 

@@ -20,7 +20,7 @@ def _arrays(value: float) -> dict[str, np.ndarray]:
 
 
 def _values(arrays: dict[str, Any]) -> list[float]:
-    """Reads all values, which must be one."""
+    """Read all values, which must be one."""
     return np.unique(
         np.concatenate([np.asarray(it).ravel() for it in arrays.values()])
     ).tolist()
@@ -77,7 +77,7 @@ def _read_fasta(place: Path) -> list[str]:
 
 
 def rivals() -> list[Writer]:
-    """Lists them: each replaces an old file by a new one."""
+    """List them: each replaces an old file by a new one."""
     torch, biopython = version("torch").partition("+")[0], version("biopython")
     return [
         _rival(f"torch.save {torch}", _torch, _read_torch, old=1.0),
@@ -94,5 +94,5 @@ def rivals() -> list[Writer]:
 
 
 def _rival(name: str, write: Any, read: Any, *, old: float) -> Writer:
-    """Names a writer, whose other value is written before."""
+    """Name a writer, whose other value is written before."""
     return Writer(name, lambda place: write(place, old), write, read)

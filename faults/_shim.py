@@ -60,18 +60,18 @@ class Call:
 
     @classmethod
     def parse(cls, line: str) -> Call:
-        """Reads a line of the log."""
+        """Read a line of the log."""
         name, path, other, offset, size, data = line.split("\t")
         return cls(name, path, other, int(offset), int(size), bytes.fromhex(data))
 
 
 def errors(*names: str, **options: object) -> list[Fault]:
-    """Names errors of the system."""
+    """Name errors of the system."""
     return [Fault(name, getattr(errno, name), **options) for name in names]  # pyright: ignore[reportArgumentType]
 
 
 def build(folder: Path) -> Path:
-    """Compiles the library."""
+    """Compile the library."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None or not sys.platform.startswith("linux"):
         sys.exit("faults need Linux and a C compiler: install gcc or clang")
@@ -82,7 +82,7 @@ def build(folder: Path) -> Path:
 
 
 def start_again() -> None:
-    """Starts this program again under the library, unless it is under it already."""
+    """Start this program again under the library, unless it is under it already."""
     if "SEQLOOM_SHIM" in os.environ:
         return
     with tempfile.TemporaryDirectory(prefix="seqloom-faults-") as home:
@@ -103,7 +103,7 @@ def arm(
     log: Path | None = None,
     data: bool = False,
 ) -> None:
-    """Counts the calls on files below a folder from now on; one of them meets a fault."""
+    """Count the calls on files below a folder from now on; one of them meets a fault."""
     text = "" if log is None else str(log)
     numbers = fault.calls, number, fault.kind, int(fault.stays), int(data)
     # For programs that are started meanwhile.
@@ -114,13 +114,13 @@ def arm(
 
 
 def disarm() -> None:
-    """Stops counting."""
+    """Stop counting."""
     _library().disarm()
     os.environ.pop("SEQLOOM_FAULT", None)
 
 
 def read_log(log: Path) -> list[Call]:
-    """Reads what was called."""
+    """Read what was called."""
     if not log.exists():
         return []
     lines = log.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
@@ -128,5 +128,5 @@ def read_log(log: Path) -> list[Call]:
 
 
 def _library() -> ctypes.CDLL:
-    """Finds the library that stands before libc."""
+    """Find the library that stands before libc."""
     return ctypes.CDLL(os.environ["SEQLOOM_SHIM"])

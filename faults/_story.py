@@ -48,11 +48,11 @@ class Reader:
 
 
 def do_nothing(place: Path) -> None:
-    """Leaves a folder empty."""
+    """Leave a folder empty."""
 
 
 def digest(*paths: Path) -> str:
-    """Hashes files, or says that one is not there."""
+    """Hash files, or says that one is not there."""
     content = hashlib.sha256()
     for path in paths:
         content.update(path.read_bytes() if path.exists() else b"absent")
@@ -60,11 +60,11 @@ def digest(*paths: Path) -> str:
 
 
 def names(folder: Path) -> list[str]:
-    """Lists all that is below a folder; an empty file for locks may be there or not."""
+    """List all that is below a folder; an empty file for locks may be there or not."""
     found = (path for path in folder.rglob("*") if path.suffix != ".lock")
     return sorted(str(path.relative_to(folder)) for path in found)
 
 
 def new_folder() -> Path:
-    """Makes a folder that goes with this process's temporary files."""
+    """Make a folder that goes with this process's temporary files."""
     return Path(tempfile.mkdtemp(prefix="case-"))

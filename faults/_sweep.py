@@ -74,12 +74,12 @@ class Sweep:
         story.prepare(self.before)
 
     def reset(self) -> None:
-        """Makes the folder what it was before."""
+        """Make the folder what it was before."""
         shutil.rmtree(self.place, ignore_errors=True)
         shutil.copytree(self.before, self.place, symlinks=True)
 
     def judge_error(self, outcome: Outcome) -> Iterator[str]:
-        """Says what is wrong with an error: it must be ours, and name a file."""
+        """Say what is wrong with an error: it must be ours, and name a file."""
         if outcome.error and not outcome.is_ours:
             yield f"an error of another type, {outcome.error}"
         elif outcome.error and str(self.place) not in outcome.error:
@@ -100,14 +100,14 @@ class WriterSweep(Sweep):
         assert writer.is_job or self.old != self.new, f"{writer.name}: changes nothing"
 
     def cases(self) -> Iterator[Case]:
-        """Lists every fault at every call that it fits."""
+        """List every fault at every call that it fits."""
         for fault in WRITE_FAULTS:
             for at, call in enumerate(self.calls(fault.calls)):
                 if fault.fits(call):
                     yield Case(_say(fault, at, call), partial(self._try, fault, at, call))
 
     def calls(self, wanted: int, *, data: bool = False) -> list[Call]:
-        """Writes without a fault, and lists its calls."""
+        """Write without a fault, and list its calls."""
         self.reset()
         self.log.unlink(missing_ok=True)
         watch = replace(NONE, calls=wanted)
@@ -117,7 +117,7 @@ class WriterSweep(Sweep):
     def write(
         self, fault: Fault, at: int, *, log: Path | None = None, data: bool = False
     ) -> bool:
-        """Writes while one call meets a fault; says that it ended well."""
+        """Write while one call meets a fault; says that it ended well."""
         arm(self.place, fault, at, log=log, data=data)
         try:
             self.writer.write(self.place)
@@ -126,7 +126,7 @@ class WriterSweep(Sweep):
         return True
 
     def _try(self, fault: Fault, at: int, call: Call) -> Iterator[str]:
-        """Writes with a fault, looks at what is left, and writes again."""
+        """Write with a fault, looks at what is left, and writes again."""
         self.reset()
         outcome = run_apart(lambda: self.write(fault, at))
         yield from self._judge(fault, outcome)
@@ -138,20 +138,20 @@ class WriterSweep(Sweep):
         yield from self.judge_next()
 
     def _judge(self, fault: Fault, outcome: Outcome) -> Iterator[str]:
-        """Says what is wrong with how a writer ended."""
+        """Say what is wrong with how a writer ended."""
         if outcome.signal and not (outcome.is_killed and fault.is_kill):
             yield str(outcome)
         yield from self.judge_error(outcome)
 
     def _judge_leftovers(self) -> Iterator[str]:
-        """Says what belongs to neither the old nor the new state."""
+        """Say what belongs to neither the old nor the new state."""
         known = {*names(self.before), *self.names}
         left = [name for name in names(self.place) if name not in known]
         if left:
             yield f"left {', '.join(left)} behind"
 
     def judge_left(self, allowed: list[object]) -> Iterator[str]:
-        """Reads what is left: the old state or the new one; of a job, whole parts."""
+        """Read what is left: the old state or the new one; of a job, whole parts."""
         if self.writer.is_job:
             yield from self._judge_part()
             return
@@ -160,7 +160,7 @@ class WriterSweep(Sweep):
             yield f"{LOST}{left}"
 
     def _judge_part(self) -> Iterator[str]:
-        """Says what is broken in the part that a stopped job left."""
+        """Say what is broken in the part that a stopped job left."""
         broken = self.writer.broken
         if broken is not None:
             left = run_apart(lambda: broken(self.place))
@@ -168,7 +168,7 @@ class WriterSweep(Sweep):
                 yield f"{LOST}{left}"
 
     def judge_next(self) -> Iterator[str]:
-        """Writes again, an hour later: all is new, and nothing else is there."""
+        """Write again, an hour later: all is new, and nothing else is there."""
         _make_old(self.place)
         again = run_apart(lambda: self.write(NONE, -1))
         if again.error or again.signal:
@@ -182,7 +182,7 @@ class WriterSweep(Sweep):
             yield f"after the next write {', '.join(sorted(differing))} differ"
 
     def _must(self, function: Callable[[], object]) -> object:
-        """Runs what has no fault."""
+        """Run what has no fault."""
         outcome = run_apart(function)
         assert not outcome.error, f"{self.writer.name}: {outcome}"
         assert not outcome.signal, f"{self.writer.name}: {outcome}"
@@ -200,14 +200,14 @@ class ReaderSweep(Sweep):
         self.calls = read_log(self.log)
 
     def cases(self) -> Iterator[Case]:
-        """Lists every fault at every call that it fits."""
+        """List every fault at every call that it fits."""
         for fault in READ_FAULTS:
             for at, call in enumerate(self.calls):
                 if fault.fits(call):
                     yield Case(_say(fault, at, call), partial(self._try, fault, at, call))
 
     def _read(self, fault: Fault, at: int, *, log: Path | None = None) -> Outcome:
-        """Reads while one call meets a fault."""
+        """Read while one call meets a fault."""
         self.reset()
 
         def read() -> object:
@@ -220,11 +220,11 @@ class ReaderSweep(Sweep):
         return run_apart(read)
 
     def _try(self, fault: Fault, at: int, call: Call) -> Iterator[str]:
-        """Reads with a fault, and says what is wrong."""
+        """Read with a fault, and say what is wrong."""
         yield from self.judge(self._read(fault, at), self._allowed(fault, call))
 
     def judge(self, outcome: Outcome, allowed: list[object] | None) -> Iterator[str]:
-        """Says what is wrong: a value that is another one, or an error that is not ours."""
+        """Say what is wrong: a value that is another one, or an error that is not ours."""
         yield from self.judge_error(outcome)
         if outcome.signal:
             yield str(outcome)
@@ -232,7 +232,7 @@ class ReaderSweep(Sweep):
             yield f"read {outcome.value!r} instead of {self.whole.value!r}"
 
     def _allowed(self, fault: Fault, call: Call) -> list[object]:
-        """Gives what the file says; and what it says that came to be while it was read."""
+        """Return what the file says; and what it says that came to be while it was read."""
         if fault.kind not in {CUT, CHANGED}:
             return [self.whole.value]
         # The fault meets the first call on this file, before its first byte is read.
@@ -241,13 +241,13 @@ class ReaderSweep(Sweep):
 
 
 def _make_old(place: Path) -> None:
-    """Dates files back: nobody who lives has written them."""
+    """Date files back: nobody who lives has written them."""
     before = time.time() - 3600
     for path in place.rglob("*"):
         os.utime(path, (before, before), follow_symlinks=False)
 
 
 def _say(fault: Fault, at: int, call: Call) -> str:
-    """Names a fault and the call that meets it."""
+    """Name a fault and the call that meets it."""
     how = " from there on" if fault.stays else ""
     return f"{fault.name} at call {at}{how}, {call.name} {Path(call.path).name}"

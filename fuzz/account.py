@@ -29,7 +29,7 @@ class Tried(NamedTuple):
     edges: int = 0
 
     def plus(self, other: Tried) -> Tried:
-        """Adds a further run: its edges replace those of the run before, if it met more."""
+        """Add a further run: its edges replace those of the run before, if it met more."""
         later = max(self, other, key=lambda one: one.met)
         return Tried(
             self.target,
@@ -41,7 +41,7 @@ class Tried(NamedTuple):
 
 
 def main(rounds: Path) -> None:
-    """Adds the rounds to the table, and removes their file: they count once."""
+    """Add the rounds to the table, and remove their file: they count once."""
     tried = {one.target: one for one in _read(HOURS)}
     for one in _read(rounds):
         tried[one.target] = tried.get(one.target, Tried(one.target)).plus(one)
@@ -52,14 +52,14 @@ def main(rounds: Path) -> None:
 
 
 def _read(path: Path) -> list[Tried]:
-    """Reads a table of targets; there is none before the first run."""
+    """Read a table of targets; there is none before the first run."""
     lines = path.read_text("utf-8").splitlines() if path.exists() else []
     fields = [line.split("\t") for line in lines]
     return [Tried(target, *map(int, numbers)) for target, *numbers in fields]
 
 
 def _write_page(tried: list[Tried]) -> str:
-    """Writes one line for each target, and the sum."""
+    """Write one line for each target, and the sum."""
     rows = [
         (one.target, f"{one.seconds / 60:.0f}", f"{one.inputs:,}", _name_edges(one))
         for one in tried
@@ -74,7 +74,7 @@ def _write_page(tried: list[Tried]) -> str:
 
 
 def _name_edges(one: Tried) -> str:
-    """Writes the edges that were met, of all where they are counted."""
+    """Write the edges that were met, of all where they are counted."""
     return f"{one.met:,}" + (f" of {one.edges:,}" if one.edges else "")
 
 

@@ -27,7 +27,7 @@ Function = tuple[str, int]
 
 
 def main(exported: Path) -> None:
-    """Writes the names and the table."""
+    """Write the names and the table."""
     (found,) = json.loads(exported.read_text("utf-8"))["data"]
     calls = _count_calls(found["functions"])
     lines = _count_lines(found["files"])
@@ -43,7 +43,7 @@ def main(exported: Path) -> None:
 
 
 def _count_calls(functions: list[dict[str, Any]]) -> dict[Function, int]:
-    """Counts how often each function of the crates was called."""
+    """Count how often each function of the crates was called."""
     calls: dict[Function, int] = defaultdict(int)
     for function in functions:
         path = _inside(function["filenames"][0])
@@ -53,7 +53,7 @@ def _count_calls(functions: list[dict[str, Any]]) -> dict[Function, int]:
 
 
 def _count_lines(files: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
-    """Counts for each crate its lines, and those that were reached."""
+    """Count for each crate its lines, and those that were reached."""
     lines: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for file in files:
         if path := _inside(file["filename"]):
@@ -63,18 +63,18 @@ def _count_lines(files: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
 
 
 def _inside(filename: str) -> str | None:
-    """Gives the path in this repository of a file of one of the crates."""
+    """Return the path in this repository of a file of one of the crates."""
     found = re.search(r"crates/seqloom-(\w+)/.*", filename)
     return found[0] if found and found[1] in PARSERS else None
 
 
 def _crate(path: str) -> str:
-    """Names the crate of a file."""
+    """Name the crate of a file."""
     return path.split("/")[1].removeprefix("seqloom-")
 
 
 def _name(path: str, line: int) -> str:
-    """Names a function by its file, its line and what stands there."""
+    """Name a function by its file, its line and what stands there."""
     source = (ROOT / path).read_text("utf-8").splitlines()
     found = next(
         (
@@ -88,13 +88,13 @@ def _name(path: str, line: int) -> str:
 
 
 def _share(lines: tuple[int, int]) -> tuple[str, str]:
-    """Spells lines, and the share that was reached."""
+    """Spell lines, and the share that was reached."""
     every, reached = lines
     return f"{every:,}", f"{100 * reached / every:.0f} %"
 
 
 def _functions(crate: str, calls: dict[Function, int]) -> tuple[str, str]:
-    """Counts the functions of a crate, and those that were never called."""
+    """Count the functions of a crate, and those that were never called."""
     counts = [count for (path, _), count in calls.items() if _crate(path) == crate]
     return f"{len(counts):,}", f"{counts.count(0):,}"
 

@@ -111,7 +111,7 @@ LONGEST = 16_384
 
 
 def main(folder: Path) -> None:
-    """Writes the graphs into a folder, each under its hash."""
+    """Write the graphs into a folder, each under its hash."""
     folder.mkdir(parents=True, exist_ok=True)
     left = set(SPOILED.split())
     for graph in chain(_networks(), _layers(), _calls(), _operations()):
@@ -125,14 +125,14 @@ def main(folder: Path) -> None:
 
 
 def _write(folder: Path, graph: Graph) -> None:
-    """Writes a graph, unless it is longer than an input may be."""
+    """Write a graph, unless it is longer than an input may be."""
     text = json.dumps(graph, separators=(",", ":")).encode()
     if len(text) <= LONGEST:
         (folder / sha1(text, usedforsecurity=False).hexdigest()).write_bytes(text)
 
 
 def _operations() -> Iterator[Graph]:
-    """Yields graphs of one operation, for torch's samples of it."""
+    """Yield graphs of one operation, for torch's samples of it."""
     for name in NAMES:
         for dtype in TABLE[name].dtypes:
             for call in list_calls(name, dtype):
@@ -140,7 +140,7 @@ def _operations() -> Iterator[Graph]:
 
 
 def _calls() -> Iterator[Graph]:
-    """Yields graphs of other calls, and of functions of one or two arrays of each type."""
+    """Yield graphs of other calls, and of functions of one or two arrays of each type."""
     for name, args, options in CALLS:
         made = getattr(B, name)(*args, **options)
         yield make_graph(name, args, options, made if isinstance(made, tuple) else [made])[
@@ -156,7 +156,7 @@ def _calls() -> Iterator[Graph]:
 
 
 def _spoil(graph: Graph) -> Iterator[Graph]:
-    """Changes each place of the graph to each wrong value in turn, and yields the graph."""
+    """Change each place of the graph to each wrong value in turn, and yield the graph."""
     for holder, key in list(_list_places(graph)):
         original = holder[key]
         for wrong in SPOILS:
@@ -166,7 +166,7 @@ def _spoil(graph: Graph) -> Iterator[Graph]:
 
 
 def _list_places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Yields each container within a value, with each of its keys or positions."""
+    """Yield each container within a value, with each of its keys or positions."""
     for key in value if isinstance(value, dict) else range(len(value)):
         yield value, key
         if isinstance(value[key], (dict, list)):
@@ -174,7 +174,7 @@ def _list_places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _layers() -> Iterator[Graph]:
-    """Yields graphs of one layer, for any length and for one."""
+    """Yield graphs of one layer, for any length and for one."""
     for free, fixed, layers in TABLES.values():
         for make in layers.values():
             yield from _exported(ready(Each([make()])), inputs=fixed)
@@ -184,7 +184,7 @@ def _layers() -> Iterator[Graph]:
 
 
 def _repeat(x: Any, count: int) -> Any:
-    """Returns an array with a further axis along which each number is repeated."""
+    """Return an array with a further axis along which each number is repeated."""
     return apply("broadcast_to", x[:, :, :, None], (*x.shape, count))
 
 
@@ -196,7 +196,7 @@ class Expression(Each):
         self.number = number
 
     def list_parts(self, inputs: Any) -> list[Any]:
-        """Returns what the expression makes of the inputs."""
+        """Return what the expression makes of the inputs."""
         made = EXPRESSIONS[self.number](inputs * self.scale.value)
         return [made.reshape(made.shape[0], -1)]
 
@@ -214,7 +214,7 @@ class Last(Recurrent):
 
 
 def _networks() -> Iterator[Graph]:
-    """Yields the graphs of networks over DNA, over tokens, and over packed tokens."""
+    """Yield the graphs of networks over DNA, over tokens, and over packed tokens."""
     for make in chain(OF_ANY_LENGTH.values(), OF_SOME_LENGTHS.values()):
         yield from _exported(ready(make()), encoder=sl.encode.OneHot("dna"))
     yield from _exported(ready(Last()), encoder=sl.encode.OneHot("dna"))
@@ -226,7 +226,7 @@ def _networks() -> Iterator[Graph]:
 
 
 def _exported(network: Any, **options: Any) -> Iterator[Graph]:
-    """Yields the graphs of an exported network, without the lines of its source."""
+    """Yield the graphs of an exported network, without the lines of its source."""
     with TemporaryDirectory() as folder:
         sl.export.save(network, Path(folder) / "model", **options)
         for path in sorted(Path(folder).glob("model/graph*.json")):

@@ -38,14 +38,14 @@ _open = os.open
 
 
 def _refuse_folders(path, flags, mode=0o777, *, dir_fd=None):
-    """Opens a file as `os.open` does on Windows, where a folder is refused."""
+    """Open a file as `os.open` does on Windows, where a folder is refused."""
     if not isinstance(path, int) and dir_fd is None and Path(path).is_dir():
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     return _open(path, flags, mode, dir_fd=dir_fd)  # pyright: ignore[reportArgumentType]
 
 
 def _create_file(name, access, share, security, creation, flags, template):
-    """Opens a file as CreateFile does: 1 creates it, 3 opens it, 4 does what is needed."""
+    """Open a file as CreateFile does: 1 creates it, 3 opens it, 4 does what is needed."""
     assert (share, security, template) == (7, 0, 0)
     assert flags == 0x02000000
     extra = {1: os.O_CREAT | os.O_EXCL, 3: 0, 4: os.O_CREAT}[creation]
@@ -56,7 +56,7 @@ def _create_file(name, access, share, security, creation, flags, template):
 
 
 def _locking(handle, mode, count):
-    """Locks bytes at the position of an open file, and refuses a folder."""
+    """Lock bytes at the position of an open file, and refuse a folder."""
     assert (mode, count) == (msvcrt.LK_NBLCK, 1)
     assert os.lseek(handle, 0, os.SEEK_CUR) == 1 << 62
     if stat.S_ISDIR(os.fstat(handle).st_mode):
@@ -68,7 +68,7 @@ def _locking(handle, mode, count):
 
 
 def _open_process(access, inherit, pid):
-    """Finds a process that exists."""
+    """Find a process that exists."""
     assert (access, inherit) == (0x100000, False)
     if not Path(f"/proc/{pid}").exists():
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
@@ -89,7 +89,7 @@ msvcrt = types.SimpleNamespace(
 
 
 def _hide_proc(name):
-    """Gives a function that finds no file of Linux's own."""
+    """Give a function that finds no file of Linux's own."""
 
     def call(path, *args, **options):
         if str(path).startswith(("/proc", "/sys")):
@@ -100,7 +100,7 @@ def _hide_proc(name):
 
 
 def hide() -> None:
-    """Lets this process look like one of Windows to what is imported from now on."""
+    """Let this process look like one of Windows to what is imported from now on."""
     modules: Any = sys.modules
     modules.update({"_winapi": _winapi, "msvcrt": msvcrt, "fcntl": None, "resource": None})
     for name in (

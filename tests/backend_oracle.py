@@ -22,7 +22,7 @@ DTYPES = ["float32", "float64"]
 
 
 def found(name: str) -> Any:
-    """A backend by name; the strict one is an example, and registered nowhere."""
+    """Return a backend by name; the strict one is an example, and registered nowhere."""
     return strict_backend() if name == "strict" else backend(name, num_threads=1)
 
 
@@ -55,7 +55,7 @@ class Case:
     label: str = ""
 
     def arrays(self, dtype: str) -> list[Any]:
-        """The arguments as NumPy's arrays."""
+        """Return the arguments as NumPy's arrays."""
         rng = np.random.default_rng(7)
         return [made(rng, shape, dtype) for shape in self.shapes]
 
@@ -68,7 +68,7 @@ def made(rng: np.random.Generator, shape: Any, dtype: str) -> Any:
 
 
 def given(b: Any, arg: Any) -> Any:
-    """An argument as the backend takes it."""
+    """Return an argument as the backend takes it."""
     if isinstance(arg, np.ndarray):
         whole = arg.dtype == np.int64 and b.name == "jax"
         return b.asarray(arg.astype(np.int32) if whole else arg)
@@ -76,7 +76,7 @@ def given(b: Any, arg: Any) -> Any:
 
 
 def wanted(arg: Any) -> Any:
-    """An argument as the oracle takes it."""
+    """Return an argument as the oracle takes it."""
     if isinstance(arg, np.ndarray):
         tensor = torch.from_numpy(arg.copy())
         return tensor.double() if tensor.is_floating_point() else tensor
@@ -84,14 +84,14 @@ def wanted(arg: Any) -> Any:
 
 
 def flat(out: Any) -> list[Any]:
-    """All arrays of a result."""
+    """Return all arrays of a result."""
     return (
         [a for each in out for a in flat(each)] if isinstance(out, (list, tuple)) else [out]
     )
 
 
 def assert_agrees(b: Any, case: Case, dtype: str) -> None:
-    """Calls both, and compares what comes out: values, and the type of floats."""
+    """Call both, and compare what comes out: values, and the type of floats."""
     arrays = case.arrays(dtype)
     out = flat(getattr(b, case.name)(*(given(b, each) for each in arrays), **case.options))
     expected = flat(case.oracle(*(wanted(each) for each in arrays), **case.options))
@@ -109,7 +109,9 @@ def assert_agrees(b: Any, case: Case, dtype: str) -> None:
 def pulled(
     forward: Callable[..., Any], *, skip: int = 1, by: int | None = None
 ) -> Callable[..., Any]:
-    """The oracle of a gradient: arguments are the gradient, then those of the function."""
+    """Return the oracle of a gradient: arguments are the gradient, then those of the
+    function.
+    """
 
     def call(grad: Any, *args: Any, **options: Any) -> Any:
         leaves = [

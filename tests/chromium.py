@@ -24,7 +24,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 def find() -> str | None:
-    """The browser of this machine."""
+    """Return the browser of this machine."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
@@ -48,7 +48,7 @@ class Page:
         return self
 
     def _attach(self) -> None:
-        """Opens a tab of the size and the scheme that were asked for."""
+        """Open a tab of the size and the scheme that were asked for."""
         target = self.ask("Target.createTarget", url="about:blank")["targetId"]
         attached = self.ask("Target.attachToTarget", targetId=target, flatten=True)
         self.session = attached["sessionId"]
@@ -66,7 +66,7 @@ class Page:
         os.close(self.reader)
 
     def _start(self) -> None:
-        """Starts the browser, which reads from descriptor 3 and writes to 4."""
+        """Start the browser, which reads from descriptor 3 and write to 4."""
         theirs, self.writer = os.pipe()
         self.reader, other = os.pipe()
         options = [
@@ -91,7 +91,7 @@ class Page:
         self.rest = b""
 
     def ask(self, method: str, **given: Any) -> dict[str, Any]:
-        """Calls a method of the protocol."""
+        """Call a method of the protocol."""
         self.number += 1
         message = {"id": self.number, "method": method, "params": given}
         if self.session:
@@ -105,7 +105,7 @@ class Page:
         return answer["result"]
 
     def _next(self, method: str, until: float) -> dict[str, Any]:
-        """Waits for a message, until a time at most."""
+        """Wait for a message, until a time at most."""
         while b"\0" not in self.rest:
             left = max(0.0, until - time.monotonic())
             if not select.select([self.reader], [], [], left)[0]:
@@ -121,7 +121,7 @@ class Page:
         return json.loads(message)
 
     def _note(self, event: dict[str, Any]) -> None:
-        """Keeps what the page complains of, and what it fetches."""
+        """Keep what the page complains of, and what it fetches."""
         params = event.get("params", {})
         if event.get("method") == "Network.requestWillBeSent":
             self.requests.append(params["request"]["url"])
@@ -129,7 +129,7 @@ class Page:
             self.messages.append(json.dumps(params))
 
     def open(self, url: str) -> None:
-        """Goes to a page."""
+        """Go to a page."""
         self.ask("Page.navigate", url=url)
         self.wait(f"location.href == {url!r} && document.readyState == 'complete'")
 
@@ -142,7 +142,7 @@ class Page:
         return result["result"].get("value")
 
     def wait(self, expression: str, seconds: float = 60) -> None:
-        """Waits until an expression is true."""
+        """Wait until an expression is true."""
         until = time.monotonic() + seconds
         while not self.value(expression):
             if time.monotonic() > until:
@@ -151,20 +151,20 @@ class Page:
             time.sleep(0.05)
 
     def choose(self, selector: str, path: Path) -> None:
-        """Chooses a file, as a person does."""
+        """Choose a file, as a person does."""
         root = self.ask("DOM.getDocument")["root"]["nodeId"]
         node = self.ask("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
         self.ask("DOM.setFileInputFiles", files=[str(path)], nodeId=node)
 
     def press(self, key: str, code: int) -> None:
-        """Presses a key."""
+        """Press a key."""
         for kind in ("keyDown", "keyUp"):
             text = {"text": "\r"} if key == "Enter" and kind == "keyDown" else {}
             given = {"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code}
             self.ask("Input.dispatchKeyEvent", **given, **text)
 
     def picture(self, path: Path) -> None:
-        """Writes all of the page as a PNG."""
+        """Write all of the page as a PNG."""
         height = self.value("document.documentElement.scrollHeight")
         clip = {"x": 0, "y": 0, "width": self.width, "height": height, "scale": 1}
         made = self.ask("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)

@@ -91,7 +91,7 @@ def batch_of(name, backend, seed=0):
 
 
 def model_of(name, backend) -> tuple[Any, sl.optim.AdamW]:
-    """The network and an optimiser, always the same."""
+    """Return the network and an optimiser, always the same."""
     return MODELS[name]().bind(backend, sl.Key(0)), sl.optim.AdamW()
 
 

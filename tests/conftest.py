@@ -41,7 +41,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Marks the cases that `make soak` runs and `make test` does not."""
+    """Mark the cases that `make soak` runs and `make test` does not."""
     if any("[" in argument for argument in config.args):
         return  # a case that is named runs
     cases = [item for item in items if "callspec" in vars(item)]
@@ -68,7 +68,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_terminal_summary(terminalreporter, exitstatus):
-    """Says why nothing ran, if all cases that were chosen are left to `make soak`."""
+    """Say why nothing ran, if all cases that were chosen are left to `make soak`."""
     is_empty = exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
     if is_empty and terminalreporter.stats.get("deselected"):
         terminalreporter.line("make test leaves these cases to make soak: add -m ''")
@@ -76,7 +76,7 @@ def pytest_terminal_summary(terminalreporter, exitstatus):
 
 @pytest.fixture(scope="module", autouse=True)
 def _compiled_programs() -> Iterator[None]:
-    """Frees JAX's programs after each file: they stay on disk, and memory stays small."""
+    """Free JAX's programs after each file: they stay on disk, and memory stays small."""
     yield
     if "jax" in sys.modules:
         sys.modules["jax"].clear_caches()
@@ -84,7 +84,7 @@ def _compiled_programs() -> Iterator[None]:
 
 @pytest.fixture
 def toy(tmp_path) -> Callable[..., sl.data.Dataset]:
-    """Makes small datasets: half of the sequences have TATA in their middle."""
+    """Make small datasets: half of the sequences have TATA in their middle."""
 
     def make(
         count=48, *, lengths=(20,), name="toy", labels: str | None = "classes", **options
@@ -103,7 +103,7 @@ def toy(tmp_path) -> Callable[..., sl.data.Dataset]:
 
 
 def _with_labels(name, source, options) -> dict[str, Any]:
-    """Puts options of labels into the value that has them."""
+    """Put options of labels into the value that has them."""
     of_labels = {"task", "classes", "label_column"} & options.keys()
     if not of_labels:
         return {**options, name: source}
@@ -113,7 +113,7 @@ def _with_labels(name, source, options) -> dict[str, Any]:
 
 @pytest.fixture
 def cohort(tmp_path) -> Callable[..., sl.data.Dataset]:
-    """Makes small genotype files; their trait is the sum of the first two variants."""
+    """Make small genotype files; their trait is the sum of the first two variants."""
 
     def make(count=60, *, name="cohort", change=None, **options):
         values, properties = _genotypes(count)
@@ -152,7 +152,7 @@ _LABELS = {
 
 
 def _genotypes(count, variants=12):
-    """Draws genotypes, a twentieth of them missing, and names variants and alleles."""
+    """Draw genotypes, a twentieth of them missing, and names variants and alleles."""
     rng = np.random.default_rng(count)
     values = rng.integers(0, 3, (count, variants)).astype(np.int8)
     values[:, 2:][rng.random((count, variants - 2)) < 0.05] = -127
@@ -166,7 +166,7 @@ def _genotypes(count, variants=12):
 
 
 def _records(count, lengths):
-    """Draws sequences; every second one gets the motif."""
+    """Draw sequences; every second one gets the motif."""
     rng = np.random.default_rng(count)
     records = {}
     for number in range(count):

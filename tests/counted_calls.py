@@ -4,7 +4,7 @@ import sys
 
 
 def calls_of(work):
-    """Counts the calls of functions that `work` makes."""
+    """Count the calls of functions that `work` makes."""
     found = 0
 
     def note(_frame, event, _arg):

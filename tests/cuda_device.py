@@ -39,7 +39,7 @@ def find_reason(name: str) -> str:
 
 
 def backend(name: str) -> sl.tensor.Backend:
-    """The backend on the device; skips the test if it cannot be used here."""
+    """Return the backend on the device; skips the test if it cannot be used here."""
     if reason := find_reason(name):
         pytest.skip(reason)
     return sl.tensor.backend(name)
@@ -47,7 +47,7 @@ def backend(name: str) -> sl.tensor.Backend:
 
 @contextmanager
 def whole_float32(name: str) -> Generator[None]:
-    """Computes products and convolutions in whole float32: a GPU may round to TF32."""
+    """Compute products and convolutions in whole float32: a GPU may round to TF32."""
     with ExitStack() as stack:
         if name.startswith("torch"):
             torch: Any = pytest.importorskip("torch")

@@ -37,7 +37,7 @@ def resident(pid):
 
 
 def run(file, out, shard_size: Any = 500, **options):
-    """Embeds a file as every test does."""
+    """Embed a file as every test does."""
     return sl.infer.embed(
         embed_tokens, file, out=out, shard_size=int(shard_size), num_threads=1, **options
     )
@@ -49,7 +49,7 @@ def load_model(backend):
 
 
 def load_and_die_once(backend):
-    """Loads the model; the first process that does so is killed in its first batch."""
+    """Load the model; the first process that does so is killed in its first batch."""
     return kill_first
 
 
@@ -63,12 +63,12 @@ def kill_first(batch):
 
 
 def refuse(backend):
-    """Loads nothing."""
+    """Load nothing."""
     raise sl.errors.BackendError(f"{backend.name}: there is no such device")
 
 
 def refuse_links():
-    """Makes every disk one without hard links."""
+    """Make every disk one without hard links."""
 
     def link(*names):
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), *names[:1])

@@ -27,14 +27,14 @@ def slow(batch):
 
 
 def load_slow(backend):
-    """Loads the model; one process writes its number where it can be read."""
+    """Load the model; one process writes its number where it can be read."""
     with suppress(FileExistsError), Path(os.environ["EMBED_PID"]).open("x") as file:
         file.write(str(os.getpid()))
     return slow
 
 
 def kill_a_worker(out, killed):
-    """Kills a worker once it has published a shard."""
+    """Kill a worker once it has published a shard."""
     process = out.with_name("pid")
     while not (process.exists() and list(out.glob("*.done"))):
         time.sleep(0.01)
@@ -43,7 +43,7 @@ def kill_a_worker(out, killed):
 
 
 def run(fasta, out, shard_size="5", seconds="0.1"):
-    """Runs the job; says what was killed, and what the job told."""
+    """Run the job; says what was killed, and what the job told."""
     killed, seen = [], []
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     os.environ["EMBED_SECONDS"] = seconds

@@ -15,7 +15,7 @@ SHAPES = {"8M": (6, 320, 20), "35M": (12, 480, 20)}
 def make_huggingface(
     size="8M", *, layers=None, kind="EsmForMaskedLM", seed=0, **settings
 ) -> Any:
-    """Makes a network in which no bias is 0, no scale 1, and weights are not small."""
+    """Make a network in which no bias is 0, no scale 1, and weights are not small."""
     every, width, heads = SHAPES[size]
     config = transformers.EsmConfig(
         vocab_size=33,
@@ -73,7 +73,7 @@ class Proteins:
 
 
 def draw_proteins(lengths=(7, 60, 3, 33, 90), *, masked=0.12, seed=0) -> Proteins:
-    """Draws proteins between <cls> and <eos>; in all but the first are masks."""
+    """Draw proteins between <cls> and <eos>; in all but the first are masks."""
     draw = np.random.default_rng(seed)
     each = [np.r_[0, draw.integers(4, 31, length - 2), 2] for length in lengths]
     for ids in each[1:]:
@@ -83,7 +83,7 @@ def draw_proteins(lengths=(7, 60, 3, 33, 90), *, masked=0.12, seed=0) -> Protein
 
 
 def run_huggingface(model: Any, proteins: Proteins) -> dict[str, Any]:
-    """Returns hidden states and logits, packed, and the contacts of each protein."""
+    """Return hidden states and logits, packed, and the contacts of each protein."""
     ids, mask = torch.tensor(proteins.padded()), torch.tensor(proteins.mask).long()
     with torch.no_grad():
         out = model(ids, attention_mask=mask, output_hidden_states=True)

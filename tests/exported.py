@@ -30,7 +30,7 @@ def operations(folder, name="graph.json"):
 
 
 def append_operation(folder, name, *args, shape, dtype="float32", **options):
-    """Applies an operation to the outputs of an export, and writes right hashes."""
+    """Apply an operation to the outputs of an export, and writes right hashes."""
     facts = manifest(folder)
     files = {it: Path(folder, it).read_bytes() for it in facts.pop("files")}
     for file in [it for it in files if it.startswith("graph")]:
@@ -56,7 +56,7 @@ class Run:
         self.values, self.sizes = {}, {}
 
     def __call__(self, arrays, **sizes):
-        """Computes the outputs; every shape and type must be the one that is written."""
+        """Compute the outputs; every shape and type must be the one that is written."""
         self.sizes |= sizes
         for it in self.graph["inputs"]:
             self.keep(it, arrays[it["name"]])
@@ -80,7 +80,7 @@ class Run:
         return getattr(B, operation["name"])(*args, **options)
 
     def keep(self, declared, array):
-        """Compares an array with its declaration, and learns the sizes with names."""
+        """Compare an array with its declaration, and learn the sizes with names."""
         assert str(array.dtype) == declared["dtype"], declared
         assert len(array.shape) == len(declared["shape"]), declared
         for size, wanted in zip(array.shape, declared["shape"], strict=True):

@@ -166,7 +166,7 @@ def draw_records(lengths, seed=0):
 
 
 def ready(model: Any, seed=0) -> Any:
-    """The network with numbers drawn at random, in evaluation mode."""
+    """Return the network with numbers drawn at random, in evaluation mode."""
     model = model.bind("numpy", sl.Key(seed)).eval()
     rng = np.random.default_rng(seed)
     drawn = {

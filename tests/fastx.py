@@ -16,13 +16,13 @@ BGZIP_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000
 
 
 def bgzip(text, size=65280):
-    """Packs text as bgzip does (SAM specification, section 4.1), and ends it."""
+    """Pack text as bgzip does (SAM specification, section 4.1), and end it."""
     blocks = [bgzip_block(text[at : at + size]) for at in range(0, len(text), size)]
     return b"".join(blocks) + BGZIP_END
 
 
 def bgzip_block(text):
-    """Packs one block."""
+    """Pack one block."""
     packer = zlib.compressobj(6, zlib.DEFLATED, -15)
     body = packer.compress(text) + packer.flush()
     head = struct.pack(

@@ -15,7 +15,7 @@ VALUES = {
 
 
 def as_arguments(**options):
-    """Puts fields of values into them, so that tests may share some and add others."""
+    """Put fields of values into them, so that tests may share some and add others."""
     for argument, value in VALUES.items():
         names = {field.name for field in fields(value)} & options.keys()
         if names - {argument}:

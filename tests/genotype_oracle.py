@@ -8,7 +8,7 @@ import scipy.stats
 
 
 def standardised(copies, learnt_from=None, *, how: Any = "unit"):
-    """Fills in and standardises by the formula, in plain NumPy."""
+    """Fill in and standardise by the formula, in plain NumPy."""
     learnt_from = copies if learnt_from is None else learnt_from
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # columns without any genotype
@@ -27,6 +27,6 @@ def standardised(copies, learnt_from=None, *, how: Any = "unit"):
 
 
 def assert_equal_in_float32(found, expected):
-    """Compares with a reference in float64: the one rounding to float32 apart."""
+    """Compare with a reference in float64: the one rounding to float32 apart."""
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected, rtol=3e-7, atol=3e-7)

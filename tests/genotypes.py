@@ -34,7 +34,7 @@ class Specimen:
     major: str
 
     def write(self, path: Path) -> Path:
-        """Makes the .bed alone, without tables."""
+        """Make the .bed alone, without tables."""
         lines = self.values.T if self.major == "SNP" else self.values
         header = b"\x6c\x1b" + bytes([self.major == "SNP"])
         path.write_bytes(header + encode(lines).tobytes())
@@ -80,5 +80,5 @@ def name_of(bed: Path) -> str:
 
 
 def read_whole(bed: open_bed) -> list[list[int]]:
-    """Reads in another process, which finds this function by its name."""
+    """Read in another process, which finds this function by its name."""
     return bed.read(dtype="int8").tolist()

@@ -25,7 +25,7 @@ def normal(shape: tuple[int, ...], dtype: type, seed: int = 0) -> Array:
 
 
 def leaf(array: Array) -> torch.Tensor:
-    """Widens to double: the oracle must be better than what it judges."""
+    """Widen to double: the oracle must be better than what it judges."""
     import torch  # the other tests run where torch is not installed
 
     return torch.tensor(array, dtype=torch.float64, requires_grad=True)

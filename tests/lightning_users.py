@@ -32,7 +32,7 @@ class TinyValidated(TinyLightning):
 
 
 def lightning_trainer(folder, **options):
-    """Makes a trainer that writes and prints nothing."""
+    """Make a trainer that writes and prints nothing."""
     quiet: dict[str, Any] = {
         "accelerator": "cpu",
         "devices": 1,

@@ -168,7 +168,7 @@ class Counter:
 
 
 def grow(items):
-    """Holds on to more memory with each call."""
+    """Hold on to more memory with each call."""
     _HELD.append(np.ones(4_000_000))
     return os.getpid(), list(items)
 
@@ -257,7 +257,7 @@ class ImportsTorchLate:
 
 
 def nest(items):
-    """Collates to a nested tensor, of rows of several lengths."""
+    """Collate to a nested tensor, of rows of several lengths."""
     import torch
 
     return torch.nested.nested_tensor([torch.arange(item + 1.0) for item in items])

@@ -45,7 +45,7 @@ def run_native(
 def make_graph(
     name: str, args: Any, options: Any, made: list[Any]
 ) -> tuple[dict[str, Any], list[Any]]:
-    """Returns a graph of one operation, and the arrays that are its inputs."""
+    """Return a graph of one operation, and the arrays that are its inputs."""
     arrays: list[Any] = []
     graph = {
         "version": 1,
@@ -68,13 +68,13 @@ def make_graph(
 
 
 def _declare(number: int, array: Any) -> dict[str, Any]:
-    """A value with its type and shape."""
+    """Return a value with its type and shape."""
     array = np.asarray(array)
     return {"value": number, "dtype": str(array.dtype), "shape": list(array.shape)}
 
 
 def _argument(arg: Any, arrays: list[Any]) -> Any:
-    """An argument as the page of the format says."""
+    """Return an argument as the page of the format says."""
     if isinstance(arg, (np.ndarray, np.generic)):
         arrays.append(np.asarray(arg))
         return {"value": len(arrays) - 1}
@@ -86,7 +86,7 @@ def _argument(arg: Any, arrays: list[Any]) -> Any:
 
 
 def _mark(arg: Any) -> Any:
-    """A part of a key, a number or a word."""
+    """Return a part of a key, a number or a word."""
     if isinstance(arg, slice):
         return {"slice": [arg.start, arg.stop, arg.step]}
     if arg is Ellipsis:

@@ -170,6 +170,6 @@ def losses(
 
 
 def _keep_all(model):
-    """Takes chance away, so that the rows of a batch may come in any order."""
+    """Take chance away, so that the rows of a batch may come in any order."""
     for _, layer in model.named(nn.Dropout):
         layer.p = 0.0

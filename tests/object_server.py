@@ -21,7 +21,7 @@ class ObjectServer(ThreadingHTTPServer):
         self.forget()
 
     def forget(self):
-        """Has no objects, no faults, and has seen no requests."""
+        """Have no objects, no faults, and has seen no requests."""
         self.objects: dict[str, bytes] = {}
         self.asked: list[tuple[str, range]] = []
         self.sent = self.at_once = self.most_at_once = 0
@@ -35,7 +35,7 @@ class ObjectServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/{name}"
 
     def put(self, path, name=None):
-        """Takes the bytes of a file; gives its URL."""
+        """Take the bytes of a file; gives its URL."""
         self.objects[name or path.name] = path.read_bytes()
         return self.url(name or path.name)
 
@@ -49,7 +49,7 @@ class ObjectServer(ThreadingHTTPServer):
 
 @contextmanager
 def serving():
-    """Runs a server beside the test."""
+    """Run a server beside the test."""
     with ObjectServer() as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
@@ -69,7 +69,7 @@ class _Handler(BaseHTTPRequestHandler):
         return cast("ObjectServer", self.server)
 
     def log_message(self, format, *args):  # noqa: A002 - the library's name
-        """Says nothing."""
+        """Say nothing."""
 
     def do_GET(self):
         """Answers, and counts how many wait for an answer."""

@@ -11,7 +11,7 @@ NEWEST = 21
 
 
 def save(path, nodes, inputs, *, weights=None, outputs=("y",), opset=NEWEST):
-    """Writes a file; `inputs` are arrays by name, `weights` its initialisers."""
+    """Write a file; `inputs` are arrays by name, `weights` its initialisers."""
     dtype = helper.np_dtype_to_tensor_dtype
     given = [
         helper.make_tensor_value_info(name, dtype(array.dtype), None)
@@ -31,7 +31,7 @@ def save(path, nodes, inputs, *, weights=None, outputs=("y",), opset=NEWEST):
 
 
 def reference(path, inputs) -> Any:
-    """Computes the outputs by ONNX Runtime."""
+    """Compute the outputs by ONNX Runtime."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -47,7 +47,7 @@ def floats(*shape, seed=0):
 
 
 def node(operator, inputs, outputs=("y",), **attributes):
-    """Makes a node of inputs and outputs that are named in one string."""
+    """Make a node of inputs and outputs that are named in one string."""
     names = inputs.split() if isinstance(inputs, str) else inputs
     return helper.make_node(
         operator, ["" if name == "-" else name for name in names], outputs, **attributes

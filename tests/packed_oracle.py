@@ -18,7 +18,7 @@ VOCABULARY = dict(
 
 
 def read(path):
-    """Records as Biopython reads them."""
+    """Record as Biopython reads them."""
     is_packed = str(path).endswith(".gz")
     with gzip.open(path, "rt") if is_packed else pathlib.Path(path).open() as file:
         return [(record.id, str(record.seq)) for record in SeqIO.parse(file, "fasta")]

@@ -12,7 +12,7 @@ _SHIFTS = np.array([0, 2, 4, 6], np.uint8)
 def read_reference(
     path: Path, shape: tuple[int, int], index: tuple[Any, Any], kind: str
 ) -> NDArray[Any]:
-    """Reads the individuals and variants of an index; missing is -127 or NaN."""
+    """Read the individuals and variants of an index; missing is -127 or NaN."""
     content = np.frombuffer(path.read_bytes(), np.uint8)
     width, lines = shape if content[2] else shape[::-1]
     packed = content[3:].reshape(lines, -(-width // 4))
@@ -24,7 +24,7 @@ def read_reference(
 
 
 def _rows(index: Any) -> Any:
-    """An index of one axis that keeps the axis."""
+    """Return an index of one axis that keeps the axis."""
     if index is None or index is Ellipsis or isinstance(index, slice):
         return slice(None) if index is None else index
     array = np.atleast_1d(np.asarray(index))
@@ -32,7 +32,7 @@ def _rows(index: Any) -> Any:
 
 
 def encode(values: NDArray[np.int8]) -> NDArray[np.uint8]:
-    """Packs rows of 0, 1, 2 and -127 as lines of two-bit codes."""
+    """Pack rows of 0, 1, 2 and -127 as lines of two-bit codes."""
     codes = np.ones((len(values), -(-values.shape[1] // 4) * 4), np.uint8)
     codes[:, values.shape[1] :] = 0
     for code, value in ((0, 2), (2, 1), (3, 0)):

@@ -7,7 +7,7 @@ from faults._apart import start_apart
 
 
 def race(*functions):
-    """Calls each in a process of its own, all at once; returns how each ended."""
+    """Call each in a process of its own, all at once; returns how each ended."""
     gate, opener = os.pipe()
     begun = [start_apart(partial(_wait, gate, opener, function)) for function in functions]
     os.close(gate)
@@ -16,7 +16,7 @@ def race(*functions):
 
 
 def _wait(gate, opener, function):
-    """Waits until all processes are there."""
+    """Wait until all processes are there."""
     os.close(opener)
     os.read(gate, 1)
     return function()

@@ -29,7 +29,7 @@ def published():
 
 
 def decide(folder, pair, *, more=()):
-    """Runs the tool's own command; gives the ids of pairs that it calls ribosomal."""
+    """Run the tool's own command; gives the ids of pairs that it calls ribosomal."""
     outputs = {
         name: [folder / f"{name}{mate}.fq" for mate in (1, 2)] for name in ("o", "r")
     }
@@ -43,7 +43,7 @@ def decide(folder, pair, *, more=()):
 
 
 def write_pairs(folder, count, *, seed=0):
-    """Writes mates of ribosomal and other sequence, of many lengths, some with N."""
+    """Write mates of ribosomal and other sequence, of many lengths, some with N."""
     rng = np.random.default_rng(seed)
     ribosomal = _letters("28S.fasta")
     genome = _letters("GCF_000005845.2_ASM584v2_genomic.fna.gz")[:1]

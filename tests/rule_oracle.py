@@ -35,7 +35,7 @@ class Case:
 
 
 def each_of(cases):
-    """Runs a test on each case, named by its operation and its place in the table."""
+    """Run a test on each case, named by its operation and its place in the table."""
     ids = [f"{place} {case.name}" for place, case in enumerate(cases)]
     return pytest.mark.parametrize("case", cases, ids=ids)
 

@@ -9,7 +9,7 @@ PATH = Path(__file__).parents[1] / "examples" / "strict_backend.py"
 
 
 def strict_backend() -> sl.tensor.Backend:
-    """A new backend over array_api_strict."""
+    """Return a new backend over array_api_strict."""
     spec = spec_from_file_location(PATH.stem, PATH)
     assert spec is not None
     assert spec.loader is not None

@@ -95,7 +95,7 @@ def test_a_part_that_hangs_is_killed_and_keeps_its_results(tmp_path, monkeypatch
     wait, results = subprocess.Popen.wait, tmp_path / "out" / RESULTS
 
     def wait_for_results(process, timeout=None):
-        """Reaches the limit as soon as the part has written its results."""
+        """Reach the limit as soon as the part has written its results."""
         if timeout is None:
             return wait(process)
         wait_until(lambda: '"child"' in results.read_text())

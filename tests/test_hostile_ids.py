@@ -71,7 +71,7 @@ def test_an_id_is_no_part_of_a_path(folder, write):
 
 
 def encode_all(path):
-    """Reads a file and encodes what it holds."""
+    """Read a file and encode what it holds."""
     return list(sl.data.SequenceDataset(path, encoder=ONE_HOT))
 
 

@@ -47,7 +47,7 @@ print(*every, *(file.name for file in others), sep=chr(10))
 
 
 def write_others(folder):
-    """Writes what torch and Keras write, of nine numbers each."""
+    """Write what torch and Keras write, of nine numbers each."""
     numbers = np.arange(9.0)
     for name in ("x.pt", "x.bin"):
         torch.save({"w": torch.from_numpy(numbers)}, folder / name)

@@ -19,7 +19,7 @@ class Threads:
         self.parts: list[Any] = [None] * world
 
     def run(self, work):
-        """Calls a function in each thread, with its rank; gives all results."""
+        """Call a function in each thread, with its rank; gives all results."""
 
         def call(number):
             self.local.ranks = ThreadRanks(self, number)
@@ -38,11 +38,11 @@ class Threads:
         return [it.result() for it in made]
 
     def find(self):
-        """Stands in for `find_ranks`."""
+        """Stand in for `find_ranks`."""
         return getattr(self.local, "ranks", Ranks())
 
     def exchange(self, number, value):
-        """Gives what each thread has passed."""
+        """Give what each thread has passed."""
         self.parts[number] = value
         self.barrier.wait()
         parts = list(self.parts)

@@ -39,23 +39,23 @@ class TorchEngine(Backend):
         return getattr(self.inner, name)
 
     def __reduce__(self) -> Any:
-        """A copy is another engine over the same backend."""
+        """Return a copy is another engine over the same backend."""
         return TorchEngine, (self.inner,)
 
     def asarray(self, data: Any, dtype: Any = None, *, copy: bool | None = None) -> Array:
-        """Makes an array of the data."""
+        """Make an array of the data."""
         return self.inner.asarray(data, dtype=dtype, copy=copy)
 
     def to_numpy(self, x: Array) -> Any:
-        """Returns the value as NumPy's array."""
+        """Return the value as NumPy's array."""
         return self.inner.to_numpy(x.detach() if hasattr(x, "detach") else x)
 
     def stop_gradient(self, x: Array) -> Array:
-        """Returns the same values, which torch no longer tracks."""
+        """Return the same values, which torch no longer tracks."""
         return x.detach()
 
     def dropout(self, x: Array, key: Any, rate: float) -> Array:
-        """Computes in pieces, because torch cannot differentiate our own kernel."""
+        """Compute in pieces, because torch cannot differentiate our own kernel."""
         return _random.dropout(self, x, key, rate)
 
     def attention(
@@ -67,13 +67,13 @@ class TorchEngine(Backend):
         key: Any = None,
         **options: Any,
     ) -> Any:
-        """Computes in pieces if there is dropout, as `dropout` does."""
+        """Compute in pieces if there is dropout, as `dropout` does."""
         if options.get("dropout") and key is not None:
             return _attention.attention(self, q, k, v, mask, key, **options)
         return self.inner.attention(q, k, v, mask, None, **options)
 
     def leaf(self, value: Array) -> Array:
-        """Makes a leaf of an array: operations on it are recorded."""
+        """Make a leaf of an array: operations on it are recorded."""
         # A view is another node for torch, and stays tracked by the outer engine.
         is_tracked = value.requires_grad
         leaf = value.view_as(value) if is_tracked else value.detach().requires_grad_()
@@ -83,7 +83,7 @@ class TorchEngine(Backend):
     def gradients(
         self, raw: Array, seed: Array, *, retain: bool = False
     ) -> dict[int, Array]:
-        """Computes the gradients of a result by all leaves; consumes what was recorded."""
+        """Compute the gradients of a result by all leaves; consumes what was recorded."""
         leaves = dict(self._leaves)
         is_nested = is_own_engine(self.inner)
         try:
@@ -99,7 +99,7 @@ class TorchEngine(Backend):
         return {number: part for number, part in found if part is not None}
 
     def leaf_number(self, raw: Any) -> int | None:
-        """Returns the number by which the gradient by an array is found."""
+        """Return the number by which the gradient by an array is found."""
         if not getattr(raw, "requires_grad", False):
             return None
         return self._number_of(raw)
@@ -111,20 +111,20 @@ class TorchEngine(Backend):
         return raw.seqloom_number
 
     def lower(self, raw: Array) -> Array:
-        """Returns a result as an array of the inner backend."""
+        """Return a result as an array of the inner backend."""
         return raw if is_own_engine(self.inner) else raw.detach()
 
     def tensor(
         self, data: Any, *, dtype: str | None = None, requires_grad: bool = False
     ) -> Tensor:
-        """Makes a tensor on this backend."""
+        """Make a tensor on this backend."""
         value = make_array(data, dtype, self.inner)
         return Tensor(self.leaf(value) if requires_grad else value, self)
 
 
 @cache
 def _names() -> tuple[str, ...]:
-    """Returns the functions of a backend that have a default body."""
+    """Return the functions of a backend that have a default body."""
     own = {*vars(TorchEngine), "accumulate", "array_namespace", "from_numpy"}
     return tuple(
         name

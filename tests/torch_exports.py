@@ -72,7 +72,7 @@ NETWORKS = {
 
 
 def export_by_tracing(name, folder):
-    """Makes a network, and writes its file by the exporter that torch has since 2.5."""
+    """Make a network, and write its file by the exporter that torch has since 2.5."""
     make, x = NETWORKS[name]
     torch.manual_seed(0)
     net, path = make().eval(), folder / "net.onnx"
@@ -90,7 +90,7 @@ def export_by_tracing(name, folder):
 
 
 def export(name, folder):
-    """Makes a network, writes its file, and gives both with an input."""
+    """Make a network, writes its file, and gives both with an input."""
     make, x = NETWORKS[name]
     torch.manual_seed(0)
     net = make().eval()

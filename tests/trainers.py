@@ -6,7 +6,7 @@ import torch
 
 
 def ids_of(batch):
-    """Lists the ids of a batch of any collator."""
+    """List the ids of a batch of any collator."""
     return [*batch["id"]] if "id" in batch else batch["sequence_ids"]
 
 

@@ -7,7 +7,7 @@ LONGEST_WAIT_S = 120
 
 
 def wait_until(condition):
-    """Waits until a condition holds; fails where it never does."""
+    """Wait until a condition holds; fails where it never does."""
     deadline = time.monotonic() + LONGEST_WAIT_S
     while not condition():
         if time.monotonic() > deadline:
@@ -22,9 +22,9 @@ class FakeTime:
         self.now = 0.0
 
     def sleep(self, seconds):
-        """Advances the clock at once."""
+        """Advance the clock at once."""
         self.now += seconds
 
     def perf_counter(self):
-        """Returns the seconds that were slept."""
+        """Return the seconds that were slept."""
         return self.now

@@ -26,7 +26,7 @@ needs_browser = pytest.mark.skipif(not chromium.find(), reason="no Chromium")
 
 
 def ask(*questions: dict[str, Any]) -> list[Any]:
-    """Asks the module in Node, question after question."""
+    """Ask the module in Node, question after question."""
     command = ["node", str(HOME / "tests/web/ask.mjs"), str(MODULE)]
     text = json.dumps(questions)
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
@@ -34,7 +34,7 @@ def ask(*questions: dict[str, Any]) -> list[Any]:
 
 
 def packed(folder: Path, out: Path) -> str:
-    """An exported folder as a zip without compression."""
+    """Return an exported folder as a zip without compression."""
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
         for file in sorted(folder.iterdir()):
             archive.write(file, file.name)
@@ -42,13 +42,13 @@ def packed(folder: Path, out: Path) -> str:
 
 
 def records(count: int) -> list[tuple[str, str]]:
-    """The first records of the demo: ids and letters."""
+    """Return the first records of the demo: ids and letters."""
     parts = gzip.decompress(DEMO.read_bytes()).decode().split(">")[1 : count + 1]
     lines = [part.split("\n", 1) for part in parts]
     return [(head.split()[0], rest.replace("\n", "")) for head, rest in lines]
 
 
 def fasta(out: Path, letters: list[tuple[str, str]]) -> str:
-    """Records in FASTA."""
+    """Record in FASTA."""
     out.write_text("".join(f">{name}\n{sequence}\n" for name, sequence in letters))
     return str(out)

@@ -13,10 +13,10 @@ class Handler(http.server.SimpleHTTPRequestHandler):
     """Serves files, says nothing, and counts the bytes of each path."""
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Says nothing."""
+        """Say nothing."""
 
     def copyfile(self, source: Any, outputfile: Any) -> None:
-        """Sends a file."""
+        """Send a file."""
         content = source.read()
         assert isinstance(self.server, Server)
         self.server.sent[self.path] = len(content)
@@ -36,7 +36,7 @@ class Server(http.server.ThreadingHTTPServer):
 
 @contextmanager
 def serving(folder: Path) -> Generator[Server]:
-    """Serves a folder, as any server of files does."""
+    """Serve a folder, as any server of files does."""
     with Server(folder) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()

@@ -34,7 +34,7 @@ pub(crate) const TABLE: &[Signature] = &[
 
 
 def write_table() -> str:
-    """Returns the table, a line for each operation that exported graphs have."""
+    """Return the table, a line for each operation that exported graphs have."""
     return HEAD + "".join(map(_write_line, filter(_is_exported, OPERATIONS))) + "];\n"
 
 
@@ -43,7 +43,7 @@ def _is_exported(name: str) -> bool:
 
 
 def _write_line(name: str) -> str:
-    """Writes the signature of an operation."""
+    """Write the signature of an operation."""
     arguments, needed = list_arguments(name)
     results = OPERATIONS[name].results.replace("*", "0")
     kind = f"Kind::{(OPERATIONS[name].kind or 'other').title()}"
@@ -55,7 +55,7 @@ def _write_line(name: str) -> str:
 
 
 def list_arguments(name: str) -> tuple[list[str], int]:
-    """Lists the arguments of an operation, of which the first ones have no default."""
+    """List the arguments of an operation, of which the first ones have no default."""
     function = getattr(Backend, name, None) or getattr(STANDARD, name)
     signature = inspect.signature(function).parameters
     parameters = [signature[it] for it in signature if it not in LEFT_OUT]

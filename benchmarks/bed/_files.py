@@ -24,7 +24,7 @@ BLOCK = 1000
 
 
 def write(folder: Path, shape: tuple[int, int], *, name: str = "") -> File:
-    """Writes a SNP-major .bed with its tables."""
+    """Write a SNP-major .bed with its tables."""
     path = folder / f"{name or 'x'.join(map(str, shape))}.bed"
     rng, stride = np.random.default_rng(0), -(-shape[0] // 4)
     with path.open("wb") as file:
@@ -39,7 +39,7 @@ def write(folder: Path, shape: tuple[int, int], *, name: str = "") -> File:
 
 
 def write_tables(path: Path, shape: tuple[int, int], *, long_allele: int = 1) -> None:
-    """Writes .fam and .bim; one allele in the middle may be long."""
+    """Write .fam and .bim; one allele in the middle may be long."""
     people = (f"f{i} i{i} 0 0 {1 + i % 2} {i % 3}\n" for i in range(shape[0]))
     path.with_suffix(".fam").write_text("".join(people))
     with path.with_suffix(".bim").open("w") as file:

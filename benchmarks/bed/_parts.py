@@ -36,7 +36,7 @@ CALLS = 50  # of one variant, in a row
 
 
 def rows(file: File) -> list[Sequence[object]]:
-    """Times parts of a file that are read into new memory."""
+    """Time parts of a file that are read into new memory."""
     subset = _subset(file)
     chosen = [
         (f"random 1,000 x {len(subset[1]):,}", subset, kind, threads)
@@ -51,14 +51,14 @@ def rows(file: File) -> list[Sequence[object]]:
 
 
 def _subset(file: File) -> tuple[Any, ...]:
-    """Draws individuals and variants."""
+    """Draw individuals and variants."""
     rng = np.random.default_rng(1)
     sizes = zip(file.shape, (1000, 5000), strict=True)
     return tuple(rng.permutation(count)[:most] for count, most in sizes)
 
 
 def _row(file: File, part: tuple[str, Any, tuple[str, str], int]) -> Sequence[object]:
-    """Checks that both agree, then times them in turn, and what every reader must do."""
+    """Check that both agree, then times them in turn, and what every reader must do."""
     name, index, (dtype, order), threads = part
     options = {"index": index, "dtype": dtype, "order": order}
     ours = _sides.ours(file, threads, **options)
@@ -74,12 +74,12 @@ def _row(file: File, part: tuple[str, Any, tuple[str, str], int]) -> Sequence[ob
 
 
 def _floors(file: File, size: int) -> Floors:
-    """Gives what a reader does besides decoding: the file's blocks and new memory."""
+    """Return what a reader does besides decoding: the file's blocks and new memory."""
     return {"blocks": lambda: read_blocks(file.path), "touch": lambda: touch(size, 1)}
 
 
 def _without_floors(figures: Sequence[str]) -> Sequence[str]:
-    """Leaves the columns of the floors empty."""
+    """Leave the columns of the floors empty."""
     *times, ratio = figures
     return [*times, "", "", ratio]
 
@@ -87,7 +87,7 @@ def _without_floors(figures: Sequence[str]) -> Sequence[str]:
 def compared(
     ours: Side, theirs: Side, *, rounds: int, calls: int = 1, floors: Floors = NO_FLOORS
 ) -> Sequence[str]:
-    """Gives both medians of a call in milliseconds, those of the floors, and the ratio."""
+    """Return both medians of a call in milliseconds, those of the floors, and the ratio."""
     sides = {"ours": _repeated(ours, calls), "theirs": _repeated(theirs, calls), **floors}
     seconds = interleave(sides, rounds=rounds)
     one, other = (1e3 * median(seconds[name]) / calls for name in ("ours", "theirs"))
@@ -96,12 +96,12 @@ def compared(
 
 
 def _repeated(work: Callable[[], object], calls: int) -> Callable[[], object]:
-    """Does brief work several times, as a loop of a user's does."""
+    """Do brief work several times, as a loop of a user's does."""
     return lambda: [work() for _ in range(calls)]
 
 
 def samples(file: File) -> tuple[Sequence[object], float]:
-    """Times random samples through the copy, and says what making it took."""
+    """Time random samples through the copy, and say what making it took."""
     with tempfile.TemporaryDirectory(dir=file.path.parent) as cache:
         start = time.perf_counter()
         data = GenotypeDataset(
@@ -118,14 +118,14 @@ def samples(file: File) -> tuple[Sequence[object], float]:
 
 
 def own_cases() -> Iterator[tuple[str, Callable[[], Side]]]:
-    """Yields whole files and parts of them, for each type, order and number of threads."""
+    """Yield whole files and parts of them, for each type, order and number of threads."""
     with tempfile.TemporaryDirectory() as folder:
         for shape in _files.SHAPES:
             yield from _own_cases(_files.write(Path(folder), shape))
 
 
 def _own_cases(file: File) -> Iterator[tuple[str, Callable[[], Side]]]:
-    """Yields the cases of one file; parts are read into new memory."""
+    """Yield the cases of one file; parts are read into new memory."""
     parts = {
         "whole": np.s_[:, :],
         "random part": _subset(file),
@@ -143,6 +143,6 @@ def _own_cases(file: File) -> Iterator[tuple[str, Callable[[], Side]]]:
 
 
 def _prepare_used(file: File, threads: int, **options: Any) -> Side:
-    """Makes the memory that is read into."""
+    """Make the memory that is read into."""
     out = np.zeros(file.shape, **options)
     return _sides.ours(file, threads, out=out, **options)

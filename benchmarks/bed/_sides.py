@@ -24,7 +24,7 @@ def ours(file: File, threads: int, **options: Any) -> Side:
 
 
 def bed_reader(file: File, threads: int, **options: Any) -> Side:
-    """The reader whose calls ours takes, with the counts known."""
+    """Return the reader whose calls ours takes, with the counts known."""
     counts = dict(zip(("iid_count", "sid_count"), file.shape, strict=True))
     bed = import_module("bed_reader").open_bed(file.path, num_threads=threads, **counts)
     return lambda: bed.read(**options)
@@ -46,7 +46,7 @@ def pgenlib(file: File, out: NDArray[Any]) -> Side:
 
 
 def by_numpy(file: File, out: NDArray[Any]) -> Side:
-    """A table of four numbers for each byte; `out` is variants by individuals."""
+    """Return a table of four numbers for each byte; `out` is variants by individuals."""
     codes = np.arange(256)[:, None] >> 2 * np.arange(4) & 3
     missing = -127 if out.dtype == np.int8 else np.nan
     numbers = np.array([2, missing, 1, 0], out.dtype)[codes]

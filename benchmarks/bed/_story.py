@@ -12,14 +12,14 @@ TOUCHED = 4 << 30
 
 
 def main() -> None:
-    """Makes files, checks that all sides read the same, then times them."""
+    """Make files, checks that all sides read the same, then times them."""
     _whole.touch(TOUCHED, 1)
     with tempfile.TemporaryDirectory() as name:
         publish("bed", "\n\n".join(_sections(Path(name))))
 
 
 def _sections(folder: Path) -> list[str]:
-    """Measures every table."""
+    """Measure every table."""
     files = [_files.write(folder, shape) for shape in _files.SHAPES]
     used = [row for file in files for row in _whole.into_used(file)]
     new = [row for file in files for row in _whole.into_new(file)]
@@ -39,7 +39,7 @@ def _sections(folder: Path) -> list[str]:
 
 
 def _notes(copied: float, memory: float) -> str:
-    """Says what was measured."""
+    """Say what was measured."""
     size = SQUARE[0] * SQUARE[1] / 4e6
     return (
         f"Random genotypes; files in the system's cache; {TOUCHED >> 30} GiB of memory "

@@ -20,7 +20,7 @@ NAMES = ("chromosome", "sid", "cm_position", "bp_position", "allele_1", "allele_
 
 
 def rows(folder: Path) -> tuple[list[Sequence[object]], float]:
-    """Times tables, and gives the peak of memory of the one with a long allele."""
+    """Time tables, and give the peak of memory of the one with a long allele."""
     path = folder / "table.bed"
     write_tables(path, (PEOPLE, VARIANTS))
     ours, theirs = (lambda: _columns(open_bed, path)), (lambda: _columns(_theirs(), path))
@@ -32,12 +32,12 @@ def rows(folder: Path) -> tuple[list[Sequence[object]], float]:
 
 
 def _theirs() -> Reader:
-    """Gives the class of the rival."""
+    """Return the class of the rival."""
     return import_module("bed_reader").open_bed
 
 
 def _columns(reader: Reader, path: Path) -> list[Any]:
-    """Reads every column."""
+    """Read every column."""
     bed = reader(path, iid_count=PEOPLE, skip_format_check=True)
     return [getattr(bed, name) for name in NAMES]
 

@@ -41,12 +41,12 @@ HEAD_NEW = (
 
 
 def into_used(file: File) -> list[Sequence[object]]:
-    """Times every kind of result; pgenlib and NumPy have one thread, and one order."""
+    """Time every kind of result; pgenlib and NumPy have one thread, and one order."""
     return [_used_row(file, kind, threads) for threads in THREADS for kind in KINDS]
 
 
 def into_new(file: File) -> list[Sequence[object]]:
-    """Times results in memory that the system must clear first."""
+    """Time results in memory that the system must clear first."""
     return [
         _new_row(file, (kind, "F"), threads)
         for threads in THREADS
@@ -55,7 +55,7 @@ def into_new(file: File) -> list[Sequence[object]]:
 
 
 def _used_row(file: File, kind: Kind, threads: int) -> Sequence[object]:
-    """Checks that all sides agree, then times them in turn."""
+    """Check that all sides agree, then times them in turn."""
     dtype, order = kind
     out = np.zeros(file.shape, dtype, order=order)
     sides = {
@@ -76,7 +76,7 @@ def _used_row(file: File, kind: Kind, threads: int) -> Sequence[object]:
 
 
 def _new_row(file: File, kind: Kind, threads: int) -> Sequence[object]:
-    """Times ours beside the clearing of as much memory by as many threads."""
+    """Time ours beside the clearing of as much memory by as many threads."""
     dtype, order = kind
     size = file.shape[0] * file.shape[1] * np.dtype(dtype).itemsize
     times = _medians(
@@ -95,7 +95,7 @@ def _new_row(file: File, kind: Kind, threads: int) -> Sequence[object]:
 
 
 def touch(size: int, threads: int) -> None:
-    """Writes a byte of each page of new memory."""
+    """Write a byte of each page of new memory."""
     from concurrent.futures import ThreadPoolExecutor
 
     memory = np.empty(size, np.uint8)
@@ -105,38 +105,38 @@ def touch(size: int, threads: int) -> None:
 
 
 def _touch_part(part: np.ndarray) -> None:
-    """Writes a byte of each page."""
+    """Write a byte of each page."""
     part[::4096] = 1
 
 
 def _with_our_missing(values: np.ndarray) -> np.ndarray:
-    """Writes -127 or NaN where pgenlib writes -9."""
+    """Write -127 or NaN where pgenlib writes -9."""
     missing = -127 if values.dtype == np.int8 else np.nan
     return np.where(values == -9, values.dtype.type(missing), values)
 
 
 def _agree(one: Callable[[], np.ndarray], other: Callable[[], np.ndarray]) -> None:
-    """Checks that two sides read the same."""
+    """Check that two sides read the same."""
     assert np.array_equal(one(), other(), equal_nan=True), "the sides do not agree"
 
 
 def _medians(sides: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Gives the median milliseconds of each side."""
+    """Return the median milliseconds of each side."""
     seconds = interleave(sides, rounds=ROUNDS)
     return {name: 1e3 * median(taken) for name, taken in seconds.items()}
 
 
 def _name(file: File, kind: Kind, threads: int) -> str:
-    """Names a row."""
+    """Name a row."""
     plural = "s" if threads > 1 else ""
     return f"{file} {kind[0]} {kind[1]}, {threads} thread{plural}"
 
 
 def _shown(milliseconds: float | None) -> str:
-    """Writes a time."""
+    """Write a time."""
     return "" if milliseconds is None else f"{milliseconds:.1f}"
 
 
 def _ratio(above: float | None, below: float) -> str:
-    """Writes a ratio."""
+    """Write a ratio."""
     return "" if above is None else f"**{above / below:.2f}**"

@@ -101,13 +101,13 @@ class Page:
         )
 
     def pairs(self) -> list[Pair]:
-        """The sections that are measured."""
+        """Return the sections that are measured."""
         return [
             _pair(section) for section in self.text.split("\n## ")[1:] if BEGIN in section
         ]
 
     def write(self, task: str, result: str) -> None:
-        """Puts a result into the section of a task."""
+        """Put a result into the section of a task."""
         before, head, rest = self.text.partition(f"\n## {task}\n")
         code, begin, old = rest.partition(BEGIN)
         _, end, after = old.partition(END)
@@ -120,13 +120,13 @@ class Page:
 
 
 def read_pages() -> list[Page]:
-    """Returns every page but the index."""
+    """Return every page but the index."""
     paths = sorted(HOME.glob("*.md"))
     return [Page(path) for path in paths if path.name != "index.md"]
 
 
 def index_rows(pages: list[Page]) -> Iterator[tuple[str, ...]]:
-    """Gives a row of the index for each task: tool, task, ratio, both times."""
+    """Return a row of the index for each task: tool, task, ratio, both times."""
     for page in pages:
         for pair in page.pairs():
             theirs, ours, ratio = pair.seconds
@@ -134,13 +134,13 @@ def index_rows(pages: list[Page]) -> Iterator[tuple[str, ...]]:
 
 
 def index_lacks(pages: list[Page]) -> Iterator[str]:
-    """Gives a line for each tool: what it has that seqloom lacks."""
+    """Return a line for each tool: what it has that seqloom lacks."""
     for page in pages:
         yield f"- {page.link}: {page.facts['lacks']}."
 
 
 def _pair(section: str) -> Pair:
-    """Reads a section: its heading, its three blocks and its result."""
+    """Read a section: its heading, its three blocks and its result."""
     task = section.partition("\n")[0]
     blocks: list[str] = BLOCK.findall(section)
     count = len(blocks)

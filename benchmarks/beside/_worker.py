@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 
 def main(threads: str, small: str, large: str, *files: str) -> None:
-    """Runs files of code one after the other, on both inputs, by so many threads."""
+    """Run files of code one after the other, on both inputs, by so many threads."""
     if threads:  # both sides read it when they start to compute
         os.environ["OMP_NUM_THREADS"] = threads
     code = "".join(Path(file).read_text("utf-8") for file in files)
@@ -22,7 +22,7 @@ def main(threads: str, small: str, large: str, *files: str) -> None:
 
 
 def _run(code: str, made: str) -> float:
-    """Times code in a copy of the inputs, so that no run finds what another left."""
+    """Time code in a copy of the inputs, so that no run finds what another left."""
     with TemporaryDirectory() as folder:
         os.chdir(copytree(made, folder, dirs_exist_ok=True))
         start = time.perf_counter()

@@ -11,7 +11,7 @@ import seqloom as sl
 
 
 def chain(rounds: int) -> float:
-    """The processor's seconds of the first call of a chain of two operations a round."""
+    """Measure the processor time of the first call of a chain of operations."""
 
     def step(x: Any) -> Any:
         for _ in range(rounds):
@@ -35,7 +35,7 @@ class Many(sl.nn.Module):
 
 
 def optimizer(count: int) -> float:
-    """The processor's seconds of AdamW's first step over so many parameters."""
+    """Return the processor's seconds of AdamW's first step over so many parameters."""
     model = Many(count).bind("numpy", sl.Key(0))
 
     def total(model: Any) -> Any:

@@ -26,7 +26,7 @@ The chain's and the optimiser's seconds are the processor's.
 
 
 def main() -> None:
-    """Times them one after the other, and writes both tables."""
+    """Time them one after the other, and writes both tables."""
     with _compiled_sources():
         rows = [
             _row(network, {side: _calls(side, network) for side in SIDES})
@@ -55,7 +55,7 @@ def main() -> None:
 
 @contextmanager
 def _compiled_sources() -> Generator[None]:
-    """Has Python keep what it compiles of sources, as after an installation."""
+    """Have Python keep what it compiles of sources, as after an installation."""
     before = dict(os.environ)
     with TemporaryDirectory() as folder:
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -90,7 +90,7 @@ def _row(network: str, calls: dict[str, tuple[list[Calls], list[Calls]]]) -> lis
 
 
 def _middle(calls: Sequence[Calls], name: str) -> float:
-    """The median of one figure."""
+    """Return the median of one figure."""
     return median([each[name] for each in calls])
 
 
@@ -100,7 +100,10 @@ def _added(calls: Sequence[Calls]) -> float:
 
 
 def _growth() -> str:
-    """A table of sizes and seconds; four times as many should take four times as long."""
+    """Return a table of sizes and seconds.
+
+    Four times as many should take four times as long.
+    """
     named = {
         "chain": "a chain of `x * a + b`, rounds: compiling and the first call",
         "optimizer": "AdamW's first step, parameters",
@@ -110,7 +113,7 @@ def _growth() -> str:
 
 
 def _sizes(kind: str) -> list[str]:
-    """The least seconds of both sizes in fresh processes, in turn, and their ratio."""
+    """Return least seconds of both sizes in fresh processes, in turn, and their ratio."""
     seconds: dict[int, list[float]] = {size: [] for size in SIZES[kind]}
     for _ in range(ROUNDS):
         for size, found in seconds.items():

@@ -15,7 +15,7 @@ LATER, DROPOUT, THREADS = 3, 0.1, 1
 
 
 def main(side: str, network: str, folder: str) -> None:
-    """Prints the seconds of the first call, of a later one, and of our parts."""
+    """Print the seconds of the first call, of a later one, and of our parts."""
     _keep_in(folder)
     parts = _watched() if side == "numpy compiled" else {}
     call = _step_of(side, network)
@@ -25,7 +25,7 @@ def main(side: str, network: str, folder: str) -> None:
 
 
 def _keep_in(folder: str) -> None:
-    """Has every library keep what it compiles in one folder, small things too."""
+    """Have every library keep what it compiles in one folder, small things too."""
     os.environ.update(
         TORCHINDUCTOR_CACHE_DIR=f"{folder}/torch",
         JAX_COMPILATION_CACHE_DIR=f"{folder}/jax",
@@ -35,7 +35,7 @@ def _keep_in(folder: str) -> None:
 
 
 def _step_of(side: str, network: str) -> Callable[[], float]:
-    """The step with its batch; the environment is read where libraries are imported."""
+    """Return step with its batch; the environment is read where libraries are imported."""
     from benchmarks.tensor._networks import Setup, batch_of
     from benchmarks.tensor._sides import SIDES
 
@@ -46,7 +46,7 @@ def _step_of(side: str, network: str) -> Callable[[], float]:
 
 
 def _watched() -> dict[str, float]:
-    """Replaces our tracing and planning by versions that note their seconds."""
+    """Replace our tracing and planning by versions that note their seconds."""
     from seqloom.tensor._compile import _trace
     from seqloom.tensor.backends._numpy import NumPyBackend
 
@@ -60,7 +60,7 @@ def _watched() -> dict[str, float]:
 
 
 def _timed(function: Any, label: str, parts: dict[str, float]) -> Any:
-    """The function, which notes how long it takes."""
+    """Return the function, which notes how long it takes."""
 
     def timed(*args: Any) -> Any:
         start = time.perf_counter()
@@ -72,7 +72,7 @@ def _timed(function: Any, label: str, parts: dict[str, float]) -> Any:
 
 
 def _clocked(call: Callable[[], float]) -> float:
-    """The seconds of one call."""
+    """Return the seconds of one call."""
     start = time.perf_counter()
     call()
     return time.perf_counter() - start

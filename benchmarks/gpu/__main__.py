@@ -9,7 +9,7 @@ from benchmarks.gpu._results import Results
 
 
 def main() -> int:
-    """Runs one command; returns the status of the process."""
+    """Run one command; returns the status of the process."""
     arguments = _make_parser().parse_args()
     match arguments.command:
         case "kit":

@@ -23,7 +23,7 @@ ATTENTION_LIMITS = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 8e-2}
 
 
 def run(results: Results) -> None:
-    """Describes the machine, and writes the errors of two operations."""
+    """Describe the machine, and write the errors of two operations."""
     try:
         machine = describe_machine(results.device)
     except (ImportError, RuntimeError, AssertionError) as error:  # torch without CUDA
@@ -39,7 +39,10 @@ def run(results: Results) -> None:
 
 
 def describe_machine(device: str) -> dict[str, Any]:
-    """The device, its driver and memory, the processor, and the versions of packages."""
+    """Return the device, its driver and memory, the processor.
+
+    And the versions of packages.
+    """
     machine: dict[str, Any] = {
         "python": platform.python_version(),
         "processor": describe_processor(),
@@ -70,7 +73,7 @@ def _find_version(package: str) -> str | None:
 
 
 def _find_driver_version() -> str | None:
-    """The version of the NVIDIA driver; None without an answer from nvidia-smi."""
+    """Return the version of the NVIDIA driver; None without an answer from nvidia-smi."""
     if not (program := shutil.which("nvidia-smi")):
         return None
     command = [program, "--query-gpu=driver_version", "--format=csv,noheader"]
@@ -86,7 +89,7 @@ def _find_driver_version() -> str | None:
 def _check(
     results: Results, what: str, measure: Callable[[], float], *, limit: float
 ) -> None:
-    """Writes an error and whether it is within the limit, or why it was not measured."""
+    """Write an error and whether it is within the limit, or why it was not measured."""
     from seqloom.errors import BackendError
 
     try:
@@ -101,7 +104,7 @@ def _check(
 
 
 def _multiply(device: str, library: str) -> float:
-    """The error of a product in bfloat16, relative to float64 on the host."""
+    """Return the error of a product in bfloat16, relative to float64 on the host."""
     import seqloom as sl
 
     backend = sl.tensor.backend(library if device == "cpu" else f"{library}:cuda")
@@ -113,7 +116,7 @@ def _multiply(device: str, library: str) -> float:
 
 
 def _attend(device: str, dtype: str) -> float:
-    """The greatest difference of packed attention to dense attention in float64."""
+    """Return the greatest difference of packed attention to dense attention in float64."""
     import torch
 
     import seqloom as sl

@@ -61,7 +61,7 @@ def measure_rate(device: str, dtype: str) -> float:
 
 
 def wait(device: str) -> None:
-    """Waits until the device has finished its work."""
+    """Wait until the device has finished its work."""
     import torch
 
     if device == "cuda":
@@ -69,7 +69,7 @@ def wait(device: str) -> None:
 
 
 def reset_peak_memory(device: str) -> int:
-    """Resets the peak of the device's memory; returns the bytes in use."""
+    """Reset the peak of the device's memory; returns the bytes in use."""
     import torch
 
     if device != "cuda":

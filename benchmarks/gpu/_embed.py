@@ -17,7 +17,7 @@ PROTEINS, TINY_PROTEINS = 600, 12  # without QUERY.fasta, and in a tiny run
 
 
 def run(results: Results) -> None:
-    """Embeds a file twice, once with a kill, and compares the embeddings."""
+    """Embed a file twice, once with a kill, and compare the embeddings."""
     with TemporaryDirectory() as folder:
         job = Job(Path(folder), results)
         source, count = job.write_proteins()
@@ -59,7 +59,7 @@ class Job:
         self.command += ["--shard-size", str(shard), "--quiet"]
 
     def write_proteins(self) -> tuple[str, int]:
-        """Writes each protein under several names; returns their source and number."""
+        """Write each protein under several names; returns their source and number."""
         records = query(10**6)
         source = "QUERY.fasta" if records else "UniProt-like mix"
         records = records or mix(PROTEINS)
@@ -69,13 +69,13 @@ class Job:
         return source, self.copies * len(records)
 
     def embed(self, out: str) -> float:
-        """Runs the command to its end; returns its seconds."""
+        """Run the command to its end; returns its seconds."""
         start = time.perf_counter()
         subprocess.run([*self.command, "--out", str(self.folder / out)], check=True)
         return time.perf_counter() - start
 
     def kill_after_first_shard(self, out: str) -> int:
-        """Kills the command after its first shard; returns the number of its shards."""
+        """Kill the command after its first shard; returns the number of its shards."""
         command = [*self.command, "--out", str(self.folder / out)]
         with subprocess.Popen(command) as process:
             while process.poll() is None and not self.find_shards(out):
@@ -84,11 +84,11 @@ class Job:
         return len(self.find_shards(out))
 
     def find_shards(self, out: str) -> list[Path]:
-        """The files that mark finished shards."""
+        """Return the files that mark finished shards."""
         return sorted((self.folder / out).glob("*.done"))
 
     def hash_files(self, out: str) -> dict[str, str]:
-        """A hash of each file of embeddings, by the file's name."""
+        """Return a hash of each file of embeddings, by the file's name."""
         return {
             path.name: sha256(path.read_bytes()).hexdigest()
             for path in (self.folder / out).glob("*.safetensors")

@@ -62,7 +62,7 @@ class Side(NamedTuple):
 
 
 def run(results: Results) -> None:
-    """Measures one case after another while the time suffices."""
+    """Measure one case after another while the time suffices."""
     if not find_spec("transformers"):
         results.skip("all networks", "transformers, which writes them, is not installed")
         return
@@ -73,7 +73,7 @@ def run(results: Results) -> None:
 
 
 def _measure(results: Results, size: str, dtype: str) -> None:
-    """Measures one network in one type: the sides in turns, then the whole loop."""
+    """Measure one network in one type: the sides in turns, then the whole loop."""
     from benchmarks.gpu._sides import Case
 
     with TemporaryDirectory() as folder:
@@ -94,7 +94,7 @@ def _measure(results: Results, size: str, dtype: str) -> None:
 
 
 def _start_sides(results: Results, case: "Case") -> dict[str, Side]:
-    """Loads and runs each side once; writes the failure of a side that cannot run."""
+    """Load and run each side once; writes the failure of a side that cannot run."""
     from benchmarks.gpu._sides import make_sides
 
     lengths = [len(ids) for ids in case.records]
@@ -114,7 +114,7 @@ def _start_sides(results: Results, case: "Case") -> dict[str, Side]:
 
 
 def _mean_states(states: Sequence[Any], lengths: Sequence[int]) -> Any:
-    """The mean state of each protein, scaled to length 1."""
+    """Return the mean state of each protein, scaled to length 1."""
     import torch
 
     rows = torch.cat(list(states)).float()
@@ -126,7 +126,7 @@ def _mean_states(states: Sequence[Any], lengths: Sequence[int]) -> Any:
 def _measure_sides(
     results: Results, case: "Case", sides: dict[str, Side], *, product_rate: float
 ) -> None:
-    """Times the sides in turns, and compares their states with those of seqloom."""
+    """Time the sides in turns, and compare their states with those of seqloom."""
     works = {name: side.work for name, side in sides.items()}
     rounds = TINY_ROUNDS if results.is_tiny else ROUNDS
     for name, seconds in interleave(works, rounds=rounds).items():
@@ -147,7 +147,7 @@ def _measure_sides(
 
 
 def _measure_loop(results: Results, case: "Case", *, product_rate: float) -> None:
-    """Times `embed` from a FASTA file to files on disk."""
+    """Time `embed` from a FASTA file to files on disk."""
     folder = case.folder.parent
     summary = run_loop(case.load_seqloom(), case.records, folder, max_tokens=BUDGET)
     results.add(
@@ -163,7 +163,7 @@ def _measure_loop(results: Results, case: "Case", *, product_rate: float) -> Non
 
 
 def _free_memory(device: str) -> None:
-    """Returns the memory of networks that are no longer used to the device."""
+    """Return the memory of networks that are no longer used to the device."""
     import torch
 
     gc.collect()
@@ -172,7 +172,7 @@ def _free_memory(device: str) -> None:
 
 
 def _count_work(case: "Case") -> dict[str, float]:
-    """The tokens without padding, and the operations of all matrix products on them."""
+    """Return tokens without padding, and the operations of all matrix products on them."""
     layers, width, _ = SHAPES[case.size]
     lengths = np.array([len(ids) for ids in case.records], float)
     # Four projections of attention, and two layers of four times the width.
@@ -249,7 +249,7 @@ def _loop_row(result: Result, device_name: str) -> list[str]:
 
 
 def _shares(result: Result, seconds: float, device_name: str) -> list[str]:
-    """The operations a second, relative to the two rates of the device."""
+    """Return the operations a second, relative to the two rates of the device."""
     is_half = result["dtype"] != "float32"
     published = find_published_rate(device_name) if is_half else None
     rates = (published, result["product_rate"])

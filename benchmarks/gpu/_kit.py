@@ -23,7 +23,7 @@ LIMIT = 50 << 20  # bytes of the whole folder
 
 
 def make_kit(folder: Path) -> None:
-    """Makes the folder, or makes it again, and prints its size."""
+    """Make the folder, or make it again, and print its size."""
     wheels = folder / "wheels"
     if folder.exists() and not wheels.is_dir():
         raise SystemExit(f"{folder} exists and is not a kit: choose another folder")
@@ -42,7 +42,7 @@ def make_kit(folder: Path) -> None:
 
 
 def _copy_sources(folder: Path) -> None:
-    """Copies the tests and benchmarks that git tracks, and the file of proteins."""
+    """Copy the tests and benchmarks that git tracks, and the file of proteins."""
     command = ["git", "ls-files", "-z", "tests", "benchmarks", "pyproject.toml"]
     listing = subprocess.run(command, check=True, cwd=HOME, capture_output=True, text=True)
     for name in filter(None, listing.stdout.split("\0")):
@@ -57,7 +57,7 @@ def _copy_sources(folder: Path) -> None:
 
 
 def _find_requirements(names: Iterable[str]) -> set[str]:
-    """The packages and their requirements, by the metadata of those installed here."""
+    """Return packages and their requirements, by the metadata of those installed here."""
     packages: set[str] = set()
     rest = list(names)
     while rest:
@@ -76,13 +76,13 @@ def _find_requirements(names: Iterable[str]) -> set[str]:
 
 
 def _build_wheel(wheels: Path) -> None:
-    """Builds the wheel of seqloom."""
+    """Build the wheel of seqloom."""
     command = ["maturin", "build", "--quiet", "--release", "--compatibility", "linux"]
     subprocess.run([*command, "--out", wheels], check=True, cwd=HOME)
 
 
 def _download(names: Iterable[str], wheels: Path) -> None:
-    """Downloads the pinned wheels of packages for each Python, and checks their hashes."""
+    """Download the pinned wheels of packages for each Python, and check their hashes."""
     pins = (HOME / "constraints.txt").read_text()
     blocks = {
         match[1].lower(): match[0]

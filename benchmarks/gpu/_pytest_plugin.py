@@ -12,13 +12,13 @@ MAX_TEXT = 1500  # characters of a failure
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Reports from the main process only, not from the workers of xdist."""
+    """Report from the main process only, not from the workers of xdist."""
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Reporter(int(os.environ[PIPE])))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Selects the chosen tests, and sorts them by the chosen order of files."""
+    """Select the chosen tests, and sort them by the chosen order of files."""
     choice = json.loads(os.environ[CHOICE])
     order = {path: number for number, path in enumerate(choice["files"])}
     conformance = set(choice["conformance"])
@@ -40,12 +40,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _function(item: pytest.Item) -> tuple[str, str]:
-    """The file and the function of a test, which all its cases share."""
+    """Return the file and the function of a test, which all its cases share."""
     return _path(item), getattr(item, "originalname", item.name)
 
 
 def _path(item: pytest.Item) -> str:
-    """The file of a test."""
+    """Return the file of a test."""
     return item.nodeid.partition("::")[0]
 
 
@@ -62,20 +62,20 @@ class Reporter:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """Reports the collected tests, which are the same for every worker of xdist."""
+        """Report the collected tests, which are the same for every worker of xdist."""
         self._write(event="collected", ids=ids)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Reports a file that cannot be read."""
+        """Report a file that cannot be read."""
         if report.failed:
             self._write(event="finished", name=report.nodeid, **describe(report))
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Reports the start of a test."""
+        """Report the start of a test."""
         self._write(event="started", name=nodeid)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Reports the end of a test, or of the process that ran it."""
+        """Report the end of a test, or of the process that ran it."""
         name = report.nodeid
         self._seconds[name] = self._seconds.get(name, 0.0) + report.duration
         if not report.passed:
@@ -88,7 +88,7 @@ class Reporter:
 
 
 def describe(report: pytest.CollectReport | pytest.TestReport) -> dict[str, str]:
-    """The outcome of a test that did not pass, and why."""
+    """Return the outcome of a test that did not pass, and why."""
     if report.skipped and isinstance(report.longrepr, tuple):
         reason = str(report.longrepr[2]).removeprefix("Skipped: ")
         return {"outcome": "skipped", "skipped": reason}

@@ -16,7 +16,7 @@ from benchmarks.gpu._results import (
 
 
 def publish_results(out: Path) -> None:
-    """Publishes the results in a folder; those of a tiny run or a CPU are only printed."""
+    """Publish the results in a folder; those of a tiny run or a CPU are only printed."""
     results = read_results(out / RESULTS)
     settings = next(result for result in results if result["what"] == "settings")
     machine = next((result for result in results if result["what"] == "machine"), None)
@@ -33,7 +33,7 @@ def publish_results(out: Path) -> None:
 
 
 def make_page(results: Sequence[Result], machine: Result) -> list[str]:
-    """All tables, the failures and skipped measurements, and the machine."""
+    """Return all tables, the failures and skipped measurements, and the machine."""
     parts = {
         part: [result for result in results if result["part"] == part]
         for part in ("inference", "training", "embed", "check", "tests")
@@ -50,7 +50,7 @@ def make_page(results: Sequence[Result], machine: Result) -> list[str]:
 
 
 def _describe_embed(results: Sequence[Result]) -> list[str]:
-    """The time of the command, and whether a resumed run gives the same files."""
+    """Return the time of the command, and whether a resumed run gives the same files."""
     lines: list[str] = []
     for result in results:
         if result["what"] == "embed":
@@ -69,7 +69,7 @@ def _describe_embed(results: Sequence[Result]) -> list[str]:
 
 
 def _describe_checks(results: Sequence[Result]) -> list[str]:
-    """The errors of single operations."""
+    """Return the errors of single operations."""
     rows = [
         [
             result["what"],
@@ -84,7 +84,7 @@ def _describe_checks(results: Sequence[Result]) -> list[str]:
 
 
 def _describe_tests(results: Sequence[Result]) -> list[str]:
-    """The number of tests with each outcome."""
+    """Return the number of tests with each outcome."""
     tests = [result for result in results if "outcome" in result]
     counts = {
         outcome: sum(test["outcome"] == outcome for test in tests)
@@ -99,7 +99,7 @@ def _describe_tests(results: Sequence[Result]) -> list[str]:
 
 
 def _list_skipped_and_failed(results: Sequence[Result]) -> list[str]:
-    """The measurements that were skipped or failed, and the tests that failed."""
+    """Return the measurements that were skipped or failed, and the tests that failed."""
     lines = [
         f"- {_describe_name(result)}: skipped: {result['skipped']}"
         for result in results
@@ -112,13 +112,13 @@ def _list_skipped_and_failed(results: Sequence[Result]) -> list[str]:
 
 
 def _describe_name(result: Result) -> str:
-    """The part and what it measured, with the network and the side."""
+    """Return the part and what it measured, with the network and the side."""
     keys = ("part", "what", "network", "size", "dtype", "mode", "side")
     return ", ".join(str(result[key]) for key in keys if result.get(key))
 
 
 def _describe_machine(machine: Result) -> str:
-    """The device, the processor and the versions of packages."""
+    """Return the device, the processor and the versions of packages."""
     names = [machine["device"]]
     names += [f"driver {machine['driver']}"] if machine.get("driver") else []
     names += [f"CUDA {machine['cuda']}"] if machine.get("cuda") else []

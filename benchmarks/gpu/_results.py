@@ -34,18 +34,18 @@ class Results:
         self._end = time.monotonic() + seconds
 
     def add(self, what: str, **fields: Any) -> None:
-        """Writes one result: the name of the measurement, and its figures by name."""
+        """Write one result: the name of the measurement, and its figures by name."""
         line = json.dumps({"part": self.part, "what": what, **fields})
         with self.path.open("a") as file:
             file.write(f"\n{line}\n")  # the line before may have been cut by a kill
         print(line, flush=True)
 
     def skip(self, what: str, why: str) -> None:
-        """Writes that a measurement was skipped, and why."""
+        """Write that a measurement was skipped, and why."""
         self.add(what, skipped=why)
 
     def attempt(self, what: str, measure: Callable[[], None], *, seconds: float) -> None:
-        """Calls `measure` if the time suffices; writes why it was skipped or failed."""
+        """Call `measure` if the time suffices; writes why it was skipped or failed."""
         left = max(self.seconds_left(), 0)
         if left < seconds:
             self.skip(what, f"needs about {seconds:.0f} s, {left:.0f} s are left")
@@ -57,12 +57,12 @@ class Results:
             self.add(what, failed=f"{type(error).__name__}: {error}")
 
     def seconds_left(self) -> float:
-        """The seconds until the part has to end."""
+        """Return the seconds until the part has to end."""
         return self._end - time.monotonic()
 
 
 def read_results(path: Path) -> list[Result]:
-    """All results of a file, in the order in which they were written."""
+    """Return all results of a file, in the order in which they were written."""
     results: list[Result] = []
     for line in filter(None, path.read_text().splitlines()):
         with suppress(json.JSONDecodeError):  # cut by a kill
@@ -71,12 +71,12 @@ def read_results(path: Path) -> list[Result]:
 
 
 def is_skipped(result: Result) -> bool:
-    """Whether a measurement was skipped; in a summary, ``skipped`` is a number."""
+    """Return whether a measurement was skipped; in a summary, ``skipped`` is a number."""
     return isinstance(result.get("skipped"), str)
 
 
 def has_failed(result: Result) -> bool:
-    """Whether a measurement failed; in a summary, ``failed`` is a number."""
+    """Return whether a measurement failed; in a summary, ``failed`` is a number."""
     has_reason = isinstance(result.get("failed"), str)
     is_bad_test = result.get("outcome") in {"failed", "unfinished"}
     return has_reason or is_bad_test or not result.get("ok", True)

@@ -39,7 +39,7 @@ VARIABLES = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONUNBUFFERED": "1"}
 
 
 def main() -> None:
-    """Measures this machine's GPU and publishes the results; needs CUDA."""
+    """Measure this machine's GPU and publish the results; needs CUDA."""
     from benchmarks._measure import is_quick
     from benchmarks.gpu._read import publish_results
 
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def run_parts(out: Path, parts: Sequence[str], device: str, *, is_tiny: bool) -> int:
-    """Writes results and a log into `out`; returns 1 if a part failed or was killed."""
+    """Write results and a log into `out`; returns 1 if a part failed or was killed."""
     path = out / RESULTS
     if path.exists():
         raise SystemExit(f"{path} exists: choose another folder, or move its results away")
@@ -73,10 +73,10 @@ def run_parts(out: Path, parts: Sequence[str], device: str, *, is_tiny: bool) ->
 
 @contextmanager
 def _exits_on_sigterm() -> Generator[None]:
-    """Turns SIGTERM into an exception, so that the part that runs is killed too."""
+    """Turn SIGTERM into an exception, so that the part that runs is killed too."""
 
     def stop(number: int, _frame: object) -> None:
-        """Ends this process."""
+        """End this process."""
         raise SystemExit(128 + number)
 
     before = signal.signal(signal.SIGTERM, stop)
@@ -87,7 +87,7 @@ def _exits_on_sigterm() -> Generator[None]:
 
 
 def _run_part(path: Path, part: str, device: str, *, is_tiny: bool, log: IO[str]) -> None:
-    """Runs one part; at its limit, kills it and the processes of its group."""
+    """Run one part; at its limit, kills it and the processes of its group."""
     module, seconds = PARTS[part]
     results = Results(path, part, device=device, seconds=seconds, is_tiny=is_tiny)
     arguments = [str(path), part, module, str(seconds - MARGIN), "--device", device]
@@ -117,7 +117,7 @@ def _run_part(path: Path, part: str, device: str, *, is_tiny: bool, log: IO[str]
 
 
 def _count(path: Path, part: str) -> str:
-    """The number of a part's results, and a line for each failure."""
+    """Return the number of a part's results, and a line for each failure."""
     results = [result for result in read_results(path) if result["part"] == part]
     skipped = sum(map(is_skipped, results))
     failures = [result for result in results if has_failed(result)]

@@ -29,14 +29,14 @@ class Case(NamedTuple):
     records: Sequence[Ids]
 
     def load_seqloom(self) -> Any:
-        """The network as `ESM2`."""
+        """Return the network as `ESM2`."""
         import seqloom as sl
 
         backend = "torch:cuda" if self.device == "cuda" else "torch"
         return sl.models.ESM2.load(self.folder, backend, self.dtype).eval()
 
     def load_huggingface(self, attention: str) -> Any:
-        """The network as Hugging Face's `EsmModel`."""
+        """Return the network as Hugging Face's `EsmModel`."""
         from transformers import EsmModel
 
         network: Any = EsmModel.from_pretrained(
@@ -123,7 +123,7 @@ def _make_batches(lengths: Sequence[int], order: str) -> list[list[int]]:
 
 
 def _pad(records: Sequence[Ids], device: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """The padded ids of a batch, and a mask that is 1 for real tokens."""
+    """Return the padded ids of a batch, and a mask that is 1 for real tokens."""
     ids = torch.full((len(records), max(map(len, records))), PAD)
     for row, record in zip(ids, records, strict=True):
         row[: len(record)] = torch.from_numpy(record)

@@ -85,7 +85,7 @@ TINY_CASES = 6  # of each test
 
 
 def run(results: Results) -> None:
-    """Runs the tests: a result for each, and the number of each outcome at the end."""
+    """Run the tests: a result for each, and the number of each outcome at the end."""
     choice = choose(results.device, is_tiny=results.is_tiny)
     results.add("conformance sample", cases=len(choice["conformance"]))
     print(*choice["conformance"], sep="\n", flush=True)
@@ -121,7 +121,7 @@ def run(results: Results) -> None:
 
 
 def choose(device: str, *, is_tiny: bool) -> dict[str, Any]:
-    """The files in their order, and the names of the cases of conformance."""
+    """Return the files in their order, and the names of the cases of conformance."""
     cuda = sorted(
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "tests").rglob("test_cuda_*.py")
@@ -165,7 +165,7 @@ def _make_command(device: str, folder: str, files: list[str]) -> list[str]:
 def _make_environment(
     results: Results, choice: dict[str, Any], pipe: int
 ) -> dict[str, str]:
-    """The variables of pytest's processes."""
+    """Return the variables of pytest's processes."""
     environment = {
         **os.environ,
         "SEQLOOM_TEST_DEVICE": results.device,
@@ -182,7 +182,7 @@ def _make_environment(
 
 
 def _read_events(events: int, tally: "Tally") -> bool:
-    """Counts events; True if all tests or pytest have ended, False if the time is over."""
+    """Count events; True if all tests or pytest have ended, False if the time is over."""
     text = b""
     while (seconds := tally.results.seconds_left() - RESERVE) > 0:
         if not select.select([events], [], [], seconds)[0]:
@@ -198,7 +198,7 @@ def _read_events(events: int, tally: "Tally") -> bool:
 
 
 def _end(process: "subprocess.Popen[bytes]", *, is_late: bool) -> None:
-    """Waits for pytest to end unless it is late, and kills the rest of its group."""
+    """Wait for pytest to end unless it is late, and kill the rest of its group."""
     if not is_late:
         with suppress(subprocess.TimeoutExpired):
             process.wait(timeout=RESERVE)
@@ -217,7 +217,7 @@ class Tally:
         self._outcomes: dict[str, str] = {}
 
     def count(self, event: Result) -> None:
-        """Counts one event of the plugin."""
+        """Count one event of the plugin."""
         kind = event.pop("event")
         if kind == "collected":
             self._collected = event["ids"]
@@ -231,11 +231,11 @@ class Tally:
         self.results.add(name, **event)
 
     def is_complete(self) -> bool:
-        """Whether every collected test has ended."""
+        """Return whether every collected test has ended."""
         return bool(self._collected) and self._outcomes.keys() >= set(self._collected)
 
     def add_missing(self, choice: dict[str, Any], *, has_ended: bool) -> None:
-        """Writes which tests did not end or were not collected, and why."""
+        """Write which tests did not end or were not collected, and why."""
         if not self._outcomes and not self._running:
             why = "no test ran: see the log of the summary"
             self.results.add("pytest", failed=why)
@@ -249,7 +249,7 @@ class Tally:
                 self.results.skip(name, "it was not collected")
 
     def count_outcomes(self) -> dict[str, int]:
-        """The number of tests with each outcome."""
+        """Return the number of tests with each outcome."""
         not_run = set(self._collected) - set(self._outcomes) - set(self._running)
         return {
             **dict.fromkeys(("passed", "failed", "skipped"), 0),

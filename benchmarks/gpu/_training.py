@@ -32,7 +32,7 @@ Sides = dict[str, dict[str, Any]]  # the figures of each side by name
 
 
 def run(results: Results) -> None:
-    """Measures all items, the most important ones first; each writes its own results."""
+    """Measure all items, the most important ones first; each writes its own results."""
     from benchmarks.gpu._training_loops import measure_compiled, measure_waits
 
     _turn_tf32_off()
@@ -57,7 +57,7 @@ def run(results: Results) -> None:
 
 
 def _turn_tf32_off() -> None:
-    """Computes float32 in full on every side."""
+    """Compute float32 in full on every side."""
     import torch
 
     torch.backends.cudnn.allow_tf32 = False
@@ -70,7 +70,7 @@ def _make_setup(results: Results, name: str, dtype: str) -> Setup:
 
 
 def _measure_eager(results: Results, setup: Setup) -> None:
-    """Times eager steps of both sides in turns, and compares their losses."""
+    """Time eager steps of both sides in turns, and compare their losses."""
     from benchmarks._measure import interleave
     from benchmarks.tensor._networks import batch_of
     from benchmarks.tensor._sides import SIDES
@@ -97,14 +97,14 @@ def _measure_eager(results: Results, setup: Setup) -> None:
 
 
 def _make_steps(learner: Any, batch: Any, steps: int) -> None:
-    """Makes steps whose losses are not read, and waits for the device."""
+    """Make steps whose losses are not read, and waits for the device."""
     for _ in range(steps):
         learner.learn(batch)
     learner.wait()
 
 
 def _count_steps(learner: Any, batch: Any) -> int:
-    """The number of steps that make a round long enough for the clock."""
+    """Return the number of steps that make a round long enough for the clock."""
     _make_steps(learner, batch, 3)
     start = perf_counter()
     _make_steps(learner, batch, 3)
@@ -114,7 +114,7 @@ def _count_steps(learner: Any, batch: Any) -> int:
 def write_step(
     results: Results, setup: Setup, sides: Sides, *, mode: str, pair: tuple[str, str]
 ) -> None:
-    """Writes the figures of two sides, their ratio, and whether their losses agree."""
+    """Write the figures of two sides, their ratio, and whether their losses agree."""
     rows = setup.network.rows
     ours, theirs = (sides[name] for name in pair)
     for side in (ours, theirs):
@@ -144,12 +144,12 @@ def write_step(
 
 
 def _compare(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """The greatest difference of losses, relative to the first one."""
+    """Return the greatest difference of losses, relative to the first one."""
     return max(abs(a - b) for a, b in zip(ours, theirs, strict=True)) / abs(theirs[0])
 
 
 def _find_synchronisation(results: Results, setup: Setup, learners: dict[str, Any]) -> None:
-    """Makes one step of each side in which torch raises where it waits for the GPU."""
+    """Make one step of each side in which torch raises where it waits for the GPU."""
     import torch
 
     if setup.device == "cpu":
@@ -216,7 +216,7 @@ the first loss.
 
 
 def make_tables(results: Sequence[Result]) -> list[str]:
-    """The tables of the training part, and what their figures mean."""
+    """Return the tables of the training part, and what their figures mean."""
     steps = [row for it in results if it["what"] == STEP for row in _step_rows(it)]
     waits = [_wait_row(it) for it in results if it["what"] == WAIT]
     lines = [_describe_wait(it) for it in results if it["what"] == SYNCHRONISATION]
@@ -231,7 +231,7 @@ def make_tables(results: Sequence[Result]) -> list[str]:
 
 
 def _step_rows(result: Result) -> list[list[str]]:
-    """A row for each side of a comparison; the first one is ours."""
+    """Return a row for each side of a comparison; the first one is ours."""
     network = f"{result['network']}, {result['rows']:,} x {result['length']:,}"
     computation = f"{result['dtype']}, {result['mode']}"
     return [
@@ -254,7 +254,7 @@ def _figures(side: dict[str, Any]) -> list[str]:
 
 
 def _comparison(result: Result, *, is_ours: bool) -> list[str]:
-    """The ratio of times in the other side's row, the difference of losses in ours."""
+    """Return ratio of times in the other side's row, the difference of losses in ours."""
     if "ratio" not in result:
         return ["", ""]
     if not is_ours:
@@ -275,7 +275,7 @@ def _wait_row(result: Result) -> list[str]:
 
 
 def _describe_wait(result: Result) -> str:
-    """Whether a step of each side waited for the GPU."""
+    """Return whether a step of each side waited for the GPU."""
     step = f"- A step of {result['network']} in {result['dtype']}"
     if not result["is_detected"]:
         return f"{step}: torch detects no wait for the GPU here, so none was searched for."

@@ -36,7 +36,7 @@ RECORDS, TINY_RECORDS, PASS_SECONDS = 400_000, 200, 3.0
 
 
 def measure_compiled(results: Results, setup: Setup) -> None:
-    """Compiles all sides at the same time, then times them in turns."""
+    """Compile all sides at the same time, then times them in turns."""
     names = [name for pair in PAIRS for name in pair]
     with TemporaryDirectory() as folder, ExitStack() as stack:
         members = {
@@ -52,7 +52,10 @@ def measure_compiled(results: Results, setup: Setup) -> None:
 
 
 def _make_variables(results: Results, cache: Path) -> dict[str, str]:
-    """The environment of a side: JAX leaves memory for the others, and caches are empty."""
+    """Return the environment of a side.
+
+    JAX leaves memory for the others, and caches are empty.
+    """
     variables = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
     if not results.is_tiny:
         variables["TORCHINDUCTOR_CACHE_DIR"] = str(cache)
@@ -61,7 +64,7 @@ def _make_variables(results: Results, cache: Path) -> dict[str, str]:
 
 
 def _compile(results: Results, members: dict[str, Member]) -> Sides:
-    """Makes the first steps of all sides; notes the sides that fail or take too long."""
+    """Make the first steps of all sides; notes the sides that fail or take too long."""
     seconds = min(results.seconds_left() - RESERVE[results.is_tiny], COMPILE_SECONDS)
     end = time.monotonic() + seconds
     for member in members.values():
@@ -86,7 +89,7 @@ def _compile(results: Results, members: dict[str, Member]) -> Sides:
 
 
 def _time(results: Results, members: dict[str, Member], sides: Sides) -> None:
-    """Times the compiled sides in turns; notes a side that fails meanwhile."""
+    """Time the compiled sides in turns; notes a side that fails meanwhile."""
     is_tiny = results.is_tiny
     compiled = {name: members[name] for name in members if "losses" in sides[name]}
     steps = {
@@ -105,14 +108,14 @@ def _time(results: Results, members: dict[str, Member], sides: Sides) -> None:
 
 
 def _count_steps(side: dict[str, Any], member: Member) -> int:
-    """The number of steps that make a round long enough for the clock."""
+    """Return the number of steps that make a round long enough for the clock."""
     _ask(side, member, "burst", steps=3)
     seconds = _ask(side, member, "burst", steps=3)
     return 3 if seconds is None else max(3, round(ROUND_SECONDS / seconds))
 
 
 def _ask(side: dict[str, Any], member: Member, method: str, *, steps: int) -> Any:
-    """A side's answer; None if it fails, which is noted, or has failed before."""
+    """Return a side's answer; None if it fails, which is noted, or has failed before."""
     if "failed" in side:
         return None
     try:
@@ -123,7 +126,7 @@ def _ask(side: dict[str, Any], member: Member, method: str, *, steps: int) -> An
 
 
 def measure_waits(results: Results, setup: Setup) -> None:
-    """Trains from a FASTA file, with each number of threads."""
+    """Train from a FASTA file, with each number of threads."""
     from benchmarks.tensor._sides import SIDES
 
     with TemporaryDirectory() as folder:
@@ -140,7 +143,7 @@ def measure_waits(results: Results, setup: Setup) -> None:
 
 
 def _write_and_open(folder: Path, records: int, length: int) -> Any:
-    """A dataset of random DNA, with three classes in a table."""
+    """Return a dataset of random DNA, with three classes in a table."""
     import seqloom as sl
 
     rng = np.random.default_rng(0)
@@ -163,7 +166,7 @@ def _load(data: Any, setup: Setup, threads: int) -> Any:
 
 
 def _train(learner: Any, loader: Any, *, seconds: float) -> dict[str, Any]:
-    """Makes whole passes for at least `seconds`; returns the shares of the time."""
+    """Make whole passes for at least `seconds`; returns the shares of the time."""
     from seqloom.infer.monitor._clock import Clock
 
     clock, samples = Clock(), 0
@@ -184,6 +187,6 @@ def _train(learner: Any, loader: Any, *, seconds: float) -> dict[str, Any]:
 
 
 def _wait_for_batch(batches: Any, clock: Any) -> Any:
-    """The next batch, or None at the end of a pass; the clock counts the wait."""
+    """Return the next batch, or None at the end of a pass; the clock counts the wait."""
     with clock.spending("input"):
         return next(batches, None)

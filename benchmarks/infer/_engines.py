@@ -19,7 +19,7 @@ Work = Callable[[], list[Any]]
 
 
 def export(folder: Path) -> None:
-    """Writes the network as ONNX, and again with weights of eight bits."""
+    """Write the network as ONNX, and again with weights of eight bits."""
     quantization = import_module("onnxruntime.quantization")
     model = import_module("transformers").EsmModel
     logging.disable(logging.WARNING)
@@ -35,7 +35,7 @@ def export(folder: Path) -> None:
 
 
 def _export(network: torch.nn.Module, path: Path) -> None:
-    """Writes a network that takes one record of any length."""
+    """Write a network that takes one record of any length."""
     length = torch.export.Dim("length", min=2, max=LONGEST + 2)
     torch.onnx.export(
         network,

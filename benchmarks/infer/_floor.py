@@ -63,7 +63,7 @@ def _counts(task: Task) -> tuple[int, int]:
 
 
 def _fastest_product() -> Callable[[], object]:
-    """The product of ours, NumPy's or torch's, whichever takes the least time."""
+    """Return the product of ours, NumPy's or torch's, whichever takes the least time."""
     import torch
 
     from seqloom.tensor import backend
@@ -78,7 +78,7 @@ def _fastest_product() -> Callable[[], object]:
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    """The least of some times."""
+    """Return the least of some times."""
     times: list[float] = []
     for _ in range(5):
         start = time.process_time()

@@ -45,7 +45,7 @@ ORDERS: dict[str, Callable[[Sequence[int]], Batches]] = {
 
 
 def prepare(task: Task, order: str, dtype: str = "float32") -> Callable[[], list[Any]]:
-    """Loads the network; the work gives the hidden states of each record."""
+    """Load the network; the work gives the hidden states of each record."""
     from transformers import EsmModel
 
     torch.set_num_threads(1)
@@ -72,7 +72,7 @@ def prepare(task: Task, order: str, dtype: str = "float32") -> Callable[[], list
 
 
 def _padded(rows: list[Ids]) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """The ids of a batch and the mask of its real tokens, where some are none."""
+    """Return the ids of a batch and the mask of its real tokens, where some are none."""
     width = max(map(len, rows))
     ids = torch.full((len(rows), width), PAD)
     for number, row in enumerate(rows):

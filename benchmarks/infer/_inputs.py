@@ -41,7 +41,10 @@ def mix(count: int) -> list[Ids]:
 
 
 def query(count: int) -> list[Ids]:
-    """The first proteins of a file that the network takes whole; none without the file."""
+    """Return the first proteins of a file that the network takes whole.
+
+    None without the file.
+    """
     import seqloom as sl
 
     path = Path(os.environ.get("SEQLOOM_DATA", "none"), "protein", "QUERY.fasta")
@@ -54,7 +57,7 @@ def query(count: int) -> list[Ids]:
 
 
 def write_fasta(records: Sequence[Ids], path: Path, copies: int = 1) -> None:
-    """Writes proteins as FASTA, each as often as `copies`, under different names."""
+    """Write proteins as FASTA, each as often as `copies`, under different names."""
     import seqloom as sl
 
     tokens = sl.encode.Tokens("esm2").vocabulary.items()
@@ -72,7 +75,7 @@ INPUTS = {"UniProt-like mix": mix, "QUERY.fasta": query}
 def write_network(
     size: str, folder: Path, *, device: str = "cpu", dtype: str = "float32"
 ) -> None:
-    """Writes a network of Hugging Face's with random weights, drawn on a device."""
+    """Write a network of Hugging Face's with random weights, drawn on a device."""
     import torch
     from transformers import EsmConfig, EsmModel
 
@@ -103,7 +106,7 @@ def write_network(
 
 
 def budgeted(lengths: Sequence[int], budget: int, *, padded: bool) -> list[list[int]]:
-    """Cuts records, in their order, into batches of at most so many tokens."""
+    """Cut records, in their order, into batches of at most so many tokens."""
     batches: list[list[int]] = [[]]
     for number in range(len(lengths)):
         batch = [*batches[-1], number]

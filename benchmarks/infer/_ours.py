@@ -17,7 +17,7 @@ OWN_SIZE, OWN_PROTEINS = "8M", 4
 
 
 def prepare(task: Task, backend: str, dtype: str) -> Callable[[], list[Any]]:
-    """Loads the network; the work gives the hidden states of each record."""
+    """Load the network; the work gives the hidden states of each record."""
     import seqloom as sl
 
     on = sl.tensor.backend(backend, num_threads=1)
@@ -35,7 +35,7 @@ def prepare(task: Task, backend: str, dtype: str) -> Callable[[], list[Any]]:
 
 
 def _cut(records: list[Ids]) -> list[list[Ids]]:
-    """The records in their order, as many as a budget of tokens holds."""
+    """Return the records in their order, as many as a budget of tokens holds."""
     batches = budgeted([len(ids) for ids in records], BUDGET, padded=False)
     return [[records[number] for number in batch] for batch in batches]
 
@@ -51,7 +51,7 @@ def _pack(records: list[Ids]) -> dict[str, Any]:
 
 
 def own_cases() -> Iterator[tuple[str, Callable[[], Callable[[], object]]]]:
-    """Yields the hidden states in each type of numbers, and the whole loop."""
+    """Yield the hidden states in each type of numbers, and the whole loop."""
     folder = HOME / f"target/against/esm2-{OWN_SIZE}"
     if not (folder / "model.safetensors").exists():
         write_network(OWN_SIZE, folder)
@@ -62,7 +62,7 @@ def own_cases() -> Iterator[tuple[str, Callable[[], Callable[[], object]]]]:
 
 
 def _prepare_embed(task: Task) -> Callable[[], object]:
-    """Loads the network; the work embeds a file of proteins."""
+    """Load the network; the work embeds a file of proteins."""
     import seqloom as sl
     from benchmarks.infer._whole import run_loop
 

@@ -59,7 +59,7 @@ HEAD = (
 
 
 def main() -> None:
-    """Measures each network and input on one thread."""
+    """Measure each network and input on one thread."""
     cases = [*map(_measure_case, CASES), tell_loops()]
     publish("infer", "\n\n".join([*cases, _notes()]))
 
@@ -82,7 +82,7 @@ def _measure_case(case: Case) -> str:
 
 
 def _times(case: Case, folder: str) -> dict[str, float]:
-    """The median processor seconds of each side."""
+    """Return the median processor seconds of each side."""
     arguments = case.size, case.source, str(case.proteins), folder
     workers = {side: _start(side, *arguments) for side in SIDES}
     try:
@@ -100,7 +100,7 @@ def _times(case: Case, folder: str) -> dict[str, float]:
 
 
 def _start(*arguments: str) -> Any:
-    """Starts the process of a side."""
+    """Start the process of a side."""
     return subprocess.Popen(
         [sys.executable, "-m", "benchmarks.infer._worker", *arguments],
         stdin=subprocess.PIPE,
@@ -113,7 +113,7 @@ def _start(*arguments: str) -> Any:
 
 
 def _ask(worker: Any) -> float:
-    """Lets a process work once; gives the processor seconds."""
+    """Let a process work once; gives the processor seconds."""
     worker.stdin.write("\n")
     worker.stdin.flush()
     return _read(worker)
@@ -126,7 +126,7 @@ def _read(worker: Any) -> Any:
 def _rows(
     tokens: int, seconds: dict[str, float], states: dict[str, Any]
 ) -> Iterator[list[str]]:
-    """A row for each side, the floors last."""
+    """Yield a row for each side, the floors last."""
     both = seconds[PRODUCTS] + seconds.pop(FUNCTIONS)
     for side, taken in {**seconds, BOTH: both}.items():
         ratios = [f"**{taken / seconds[each]:.2f}**" for each in RATIOS]
@@ -145,7 +145,7 @@ def _compare(side: str, states: dict[str, Any]) -> tuple[str, str]:
 
 
 def _notes() -> str:
-    """Says what was measured."""
+    """Say what was measured."""
     return f"{' '.join(NOTES.split())}\n\n{machine(*PACKAGES)}"
 
 

@@ -13,7 +13,7 @@ PROTEINS = pick(150, 30)
 
 
 def run_loop(network: Any, records: Sequence[Ids], folder: Path, **options: Any) -> Any:
-    """Embeds proteins from their text; returns what `embed` says."""
+    """Embed proteins from their text; returns what `embed` says."""
     import seqloom as sl
 
     write_fasta(records, folder / "p.fa")
@@ -21,7 +21,7 @@ def run_loop(network: Any, records: Sequence[Ids], folder: Path, **options: Any)
 
 
 def tell_loops() -> str:
-    """Embeds some proteins by the 8M network on each backend: a table."""
+    """Embed some proteins by the 8M network on each backend: a table."""
     import seqloom as sl
 
     rows: list[list[str]] = []
@@ -41,7 +41,7 @@ HEAD = ("tokens/s", "waiting for input")
 
 
 def columns(summary: Any) -> tuple[str, str]:
-    """The speed, and the share of the time in which the network waited for batches."""
+    """Return speed, and the share of the time in which the network waited for batches."""
     return f"{summary.tokens_per_second:,.0f}", f"{summary.shares['input']:.4f}"
 
 

@@ -12,7 +12,7 @@ from benchmarks.infer._sides import SIDES
 
 
 def main() -> None:
-    """Saves the first result, and then prints processor seconds for each line of input."""
+    """Save the first result, and then prints processor seconds for each line of input."""
     side, size, source, count, folder = sys.argv[1:]
     work = SIDES[side](Task(size, Path(folder), INPUTS[source](int(count))))
     first = work()

@@ -26,24 +26,24 @@ class Case(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Returns the name of its row."""
+        """Return the name of its row."""
         axes = " x ".join(map(str, self.shape))
         double = ", float64" if self.dtype == "float64" else ""
         return f"{self.kind.replace('_', ' ')} {axes}{double}"
 
     @property
     def is_random(self) -> bool:
-        """Returns True if the sides draw other numbers."""
+        """Return True if the sides draw other numbers."""
         return self.kind in {"dropout", "normal", "uniform"}
 
     @property
     def is_fused(self) -> bool:
-        """Returns True if it is a chain that compilers join."""
+        """Return True if it is a chain that compilers join."""
         return self.kind.startswith("fused")
 
     @property
     def operations(self) -> int:
-        """Returns the multiplications and additions of its products; 0 if it has none."""
+        """Return the multiplications and additions of its products; 0 if it has none."""
         if self.kind.startswith("conv"):
             n, c, o, k, length = self.shape
             axes = 2 if self.kind.startswith("conv2d") else 1
@@ -56,7 +56,7 @@ class Case(NamedTuple):
 
 
 def draw(case: Case) -> Arrays:
-    """Draws the inputs of a case, the same on every side: values first, a gradient last."""
+    """Draw the inputs of a case, the same on every side: values first, a gradient last."""
     family = next(each for each in FAMILIES if case.kind.startswith(each))
     return FAMILIES[family](Draw(case.dtype), *case.shape)
 
@@ -68,11 +68,11 @@ class Draw:
         self.dtype, self.source = dtype, np.random.default_rng(0)
 
     def __call__(self, *shape: int) -> np.ndarray:
-        """Draws an array of standard normal numbers."""
+        """Draw an array of standard normal numbers."""
         return self.source.normal(size=shape).astype(self.dtype)
 
     def below(self, end: int, *shape: int) -> np.ndarray:
-        """Draws whole numbers from 0 to `end`."""
+        """Draw whole numbers from 0 to `end`."""
         return self.source.integers(0, end, shape)
 
 
@@ -159,7 +159,10 @@ FAMILIES: dict[str, Callable[..., Arrays]] = {
 
 
 def _both(kind: str, *shapes: tuple[int, ...]) -> list[Case]:
-    """A kernel and its gradient at each shape; in double precision at the first one."""
+    """Return kernel and its gradient at each shape.
+
+    In double precision at the first one.
+    """
     kinds = (kind, f"{kind}_grad")
     double = [Case(each, shapes[0], "float64") for each in kinds]
     return [*_each_of(kinds, *shapes), *pick(double, [])]
@@ -170,12 +173,12 @@ def _convolution(kind: str, *shapes: tuple[int, ...]) -> list[Case]:
 
 
 def _each_of(kinds: Iterable[str], *shapes: tuple[Any, ...]) -> list[Case]:
-    """Each kernel at each shape, in a quick run at the first one."""
+    """Return each kernel at each shape, in a quick run at the first one."""
     return [Case(kind, shape) for shape in pick(shapes, shapes[:1]) for kind in kinds]
 
 
 def cases() -> list[Case]:
-    """Lists the kernels at the shapes of the networks and at large ones."""
+    """List the kernels at the shapes of the networks and at large ones."""
     return [
         *_both("softmax", (2048, 256), (64, 10), (2048, 8192)),
         *_each_of(("cross_entropy",), (2048, 33), (64, 10), (2048, 8192)),

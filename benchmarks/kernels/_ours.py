@@ -23,20 +23,20 @@ STEPS: Any = {"stride": 1, "padding": 0}
 
 
 def work_of(case: Case, threads: int) -> Work:
-    """Makes the inputs, and what a measured call does with them."""
+    """Make the inputs, and what a measured call does with them."""
     b: Any = backend("numpy", num_threads=threads)
     return WORKS[case.kind](b, case, *draw(case))
 
 
 def own_cases() -> Iterator[tuple[str, Callable[[], Work]]]:
-    """Yields every kernel with one thread and with two."""
+    """Yield every kernel with one thread and with two."""
     for threads in (1, 2):
         for case in cases():
             yield f"{case.label}, {threads}", partial(work_of, case, threads)
 
 
 def _on(name: str, *places: int, **options: Any) -> Make:
-    """A function of the inputs at these places."""
+    """Return a function of the inputs at these places."""
 
     def make(b: Any, _: Case, *given: Any) -> Work:
         call, chosen = getattr(b, name), [given[place] for place in places]
@@ -79,7 +79,7 @@ def _layer_norm_grad(b: Any, _: Case, x: Any, weight: Any, bias: Any, grad: Any)
 
 
 def _batch_norm(b: Any, _: Case, x: Any, weight: Any, bias: Any, _grad: Any) -> Work:
-    """The output and the means: torch keeps 1 / deviation, we keep the variance."""
+    """Return the output and the means: torch keeps 1 / deviation, we keep the variance."""
     return lambda: b.batch_norm(x, weight, bias, eps=EPS)[:2]
 
 
@@ -145,7 +145,7 @@ def _varlen_grad(b: Any, _: Case, q: Any, k: Any, v: Any, bounds: Any, grad: Any
 
 
 def _compiled(function: Callable[..., Any]) -> Make:
-    """A function of tensors as one program."""
+    """Return a function of tensors as one program."""
 
     def make(b: Any, _: Case, *arrays: np.ndarray) -> Work:
         tensors, program = [b.tensor(each) for each in arrays], compile_step(function)

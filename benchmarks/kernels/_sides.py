@@ -33,15 +33,15 @@ class Side:
         )
 
     def set(self, case: Case) -> list[list[float]]:
-        """Makes the inputs of a case, and returns some numbers of its results."""
+        """Make the inputs of a case, and returns some numbers of its results."""
         return self._ask([case.kind, case.shape, case.dtype])
 
     def measure(self, times: int) -> float:
-        """Returns the mean time of one call in seconds, over several."""
+        """Return the mean time of one call in seconds, over several."""
         return self._ask(times)
 
     def floor(self) -> float:
-        """Returns the seconds that copying or multiplying alone would take."""
+        """Return the seconds that copying or multiplying alone would take."""
         return self._ask("floor")
 
     def _ask(self, what: Any) -> Any:
@@ -50,6 +50,6 @@ class Side:
         return json.loads(self.process.stdout.readline())
 
     def close(self) -> None:
-        """Closes the input of the process, which then ends, and waits for it."""
+        """Close the input of the process, which then ends, and waits for it."""
         self.process.stdin.close()
         self.process.wait()

@@ -19,7 +19,7 @@ HEAD = ("least microseconds", *SIDES, "floor", "seqloom / the best of torch")
 
 
 def main() -> None:
-    """Measures every kernel with one thread and with two."""
+    """Measure every kernel with one thread and with two."""
     tables = [_table(threads) for threads in (1, 2)]
     publish("kernels", "\n\n".join([*tables, _notes()]))
 
@@ -42,7 +42,7 @@ def _table(threads: int) -> str:
 
 
 def _row(case: Case, sides: dict[str, Side]) -> list[str]:
-    """The least time of a call on each side, of rounds in which they take turns."""
+    """Return the least time of a call on each side, of rounds in which they take turns."""
     taking = [
         each for each in sides.values() if case.is_fused or "compile" not in each.name
     ]
@@ -58,7 +58,7 @@ def _row(case: Case, sides: dict[str, Side]) -> list[str]:
 
 
 def _check(case: Case, found: list[list[list[float]]]) -> None:
-    """Asserts that all sides computed the same."""
+    """Assert that all sides computed the same."""
     agreed = AGREED["random" if case.is_random else case.dtype]
     first, *others = found
     for other in others:
@@ -68,18 +68,18 @@ def _check(case: Case, found: list[list[list[float]]]) -> None:
 
 
 def _family(row: list[str]) -> str:
-    """The kernel of a row, its gradients', types' and variants' too."""
+    """Return the kernel of a row, its gradients', types' and variants' too."""
     names = (name.replace("_", " ") for name in FAMILIES)
     return next(name for name in names if row[0].startswith(name))
 
 
 def _mean(name: str, rows: list[list[str]]) -> list[str]:
-    """The mean of a family's ratios."""
+    """Return the mean of a family's ratios."""
     return [name, f"**{geometric_mean(float(row[-1].strip('*')) for row in rows):.2f}**"]
 
 
 def _notes() -> str:
-    """Says what was measured."""
+    """Say what was measured."""
     return (
         "The least of rounds in which the sides take turns, each in a process of its "
         "own that sleeps meanwhile; a result is new memory at each call, as both "

@@ -20,7 +20,7 @@ aten: Any = torch.ops.aten
 
 
 def work_of(case: Case, threads: int, *, compiled: bool = False) -> Work:
-    """Makes the inputs, and what a measured call does with them."""
+    """Make the inputs, and what a measured call does with them."""
     torch.set_num_threads(threads)
     torch.set_grad_enabled(False)
     given = [torch.from_numpy(each) for each in draw(case)]
@@ -31,7 +31,7 @@ def work_of(case: Case, threads: int, *, compiled: bool = False) -> Work:
 
 
 def _on(function: Callable[..., Any], *places: int) -> Make:
-    """A function of the inputs at these places."""
+    """Return a function of the inputs at these places."""
 
     def make(_: Case, *given: Any) -> Work:
         chosen = [given[place] for place in places]
@@ -41,7 +41,7 @@ def _on(function: Callable[..., Any], *places: int) -> Make:
 
 
 def _drawn(function: Callable[..., Any]) -> Make:
-    """A function of a shape and a type."""
+    """Return a function of a shape and a type."""
 
     def make(case: Case, x: Any, _: Any) -> Work:
         return lambda: function(case.shape, dtype=x.dtype)
@@ -60,7 +60,7 @@ def _softmax_grad(_: Case, x: Any, grad: Any) -> Work:
 
 
 def _cross_entropy(_: Case, logits: Any, labels: Any) -> Work:
-    """The losses by row, and the derivative of their sum."""
+    """Return the losses by row, and the derivative of their sum."""
     one = torch.ones((), dtype=logits.dtype)
 
     def call() -> Any:
@@ -131,7 +131,7 @@ def _convolution(_: Case, x: Any, weight: Any, _grad: Any) -> Work:
 
 
 def _convolution_grad(by: str) -> Make:
-    """The derivative by the input, or those by the weight and by the bias."""
+    """Return the derivative by the input, or those by the weight and by the bias."""
     wanted = [by == "input", by == "weight", by == "weight"]
 
     def backward(_: Case, x: Any, weight: Any, grad: Any) -> Work:
@@ -228,7 +228,7 @@ def _one_hot(_: Case, letters: Any) -> Work:
 
 
 def _words(letters: Any) -> Any:
-    """The numbers of all words of six letters: of two, of three, and of two threes."""
+    """Return numbers of all words of six letters: of two, of three, and of two threes."""
     digits = DIGITS[letters.int()]
     twos = torch.add(digits[:, 1:], digits[:, :-1], alpha=4)
     threes = torch.add(digits[:, 2:], twos[:, :-1], alpha=4)

@@ -16,7 +16,7 @@ SIDE = 512  # of the square matrices of the floor
 
 
 def _load(side: str) -> Callable[..., Callable[[], Any]]:
-    """Imports one library and returns what makes its work."""
+    """Import one library and return what makes its work."""
     if side == "seqloom":
         from benchmarks.kernels._ours import work_of
 
@@ -29,7 +29,7 @@ def _load(side: str) -> Callable[..., Callable[[], Any]]:
 
 
 def _arrays(made: Any) -> list[np.ndarray]:
-    """The arrays of a result, which may be one."""
+    """Return the arrays of a result, which may be one."""
     several = isinstance(made, (tuple, list))
     return [np.asarray(each) for each in (made if several else [made])]
 
@@ -49,7 +49,7 @@ def _sample(x: np.ndarray) -> list[float]:
 
 
 def _clock(work: Callable[[], Any], times: int) -> float:
-    """Returns the seconds of one call."""
+    """Return the seconds of one call."""
     start = time.perf_counter()
     for _ in range(times):
         work()
@@ -57,7 +57,7 @@ def _clock(work: Callable[[], Any], times: int) -> float:
 
 
 def _floor(case: Case, nbytes: int, threads: int) -> float:
-    """Returns the seconds of torch for as many bytes copied, or operations multiplied."""
+    """Return the seconds of torch for as many bytes copied, or operations multiplied."""
     import torch
 
     torch.set_num_threads(threads)
@@ -72,7 +72,7 @@ def _floor(case: Case, nbytes: int, threads: int) -> float:
 
 
 def _answer(side: str, threads: int) -> None:
-    """Answers a case with its results, "floor" and a number of calls with seconds."""
+    """Answer a case with its results, "floor" and a number of calls with seconds."""
     work_of = _load(side)
     work: Callable[[], Any] = list
     case = Case("", ())

@@ -23,7 +23,7 @@ no instructions.
 
 
 def main() -> None:
-    """Measures and writes the tables."""
+    """Measure and write the tables."""
     rows = [*_adamw_rows(), *_muon_rows()]
     publish(
         "optim",
@@ -43,7 +43,7 @@ def _muon_rows() -> Iterator[list[str]]:
 
 
 def _row(label: str, kind: str, *numbers: int) -> list[str]:
-    """Measures one case in a fresh process; the last number is that of its threads."""
+    """Measure one case in a fresh process; the last number is that of its threads."""
     threads = numbers[-1]
     os.environ["OMP_NUM_THREADS"] = str(threads)
     found: dict[str, float] = ask_fresh(

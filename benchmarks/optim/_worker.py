@@ -50,17 +50,17 @@ class Pair:
         self.twins = [self._twin(each, grad) for each, grad in self._each()]
 
     def _each(self) -> Any:
-        """Goes over our parameters and their gradients."""
+        """Go over our parameters and their gradients."""
         return zip(self.model.params, self.grads, strict=True)
 
     def _twin(self, ours: Any, grad: np.ndarray) -> Any:
-        """Makes torch's parameter with the same numbers."""
+        """Make torch's parameter with the same numbers."""
         twin = torch.nn.Parameter(torch.from_numpy(ours.numpy()).clone())
         twin.grad = torch.from_numpy(grad).clone()
         return twin
 
     def steps(self, ours: Any, theirs: Any) -> dict[str, Callable[[], object]]:
-        """Returns a step of each side."""
+        """Return a step of each side."""
         by_id = {each.id: grad for each, grad in self._each()}
         grads = sl.tensor.Gradients(by_id, self.model.params[0].bound_backend)
         return {
@@ -69,13 +69,13 @@ class Pair:
         }
 
     def changes(self) -> Any:
-        """Goes over the change of each parameter, ours and torch's."""
+        """Go over the change of each parameter, ours and torch's."""
         for ours, twin in zip(self.model.params, self.twins, strict=True):
             yield ours.numpy() - 0.5, twin.detach().numpy() - 0.5
 
 
 def time_adamw(layers: int, rounds: int, threads: int) -> Seconds:
-    """Times AdamW, and the traffic of its arrays, over so many layers."""
+    """Time AdamW, and the traffic of its arrays, over so many layers."""
     touch_memory()
     pair = Pair([*LAYER] * layers, threads)
     theirs = torch.optim.AdamW(pair.twins, RATE, weight_decay=DECAY, fused=True)
@@ -90,7 +90,7 @@ def time_adamw(layers: int, rounds: int, threads: int) -> Seconds:
 
 
 def time_muon(rounds: int, threads: int) -> Seconds:
-    """Times Muon, and the products of its Newton-Schulz steps, for one matrix."""
+    """Time Muon, and the products of its Newton-Schulz steps, for one matrix."""
     pair = Pair([MATRIX], threads)
     theirs = torch.optim.Muon(pair.twins, RATE, weight_decay=DECAY)
     sides = pair.steps(sl.optim.Muon(weight_decay=DECAY), theirs)
@@ -101,7 +101,7 @@ def time_muon(rounds: int, threads: int) -> Seconds:
 
 
 def _products(threads: int) -> Callable[[], None]:
-    """Multiplies matrices as Newton-Schulz steps do, and does nothing else."""
+    """Multiply matrices as Newton-Schulz steps do, and does nothing else."""
     rows, columns = min(MATRIX), max(MATRIX)
     x, y = np.full((2, rows, columns), 1e-3, np.float32)
     square, other = np.full((2, rows, rows), 1e-3, np.float32)
@@ -116,7 +116,7 @@ def _products(threads: int) -> Callable[[], None]:
 
 
 def _time(sides: dict[str, Callable[[], object]], rounds: int) -> Seconds:
-    """Returns the least seconds of each side, in turn, after a first call of each."""
+    """Return the least seconds of each side, in turn, after a first call of each."""
     for work in sides.values():
         work()
     # The threads of torch's OpenMP go on for some milliseconds after they have finished.

@@ -34,7 +34,7 @@ class Shape(NamedTuple):
 
     @property
     def operations(self) -> int:
-        """Returns the number of multiplications and additions."""
+        """Return the number of multiplications and additions."""
         return 2 * self.rows * self.depth * self.columns
 
 
@@ -69,7 +69,7 @@ class Side:
         )
 
     def measure(self, shape: Shape, repetitions: int) -> float:
-        """Returns the mean time of one product in seconds, over several repetitions."""
+        """Return the mean time of one product in seconds, over several repetitions."""
         fields = (shape.dtype, shape.layout, shape.rows, shape.depth, shape.columns)
         line = " ".join(map(str, (self.name, *fields, self.threads, repetitions)))
         self.process.stdin.write(f"{line}\n")
@@ -77,14 +77,14 @@ class Side:
         return json.loads(self.process.stdout.readline())
 
     def close(self) -> None:
-        """Closes the input of the process, which then ends, and waits for it."""
+        """Close the input of the process, which then ends, and waits for it."""
         self.process.stdin.close()
         self.process.wait()
 
 
 @cache
 def _build_rival() -> Path:
-    """Compiles the Rust program that calls the crates, for this run's instruction set."""
+    """Compile the Rust program that calls the crates, for this run's instruction set."""
     features = ["--features", "avx512"] if uses_avx512() else []
     target = HOME / "target" / ("rival-avx512" if features else "rival")
     command = ["cargo", "build", "--release", "--quiet", *features]

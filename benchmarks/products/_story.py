@@ -13,7 +13,7 @@ SECONDS, MOST = pick(0.03, 0.02), 200
 
 
 def _dense(rows: int, before: int, after: int) -> list[Shape]:
-    """A layer forward, its gradient by the weights, and by the inputs."""
+    """Return a layer forward, its gradient by the weights, and by the inputs."""
     return [
         Shape("nt", rows, before, after),
         Shape("tn", after, rows, before),
@@ -46,7 +46,7 @@ LAYERS = pick(
 
 
 def shapes(dtype: str) -> list[tuple[str, Shape]]:
-    """Lists the products of every layer, with the name of its network."""
+    """List the products of every layer, with the name of its network."""
     return [
         (name, shape._replace(dtype=dtype))
         for name, layers in LAYERS.items()
@@ -56,7 +56,7 @@ def shapes(dtype: str) -> list[tuple[str, Shape]]:
 
 
 def main() -> None:
-    """Measures in both precisions, with one thread and with two."""
+    """Measure in both precisions, with one thread and with two."""
     tables = [
         _table(threads, dtype) for dtype in ("float32", "float64") for threads in (1, 2)
     ]
@@ -84,7 +84,7 @@ def _table(threads: int, dtype: str) -> str:
 
 
 def _row(name: str, shape: Shape, sides: dict[str, Side]) -> list[str]:
-    """The speed of each side at one product."""
+    """Return the speed of each side at one product."""
     once = sides["OpenBLAS"].measure(shape, 1)
     times = max(1, min(MOST, int(SECONDS / once)))
     seconds: dict[str, list[float]] = {side: [] for side in sides}

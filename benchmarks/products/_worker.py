@@ -42,7 +42,7 @@ def _of_torch(shape: Shape, threads: int) -> Callable[[], object]:
 
 
 def own_cases() -> Iterator[tuple[str, Callable[[], Callable[[], object]]]]:
-    """Yields every product in single and double precision, with one thread and with two."""
+    """Yield every product in single and double precision, with one thread and with two."""
     from benchmarks.products._story import shapes
 
     for threads in (1, 2):
@@ -53,7 +53,7 @@ def own_cases() -> Iterator[tuple[str, Callable[[], Callable[[], object]]]]:
 
 
 def _answer(name: str, threads: int) -> None:
-    """Answers each line, a shape and how often, with the seconds of one product."""
+    """Answer each line, a shape and how often, with the seconds of one product."""
     work_of = {"ours": _of_ours, "OpenBLAS": _of_openblas, "torch": _of_torch}[name]
     for line in sys.stdin:
         _, dtype, layout, *numbers = line.split()

@@ -15,7 +15,7 @@ _PART = 10_000
 
 
 def write_pairs(folder: Path, count: int) -> tuple[Path, Path]:
-    """Writes so many pairs, uncompressed; the second mate is the reverse complement."""
+    """Write so many pairs, uncompressed; the second mate is the reverse complement."""
     rng, pool = np.random.default_rng(0), _read_ribosomal()
     paths = folder / "reads_1.fq", folder / "reads_2.fq"
     with paths[0].open("wb") as first, paths[1].open("wb") as second:
@@ -27,14 +27,14 @@ def write_pairs(folder: Path, count: int) -> tuple[Path, Path]:
 
 
 def _records(fragments: Iterable[bytes], start: int, *, mate: int) -> Iterator[bytes]:
-    """Writes one mate of each fragment."""
+    """Write one mate of each fragment."""
     for number, fragment in enumerate(fragments, start):
         head, read = b"@pair%d/%d" % (number, mate), fragment[:LENGTH]
         yield b"%b\n%b\n+\n%b\n" % (head, read, b"I" * LENGTH)
 
 
 def _draw(rng: np.random.Generator, pool: list[bytes], count: int) -> list[bytes]:
-    """Draws fragments: of ribosomal sequence, and of letters at random, in turn."""
+    """Draw fragments: of ribosomal sequence, and of letters at random, in turn."""
     letters = np.frombuffer(b"ACGT", np.uint8)
     size = LENGTH + _INSERT
     found = [row.tobytes() for row in letters[rng.integers(0, 4, (count, size))]]
@@ -46,12 +46,12 @@ def _draw(rng: np.random.Generator, pool: list[bytes], count: int) -> list[bytes
 
 
 def _reverse(fragment: bytes) -> bytes:
-    """The reverse complement, in which N stays N."""
+    """Return the reverse complement, in which N stays N."""
     return fragment.translate(bytes.maketrans(b"ACGT", b"TGCA"))[::-1]
 
 
 def _read_ribosomal() -> list[bytes]:
-    """Reads ribosomal sequences that are long enough, with N for every odd letter."""
+    """Read ribosomal sequences that are long enough, with N for every odd letter."""
     home = os.environ.get("SEQLOOM_DATA")
     if home is None or not (path := Path(home, _FILE)).exists():
         raise SystemExit(f"SEQLOOM_DATA must name a folder with {_FILE}")

@@ -31,7 +31,7 @@ class Cost:
 
 
 def find_network() -> Path | None:
-    """Finds the network of the package ribodetector, which is no part of seqloom."""
+    """Find the network of the package ribodetector, which is no part of seqloom."""
     spec = find_spec("ribodetector")
     if spec is None or spec.submodule_search_locations is None:
         return None
@@ -39,7 +39,7 @@ def find_network() -> Path | None:
 
 
 def export(network: Path, folder: Path) -> Path:
-    """Writes the network as an exported model of pairs."""
+    """Write the network as an exported model of pairs."""
     encoder = sl.encode.OneHot(
         "dna",
         channels="last",
@@ -55,7 +55,7 @@ def export(network: Path, folder: Path) -> Path:
 
 
 def run_theirs(pair: Pair, folder: Path, *, chunk: int | None) -> Cost:
-    """Runs the published command, with its own number of threads."""
+    """Run the published command, with its own number of threads."""
     outputs = ["-o", *_files(folder, "other"), "-r", *_files(folder, "ribosomal")]
     files = ["-i", *map(str, pair), *outputs, "--log", str(folder / "log")]
     options = [] if chunk is None else ["--chunk_size", str(chunk)]
@@ -64,18 +64,18 @@ def run_theirs(pair: Pair, folder: Path, *, chunk: int | None) -> Cost:
 
 
 def run_ours(model: Path, pair: Pair, out: Path) -> Cost:
-    """Runs the command of exported models, with its own number of threads."""
+    """Run the command of exported models, with its own number of threads."""
     options = ["--out", str(out), "--overwrite", "--quiet"]
     return _measure([str(PROGRAM), "predict", str(model), *map(str, pair), *options])
 
 
 def _files(folder: Path, name: str) -> list[str]:
-    """Names the published command's outputs."""
+    """Name the published command's outputs."""
     return [str(folder / f"{name}_{mate}.fq") for mate in (1, 2)]
 
 
 def _measure(command: list[str]) -> Cost:
-    """Runs a command to its end."""
+    """Run a command to its end."""
     before, start = getrusage(RUSAGE_CHILDREN), perf_counter()
     subprocess.run(command, check=True, capture_output=True)
     seconds, after = perf_counter() - start, getrusage(RUSAGE_CHILDREN)
@@ -84,7 +84,7 @@ def _measure(command: list[str]) -> Cost:
 
 
 def compare(folder: Path, table: Path, count: int) -> tuple[int, int]:
-    """Compares the decisions for all pairs; counts the close ones, and the ribosomal."""
+    """Compare the decisions for all pairs; counts the close ones, and the ribosomal."""
     theirs = _read_ids(folder / "ribosomal_1.fq")
     scores = sl.infer.Scores.read_tsv(table)
     names = [_bare(name) for name in scores.ids]
@@ -98,10 +98,10 @@ def compare(folder: Path, table: Path, count: int) -> tuple[int, int]:
 
 
 def _read_ids(path: Path) -> set[str]:
-    """Reads the names in a FASTQ file."""
+    """Read the names in a FASTQ file."""
     return {_bare(line[1:]) for line in path.read_text().splitlines()[::4]}
 
 
 def _bare(name: str) -> str:
-    """A name without the number of the mate."""
+    """Return a name without the number of the mate."""
     return name.split(maxsplit=1)[0].removesuffix("/1").removesuffix("/2")

@@ -27,7 +27,7 @@ HEAD = ("", "seconds", "CPU-seconds", "reads a second", "seqloom-run is")
 
 
 def main() -> None:
-    """Measures the published command and the exported model on the same pairs."""
+    """Measure the published command and the exported model on the same pairs."""
     network = find_network()
     if network is None:
         print("ribodetector: skipped, `uv pip install --no-deps ribodetector` first")
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def _choose_chunk(folder: Path) -> int:
-    """Finds the published command's best number of reads to hold."""
+    """Find the published command's best number of reads to hold."""
     trial = folder / "trial"
     trial.mkdir()
     pair = write_pairs(trial, min(PAIRS, TRIAL))
@@ -54,7 +54,7 @@ def _choose_chunk(folder: Path) -> int:
 def _round(
     model: Path, pair: tuple[Path, Path], folder: Path, *, chunk: int
 ) -> dict[str, Cost]:
-    """Runs each side once, in turn."""
+    """Run each side once, in turn."""
     found = {
         "default": run_theirs(pair, folder, chunk=None),
         "best chunk": run_theirs(pair, folder, chunk=chunk),
@@ -67,7 +67,7 @@ def _round(
 
 
 def _table(costs: list[dict[str, Cost]], chunk: int) -> str:
-    """Writes a row for each side, of the medians over the rounds."""
+    """Write a row for each side, of the medians over the rounds."""
     labels = {
         "default": "ribodetector_cpu",
         "best chunk": f"ribodetector_cpu --chunk_size {chunk}",
@@ -88,14 +88,14 @@ def _table(costs: list[dict[str, Cost]], chunk: int) -> str:
 
 
 def _ratio(seconds: dict[str, float], side: str) -> str:
-    """Says how many times as fast ours is, and what was asked for."""
+    """Say how many times as fast ours is, and what was asked for."""
     if side == "ours":
         return ""
     return f"**{seconds[side] / seconds['ours']:.1f}x** (asked {WANTED[side]:.0f}x)"
 
 
 def _notes(close: int, ribosomal: int) -> str:
-    """Says what was measured."""
+    """Say what was measured."""
     return (
         f"{PAIRS:,} pairs of reads of {LENGTH} letters from two FASTQ files, every second "
         "one of ribosomal sequence; whole processes in turn, medians of "

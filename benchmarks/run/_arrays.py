@@ -26,7 +26,7 @@ _SIDE = "from benchmarks.run._sides import main; main()"
 
 
 def tell_arrays() -> str:
-    """A table: each network from encoded arrays."""
+    """Return a table: each network from encoded arrays."""
     rows = [_measure(name, threads) for name in NETWORKS for threads in THREADS]
     sides = "ONNX Runtime", "seqloom", "ratio", "after a rest"
     head = "", "threads", *sides, "memory", "ONNX Runtime's"
@@ -43,7 +43,7 @@ def tell_arrays() -> str:
 
 
 def _measure(name: str, threads: int) -> tuple[str, ...]:
-    """Times one network."""
+    """Time one network."""
     with TemporaryDirectory() as folder:
         length = write_models(name, Path(folder))
         peaks, seconds = _time_sides(name, length, threads=threads, folder=folder)
@@ -63,7 +63,7 @@ def _measure(name: str, threads: int) -> tuple[str, ...]:
 
 
 def write_models(name: str, folder: Path, *, of_reads: bool = False) -> int:
-    """Exports a network in both forms; returns the length that it is measured at."""
+    """Export a network in both forms; returns the length that it is measured at."""
     trained, length = make(name, of_reads=of_reads)
     arrays = inputs_of(name, length)
     # All records have one length: neither side reads a mask.
@@ -77,7 +77,7 @@ def write_models(name: str, folder: Path, *, of_reads: bool = False) -> int:
 def _time_sides(
     name: str, length: int, *, threads: int, folder: str
 ) -> tuple[dict[str, int], dict[str, list[float]]]:
-    """Gives the memory of each side, and its median seconds: after a rest, and then."""
+    """Return the memory of each side, and its median seconds: after a rest, and then."""
     workers = {
         side: _start(side, name, str(length), str(threads), folder) for side in SIDES
     }
@@ -97,12 +97,12 @@ def _time_sides(
 
 
 def _count_calls(seconds: float) -> int:
-    """Says how many calls make a round."""
+    """Say how many calls make a round."""
     return max(1, round(SECONDS / max(seconds, 1e-6)))
 
 
 def _start(*arguments: str) -> Any:
-    """Starts the process of a side."""
+    """Start the process of a side."""
     return subprocess.Popen(
         [sys.executable, "-c", _SIDE, *arguments],
         stdin=subprocess.PIPE,
@@ -114,19 +114,19 @@ def _start(*arguments: str) -> Any:
 
 
 def _ask(worker: Any, calls: int) -> list[float]:
-    """Lets a process work; gives the seconds of a call, after a rest and then."""
+    """Let a process work; gives the seconds of a call, after a rest and then."""
     worker.stdin.write(f"{calls}\n")
     worker.stdin.flush()
     return _read(worker)
 
 
 def _read(worker: Any) -> Any:
-    """Reads what a process says."""
+    """Read what a process says."""
     return json.loads(worker.stdout.readline())
 
 
 def _compare(name: str, length: int, folder: Path) -> None:
-    """Checks both sides' outputs against Python's."""
+    """Check both sides' outputs against Python's."""
     trained, _ = make(name)
     forward = Forward.of(trained.model)
     arrays = inputs_of(name, length)

@@ -19,14 +19,14 @@ print(session.run(None, {"inputs": np.zeros((1, 4, 60), "float32")})[0])
 
 
 def run_command(model: Path, reads: Path, out: Path, *, threads: int) -> None:
-    """Scores a file."""
+    """Score a file."""
     options = ["--out", str(out), "--threads", str(threads), "--overwrite", "--quiet"]
     command = [str(PROGRAM), "predict", str(model), str(reads), *options]
     subprocess.run(command, check=True)
 
 
 def time_start(folder: Path) -> tuple[float, float]:
-    """Gives the seconds from a process's start to its first score, ours and theirs."""
+    """Return the seconds from a process's start to its first score, ours and theirs."""
     record = folder / "one.fa"
     record.write_text(">a\n" + "ACGT" * 15 + "\n")
     ours = [str(PROGRAM), "predict", str(folder / "model.seqloom"), str(record)]
@@ -40,6 +40,6 @@ def time_start(folder: Path) -> tuple[float, float]:
 
 
 def _first_line(command: list[str]) -> None:
-    """Runs a program to its end; it prints scores."""
+    """Run a program to its end; it prints scores."""
     done = subprocess.run(command, check=True, capture_output=True, cwd=HOME)
     assert done.stdout

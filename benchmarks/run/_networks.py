@@ -89,7 +89,10 @@ class Transformer(nn.Module):
 
 
 def _demo(length: int = 60) -> tuple[Any, Any, int]:
-    """The network that `make demo` trains, for windows of 60 letters or another length."""
+    """Return the network that `make demo` trains.
+
+    For windows of 60 letters or another length.
+    """
     config = sl.models.SequenceCNNConfig(
         channels=4,
         outputs=3,
@@ -102,13 +105,13 @@ def _demo(length: int = 60) -> tuple[Any, Any, int]:
 
 
 def _genotypes() -> tuple[Any, Any, int]:
-    """A perceptron of 10,000 variants."""
+    """Return a perceptron of 10,000 variants."""
     config = sl.models.GenotypeMLPConfig(variants=10_000, outputs=3, hidden=(64, 32))
     return config.init("numpy", key=sl.Key(0)), None, 10_000
 
 
 def _own(kind: Callable[[], Any], encoder: Any, length: int) -> tuple[Any, Any, int]:
-    """A network of this file."""
+    """Return a network of this file."""
     return kind().bind("numpy", sl.Key(0)), encoder, length
 
 
@@ -128,7 +131,7 @@ OF_READS: dict[str, Callable[[], tuple[Any, Any, int]]] = {
 
 
 def make(name: str, *, of_reads: bool = False) -> tuple[Trained, int]:
-    """Makes a network and says which length it is measured at."""
+    """Make a network and say which length it is measured at."""
     network, encoder, length = (OF_READS if of_reads else NETWORKS)[name]()
     task = Classify(("a", "b", "c")) if encoder is not None else Custom()
     _spread(network)
@@ -136,7 +139,7 @@ def make(name: str, *, of_reads: bool = False) -> tuple[Trained, int]:
 
 
 def inputs_of(name: str, length: int) -> dict[str, Any]:
-    """Draws a batch as the network's encoder gives it."""
+    """Draw a batch as the network's encoder gives it."""
     rng = np.random.default_rng(0)
     if name == "GenotypeMLP":
         return {"inputs": rng.normal(size=(BATCH, length)).astype("float32")}
@@ -149,7 +152,7 @@ def inputs_of(name: str, length: int) -> dict[str, Any]:
 
 
 def _spread(network: Any) -> None:
-    """Gives weights that begin at zero a spread, so that outputs can be compared."""
+    """Give weights that begin at zero a spread, so that outputs can be compared."""
     rng = np.random.default_rng(1)
     for _, param in network.named(nn.Param):
         values = np.asarray(param.value)

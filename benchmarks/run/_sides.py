@@ -18,14 +18,14 @@ Work = Callable[[], Any]
 
 
 def of_seqloom(folder: Path, arrays: Arrays, threads: int) -> Work:
-    """The exported folder, by the library that `seqloom-run` is made of."""
+    """Return the exported folder, by the library that `seqloom-run` is made of."""
     native = import_module("seqloom._rust._native")
     model = native.ExportedModel(str(folder / "model.seqloom"))
     return lambda: model.run(arrays, threads)[0]
 
 
 def of_onnxruntime(folder: Path, arrays: Arrays, threads: int) -> Work:
-    """The ONNX file that the same model was exported to."""
+    """Return the ONNX file that the same model was exported to."""
     onnxruntime = import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
@@ -41,7 +41,7 @@ SIDES = {"seqloom": of_seqloom, "ONNX Runtime": of_onnxruntime}
 
 
 def main() -> None:
-    """Saves the first result, then works for a time at each line and prints its seconds."""
+    """Save the first result, then works for a time at each line and print its seconds."""
     side, name, length, threads, folder = sys.argv[1:]
     work, peak = _load(side, name, int(length), threads=int(threads), folder=Path(folder))
     print(json.dumps(peak), flush=True)
@@ -54,7 +54,7 @@ def main() -> None:
 def _load(
     side: str, name: str, length: int, *, threads: int, folder: Path
 ) -> tuple[Work, int]:
-    """Gives a side's work, and by how much its first call raised the memory's peak."""
+    """Return a side's work, and by how much its first call raised the memory's peak."""
     arrays, made = inputs_of(name, length), list[Work]()
 
     def first() -> None:
@@ -66,7 +66,7 @@ def _load(
 
 
 def _time(work: Work, calls: int) -> float:
-    """Gives the seconds of a call."""
+    """Return the seconds of a call."""
     start = time.perf_counter()
     for _ in range(calls):
         work()

@@ -27,7 +27,7 @@ WINDOWS = 20_000  # that the module of the browser scores
 
 
 def main() -> None:
-    """Measures arrays, a file, the start, and the sizes."""
+    """Measure arrays, a file, the start, and the sizes."""
     parts = [tell_arrays(), _tell_file(), _tell_start(), _tell_size(), _tell_web()]
     publish(
         "run", "\n\n".join([*parts, machine("onnx", "onnxruntime", "numpy", "seqloom")])
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def _tell_file() -> str:
-    """A table: from a FASTQ file to a table of scores."""
+    """Return a table: from a FASTQ file to a table of scores."""
     with TemporaryDirectory() as name:
         reads = write_reads(Path(name), READS)
         rows = [
@@ -54,7 +54,7 @@ def _tell_file() -> str:
 
 
 def _measure_file(network: str, reads: Path, kind: str) -> tuple[str, ...]:
-    """Times both programs on one file."""
+    """Time both programs on one file."""
     with TemporaryDirectory() as name:
         write_models(network, Path(name), of_reads=True)
         seconds = _time_file(Path(name), reads)
@@ -71,7 +71,7 @@ def _measure_file(network: str, reads: Path, kind: str) -> tuple[str, ...]:
 
 
 def _time_file(folder: Path, reads: Path) -> dict[str, float]:
-    """Gives the median seconds of both programs, whose scores are compared."""
+    """Return the median seconds of both programs, whose scores are compared."""
     loop = [sys.executable, "-m", "benchmarks.run._whole", str(folder / "model.onnx")]
     theirs, ours = folder / "loop.tsv", folder / "ours.tsv"
     sides = {
@@ -88,13 +88,13 @@ def _time_file(folder: Path, reads: Path) -> dict[str, float]:
 
 
 def _read_scores(path: Path) -> tuple[list[str], Any]:
-    """Reads a table: names, up to the first space, and numbers."""
+    """Read a table: names, up to the first space, and numbers."""
     scores = sl.infer.Scores.read_tsv(path)
     return [name.split()[0] for name in scores.ids], scores.to_numpy()
 
 
 def _tell_start() -> str:
-    """Says how long a process takes to its first score."""
+    """Say how long a process takes to its first score."""
     with TemporaryDirectory() as folder:
         write_models("SequenceCNN", Path(folder))
         ours, theirs = time_start(Path(folder))
@@ -106,7 +106,7 @@ def _tell_start() -> str:
 
 
 def _tell_size() -> str:
-    """Says how large the program is."""
+    """Say how large the program is."""
     binary = PROGRAM.read_bytes()
     packed = len(gzip.compress(binary))
     return (
@@ -116,7 +116,7 @@ def _tell_size() -> str:
 
 
 def _tell_web() -> str:
-    """Says how quick and how large the module of the browser is, at the demo's network."""
+    """Say how quick and how large the module of the browser is, at the demo's network."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         trained, length = make("SequenceCNN")

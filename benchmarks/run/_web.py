@@ -19,7 +19,7 @@ _THEIRS = 12_810_620
 
 
 def tell_web(folder: Path, reads: Path, records: int) -> str:
-    """Tells size and speed, at `model.seqloom.zip` of a folder and so many reads."""
+    """Tell size and speed, at `model.seqloom.zip` of a folder and so many reads."""
     if not _MODULE.exists() or not shutil.which("node"):
         return "WebAssembly: not measured, it needs Node and web/dist (make web)."
     model = folder / "model.seqloom.zip"
@@ -35,24 +35,24 @@ def tell_web(folder: Path, reads: Path, records: int) -> str:
 
 
 def _time(model: Path, reads: Path) -> tuple[float, float]:
-    """Gives the median records/s of both sides, in turn."""
+    """Return the median records/s of both sides, in turn."""
     speeds = [(_in_node(model, reads), _natively(model, reads)) for _ in range(_ROUNDS)]
     return median(it[0] for it in speeds), median(it[1] for it in speeds)
 
 
 def _in_node(model: Path, reads: Path) -> float:
-    """Gives the records/s of one file, the engine warm."""
+    """Return the records/s of one file, the engine warm."""
     script = HOME / "benchmarks/run/web.mjs"
     said = _run(["node", str(script), str(_MODULE), str(model), str(reads)])
     return json.loads(said)["speed"]
 
 
 def _natively(model: Path, reads: Path) -> float:
-    """Gives the records/s of the command on one thread, as it says itself."""
+    """Return the records/s of the command on one thread, as it says itself."""
     said = _run([str(PROGRAM), "bench", str(model), str(reads), "--threads", "1"])
     return float(re.findall(r"^speed +(\d+)", said, re.MULTILINE)[0])
 
 
 def _run(command: list[str]) -> str:
-    """Gives what a program prints."""
+    """Return what a program prints."""
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout

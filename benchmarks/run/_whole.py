@@ -14,7 +14,7 @@ _BATCH = 256
 
 
 def main() -> None:
-    """Scores the reads of a file by dnaio, NumPy and ONNX Runtime, as people write it."""
+    """Score the reads of a file by dnaio, NumPy and ONNX Runtime, as people write it."""
     network, reads, out, threads = sys.argv[1:]
     session = _open(network, int(threads))
     with Path(out).open("w") as table:
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def _open(network: str, threads: int) -> Any:
-    """Opens the network."""
+    """Open the network."""
     onnxruntime = import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -37,7 +37,7 @@ def _open(network: str, threads: int) -> Any:
 
 
 def _batches(reads: str) -> Any:
-    """Gives the ids and the letters of each batch of reads of one length."""
+    """Return the ids and the letters of each batch of reads of one length."""
     dnaio = import_module("dnaio")
     ids, rows = list[str](), list[bytes]()
     with dnaio.open(reads) as file:
@@ -52,12 +52,12 @@ def _batches(reads: str) -> Any:
 
 
 def _stack(rows: list[bytes]) -> Any:
-    """Makes an array of the letters ``(n, l)``."""
+    """Make an array of the letters ``(n, l)``."""
     return np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
 
 
 def _softmax(outputs: Any) -> Any:
-    """Gives the probabilities of the classes."""
+    """Return the probabilities of the classes."""
     powers = np.exp(outputs - outputs.max(axis=1, keepdims=True))
     return powers / powers.sum(axis=1, keepdims=True)
 

@@ -24,18 +24,18 @@ CODES[LETTERS, range(4)] = 1
 
 
 def encode(side: str) -> Maker:
-    """Makes one new array of the one-hot letters of sequences in memory."""
+    """Make one new array of the one-hot letters of sequences in memory."""
     return lambda sizes, _: ENCODERS[side](_letters(sizes))
 
 
 def _letters(sizes: Sizes) -> NDArray[np.uint8]:
-    """Draws letters (record, place)."""
+    """Draw letters (record, place)."""
     draw = np.random.default_rng(0)
     return LETTERS[draw.integers(0, 4, (sizes.records, sizes.length))]
 
 
 def _by_seqloom(letters: NDArray[np.uint8]) -> Work:
-    """Calls the encoder for all sequences at once."""
+    """Call the encoder for all sequences at once."""
     from seqloom._ragged import Ragged
     from seqloom.encode import OneHot
 
@@ -46,7 +46,7 @@ def _by_seqloom(letters: NDArray[np.uint8]) -> Work:
 
 
 def _by_numpy(letters: NDArray[np.uint8]) -> Work:
-    """Compares with each letter, the quickest form found with NumPy."""
+    """Compare with each letter, the quickest form found with NumPy."""
 
     def work() -> tuple[Any]:
         out = np.empty((len(letters), 4, letters.shape[1]), np.float32)
@@ -58,7 +58,7 @@ def _by_numpy(letters: NDArray[np.uint8]) -> Work:
 
 
 def _by_filling(letters: NDArray[np.uint8]) -> Work:
-    """Writes as many numbers into new memory."""
+    """Write as many numbers into new memory."""
 
     def work() -> tuple[()]:
         np.empty((4, letters.size), np.float32).fill(1)
@@ -71,7 +71,7 @@ ENCODERS = {"seqloom": _by_seqloom, "NumPy": _by_numpy, FLOOR: _by_filling}
 
 
 def predict(side: str) -> Maker:
-    """Scores the sequences of a file."""
+    """Score the sequences of a file."""
     makers = {"seqloom": _our_scores, "torch over dnaio": _torch_scores, FLOOR: _products}
     return makers[side]()
 
@@ -93,7 +93,7 @@ def _our_scores() -> Maker:
 
 
 def _network() -> Any:
-    """Makes the network with its first weights."""
+    """Make the network with its first weights."""
     import seqloom as sl
 
     config = sl.models.SequenceCNNConfig(
@@ -118,7 +118,7 @@ def _torch_scores() -> Maker:
 
 
 def _torch_all(path: Path, weights: dict[str, Any]) -> NDArray[np.float32]:
-    """Scores batch after batch; like ours, it keeps the names."""
+    """Score batch after batch; like ours, it keeps the names."""
     import torch
 
     names: list[str] = []
@@ -133,7 +133,7 @@ def _torch_all(path: Path, weights: dict[str, Any]) -> NDArray[np.float32]:
 
 
 def _records(path: Path) -> Iterator[list[Any]]:
-    """Reads dnaio's records, a batch at a time."""
+    """Read dnaio's records, a batch at a time."""
     with import_module("dnaio").open(str(path), open_threads=0) as file:
         records = iter(file)
         while batch := list(islice(records, BATCH)):
@@ -141,7 +141,7 @@ def _records(path: Path) -> Iterator[list[Any]]:
 
 
 def _torch_network(x: Any, weights: dict[str, Any]) -> Any:
-    """Gives the probabilities of the classes."""
+    """Return the probabilities of the classes."""
     import torch
     from torch.nn import functional as F
 
@@ -156,7 +156,7 @@ NORM = ("running_mean", "running_var", "weight", "bias")
 
 
 def _products() -> Maker:
-    """The floor: reads the file and multiplies as often as the convolution does."""
+    """Return the floor: reads the file and multiplies as often as the convolution does."""
 
     def work_of(sizes: Sizes, path: Path) -> Work:
         threadpool_limits(1, user_api="blas")  # for as long as the process lives

@@ -26,7 +26,7 @@ Points: TypeAlias = dict[str, list[Point]]
 def slope(
     sizes: Sequence[float], values: Sequence[float], *, decades: float = math.inf
 ) -> float:
-    """Fits values to a power of the sizes and returns the exponent.
+    """Fit values to a power of the sizes and return the exponent.
 
     Args:
         sizes: The sizes, from the smallest to the largest.

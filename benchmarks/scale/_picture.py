@@ -20,7 +20,7 @@ MARKS = "osD^"
 
 
 def draw(sweep: Sweep, points: Points) -> str:
-    """Writes the picture of one sweep as SVG and returns the line that shows it."""
+    """Write the picture of one sweep as SVG and return the line that shows it."""
     import matplotlib as mpl
 
     title = f"{sweep.name}, {name_processor()}"
@@ -32,7 +32,7 @@ def draw(sweep: Sweep, points: Points) -> str:
 
 
 def _figure(sweep: Sweep, points: Points, title: str) -> Figure:
-    """Draws both panels under one title, and what the lines are below them."""
+    """Draw both panels under one title, and what the lines are below them."""
     whole = _empty_figure()
     whole.get_layout_engine().set(w_pad=0.15, h_pad=0.12)
     whole.suptitle(title, x=0.01, ha="left", color=TEXT, fontsize=13)
@@ -56,14 +56,14 @@ def _figure(sweep: Sweep, points: Points, title: str) -> Figure:
 
 
 def _empty_figure() -> Figure:
-    """Makes a figure without a display or global state."""
+    """Make a figure without a display or global state."""
     from matplotlib import figure
 
     return figure.Figure((9.6, 4.6), facecolor="#ffffff", layout="constrained")
 
 
 def _style(axes: Axes, title: str) -> None:
-    """Sets title and colours of axes: the title to the left, a faint grid, no box."""
+    """Set title and colours of axes: the title to the left, a faint grid, no box."""
     axes.set_facecolor("#ffffff")
     axes.set_title(title, loc="left", color=TEXT, fontsize=11, fontweight="bold", pad=10)
     axes.tick_params(colors=FAINT_TEXT, labelsize=9, length=0)
@@ -75,7 +75,7 @@ def _style(axes: Axes, title: str) -> None:
 
 
 def _draw_panel(axes: Axes, sweep: Sweep, values: dict[str, list[float]]) -> None:
-    """Draws a line for each side; the floor's is dotted."""
+    """Draw a line for each side; the floor's is dotted."""
     for number, (side, found) in enumerate(values.items()):
         style = {"color": TEXT, "lw": 1.2, "ls": ":"}
         if side != FLOOR:
@@ -91,7 +91,7 @@ def _draw_panel(axes: Axes, sweep: Sweep, values: dict[str, list[float]]) -> Non
 
 
 def _label(sweep: Sweep, side: str, quantities: list[dict[str, list[float]]]) -> str:
-    """Names a side with its slopes over the last decades."""
+    """Name a side with its slopes over the last decades."""
     slopes = [
         f"{slope(sweep.values, each[side], decades=LAST):z.2f}"
         for each in quantities
@@ -101,6 +101,6 @@ def _label(sweep: Sweep, side: str, quantities: list[dict[str, list[float]]]) ->
 
 
 def _decades_around(values: list[float]) -> tuple[float, float]:
-    """Gives the powers of ten below and above all values."""
+    """Return the powers of ten below and above all values."""
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     return 10.0**low, 10.0 ** max(high, low + 1)

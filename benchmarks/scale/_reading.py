@@ -22,7 +22,7 @@ LETTERS = np.frombuffer(b"ACGT", np.uint8)
 
 
 def write(path: Path, sizes: Sizes) -> None:
-    """Writes random reads, sequences in lines, or genotypes of 1,000 people."""
+    """Write random reads, sequences in lines, or genotypes of 1,000 people."""
     if path.suffix == ".bed":
         _files.write(path.parent, (PEOPLE, sizes.variants), name=path.stem)
         return
@@ -38,18 +38,18 @@ def write(path: Path, sizes: Sizes) -> None:
 
 
 def _read(number: int, letters: bytes) -> bytes:
-    """Writes one read of FASTQ."""
+    """Write one read of FASTQ."""
     return b"@read%d lane=1\n%b\n+\n%b\n" % (number, letters, b"I" * len(letters))
 
 
 def _sequence(number: int, letters: bytes) -> bytes:
-    """Writes one sequence of FASTA."""
+    """Write one sequence of FASTA."""
     lines = (letters[start : start + LINE] for start in range(0, len(letters), LINE))
     return b"\n".join([b">r%d" % number, *lines, b""])
 
 
 def parse(side: str) -> Maker:
-    """Reads all records, and counts them and their letters."""
+    """Read all records, and count them and their letters."""
     if side == FLOOR:
         return lambda _, path: lambda: _nothing(read_blocks(path))
     read = _count if side == "seqloom" else import_module("benchmarks.fastx").SIDES[side]
@@ -66,7 +66,7 @@ def _count(path: Path) -> tuple[int, int]:
 
 
 def load(side: str) -> Maker:
-    """Makes every one-hot batch of one epoch; no worker helps."""
+    """Make every one-hot batch of one epoch; no worker helps."""
     if side == "seqloom":
         return _our_loader()
     if side == FLOOR:
@@ -94,7 +94,7 @@ def _our_loader() -> Maker:
 
 
 def _read_and_fill(sizes: Sizes, path: Path) -> Work:
-    """Reads in blocks, and writes the numbers of every batch into the same memory."""
+    """Read in blocks, and write the numbers of every batch into the same memory."""
     out = np.empty((BATCH, 4, sizes.length), np.float32)
 
     def work() -> tuple[()]:
@@ -107,7 +107,7 @@ def _read_and_fill(sizes: Sizes, path: Path) -> Work:
 
 
 def _drain(batches: Iterable[Any]) -> tuple[int, Any]:
-    """Counts the records, and keeps the last batch only."""
+    """Count the records, and keep the last batch only."""
     records, last = 0, None
     for batch in batches:
         records, last = records + len(batch), batch
@@ -115,7 +115,7 @@ def _drain(batches: Iterable[Any]) -> tuple[int, Any]:
 
 
 def bed_read(side: str) -> Maker:
-    """Opens a .bed and reads all of it into new memory, as int8."""
+    """Open a .bed and read all of it into new memory, as int8."""
     if side == FLOOR:
         return lambda sizes, path: (
             lambda: _nothing(read_blocks(path), _write(PEOPLE * sizes.variants))
@@ -127,10 +127,10 @@ def bed_read(side: str) -> Maker:
 
 
 def _write(size: int) -> None:
-    """Writes so many bytes into new memory, eight at a time, as NumPy does it quickest."""
+    """Write so many bytes into new memory, eight at a time, as NumPy does it quickest."""
     np.empty(-(-size // 8), np.int64).fill(1)
 
 
 def _nothing(*_: object) -> tuple[()]:
-    """Gives what a floor finds."""
+    """Return what a floor finds."""
     return ()

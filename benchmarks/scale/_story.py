@@ -36,7 +36,7 @@ HEAD = (
 
 
 def main(sweeps: Sequence[Sweep] = SWEEPS) -> None:
-    """Measures one sweep after another; nothing works beside what is measured."""
+    """Measure one sweep after another; nothing works beside what is measured."""
     touch_memory(2 << 30)  # more than any side takes
     rows: list[Sequence[object]] = []
     pictures: list[str] = []
@@ -50,7 +50,7 @@ def main(sweeps: Sequence[Sweep] = SWEEPS) -> None:
 
 
 def _measure(sweep: Sweep, folder: Path) -> Points:
-    """Measures all sides at each size, in turn, and checks that they found the same."""
+    """Measure all sides at each size, in turn, and checks that they found the same."""
     workers = {side: _start(sweep.operation, side) for side in SIDES[sweep.operation]}
     points: Points = {side: [] for side in workers}
     for sizes in sweep.points:
@@ -69,7 +69,7 @@ def _measure(sweep: Sweep, folder: Path) -> Points:
 
 
 def _prepare(sweep: Sweep, sizes: Sizes, path: Path) -> tuple[str, Sizes]:
-    """Writes the file of so many records and so on, if one is read, and names it."""
+    """Write the file of so many records and so on, if one is read, and name it."""
     path = path.with_suffix(sweep.suffix)
     if sweep.suffix:
         write(path, sizes)
@@ -77,7 +77,7 @@ def _prepare(sweep: Sweep, sizes: Sizes, path: Path) -> tuple[str, Sizes]:
 
 
 def _start(operation: str, side: str) -> Any:
-    """Starts the process that measures one side, and waits for its libraries."""
+    """Start the process that measures one side, and waits for its libraries."""
     worker: Any = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.scale._worker", operation, side],
         stdin=subprocess.PIPE,
@@ -90,14 +90,14 @@ def _start(operation: str, side: str) -> Any:
 
 
 def _ask(worker: Any, asked: list[tuple[str, Sizes]]) -> Any:
-    """Measures one point."""
+    """Measure one point."""
     worker.stdin.write(json.dumps(asked) + "\n")
     worker.stdin.flush()
     return json.loads(worker.stdout.readline())
 
 
 def _check(sweep: Sweep, sizes: Sizes, answers: dict[str, Any]) -> None:
-    """Asserts that all sides found the same; says how far the sweep is."""
+    """Assert that all sides found the same; says how far the sweep is."""
     found = [answer["found"] for side, answer in answers.items() if side != FLOOR]
     same = all(np.allclose(each, found[0], rtol=AGREED) for each in found)
     assert same, f"{sweep.name}, {sizes}: the sides differ: {answers}"
@@ -107,7 +107,7 @@ def _check(sweep: Sweep, sizes: Sizes, answers: dict[str, Any]) -> None:
 
 
 def _row(sweep: Sweep, side: str, points: Points) -> Sequence[object]:
-    """Writes one side of one sweep: the largest size, and how it came to that."""
+    """Write one side of one sweep: the largest size, and how it came to that."""
     seconds, megabytes = zip(*points[side], strict=True)
     label = f"{sweep.name}; {sweep.values[-1]:,}"
     ratio = seconds[-1] / points["seqloom"][-1].seconds
@@ -118,13 +118,13 @@ def _row(sweep: Sweep, side: str, points: Points) -> Sequence[object]:
 
 
 def _slopes(sweep: Sweep, values: Sequence[float]) -> tuple[str, str]:
-    """Writes the slope over the last decades, and over all sizes."""
+    """Write the slope over the last decades, and over all sizes."""
     last = slope(sweep.values, values, decades=LAST)
     return f"**{last:z.2f}**", f"{slope(sweep.values, values):z.2f}"
 
 
 def _notes() -> str:
-    """Says how it was measured."""
+    """Say how it was measured."""
     return (
         "Milliseconds are the least of up to seven calls, of fewer long ones. MB are what "
         "the first of them adds to the resident memory at its peak; less than 1 counts as "

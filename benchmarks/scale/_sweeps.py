@@ -53,12 +53,12 @@ class Sweep(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Returns the words for the table and the picture."""
+        """Return the words for the table and the picture."""
         return f"{self.operation} by {self.axis}"
 
     @property
     def points(self) -> list[Sizes]:
-        """Returns all sizes of the work, from the smallest to the largest."""
+        """Return all sizes of the work, from the smallest to the largest."""
         return [self.rest._replace(**{self.axis: value}) for value in self.values]
 
 

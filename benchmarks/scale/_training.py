@@ -28,7 +28,7 @@ class Start(NamedTuple):
 
 
 def train_step(side: str) -> Maker:
-    """Learns from one batch, and gives the loss."""
+    """Learn from one batch, and give the loss."""
     makers = {"seqloom": _ours, "torch eager": _torch, FLOOR: _products}
     if side == "torch eager":
         import_module("torch._dynamo")  # as the optimizer would, but once for all points
@@ -36,7 +36,7 @@ def train_step(side: str) -> Maker:
 
 
 def _start(sizes: Sizes) -> Start:
-    """Draws two square layers with so many weights in all, and a batch."""
+    """Draw two square layers with so many weights in all, and a batch."""
     width = round((sizes.parameters / 2) ** 0.5)
     draw = np.random.default_rng(0)
     weights = draw.normal(0, width**-0.5, (2, width, width)).astype(np.float32)
@@ -44,7 +44,7 @@ def _start(sizes: Sizes) -> Start:
 
 
 def _ours(start: Start) -> Work:
-    """Runs seqloom on NumPy."""
+    """Run seqloom on NumPy."""
     import seqloom as sl
 
     threadpool_limits(start.threads, user_api="blas")  # for as long as the process lives
@@ -70,7 +70,7 @@ def _ours(start: Start) -> Work:
 
 
 def _torch(start: Start) -> Work:
-    """Runs torch, with its fused AdamW."""
+    """Run torch, with its fused AdamW."""
     import torch
 
     torch.set_num_threads(start.threads)
@@ -89,7 +89,7 @@ def _torch(start: Start) -> Work:
 
 
 def _products(start: Start) -> Work:
-    """Multiplies as often as a step does, by NumPy's BLAS into used memory."""
+    """Multiply as often as a step does, by NumPy's BLAS into used memory."""
     threadpool_limits(start.threads, user_api="blas")  # for as long as the process lives
     matrix, x, width = start.weights[0], start.x, start.x.shape[1]
     row, square = np.empty((ROWS, width), np.float32), np.empty_like(matrix)

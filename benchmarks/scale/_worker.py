@@ -37,7 +37,7 @@ LOOKED_AT = 1000
 
 
 def _main(operation: str, side: str) -> None:
-    """Says when it is ready, then answers each line of the input by a child."""
+    """Say when it is ready, then answers each line of the input by a child."""
     maker = OPERATIONS[operation](side)
     print("ready", flush=True)
     for line in sys.stdin:
@@ -50,7 +50,7 @@ def _main(operation: str, side: str) -> None:
 
 
 def _answer(maker: Maker, asked: list[tuple[str, list[int]]]) -> None:
-    """Does the small work unmeasured, measures the other, prints it and ends."""
+    """Do the small work unmeasured, measures the other, prints it and ends."""
     small, large = ((Sizes(*sizes), Path(path)) for path, sizes in asked)
     maker(*small)()  # what is loaded or made at the first call is not counted
     ctypes.CDLL(None).malloc_trim(0)
@@ -59,7 +59,7 @@ def _answer(maker: Maker, asked: list[tuple[str, list[int]]]) -> None:
 
 
 def _measure(work: Work) -> dict[str, Any]:
-    """Returns the least seconds, the bytes of the first call, and what it found."""
+    """Return the least seconds, the bytes of the first call, and what it found."""
     rounds: list[tuple[float, list[float]]] = []
     grown = memory_of(lambda: rounds.append(_time(work)))
     while len(rounds) < TIMES and sum(seconds for seconds, _ in rounds) < (
@@ -71,7 +71,7 @@ def _measure(work: Work) -> dict[str, Any]:
 
 
 def _time(work: Work) -> tuple[float, list[float]]:
-    """Times one call; gives a number for each thing that it found."""
+    """Time one call; gives a number for each thing that it found."""
     start = time.perf_counter()
     found = work()
     seconds = time.perf_counter() - start
@@ -79,7 +79,7 @@ def _time(work: Work) -> tuple[float, list[float]]:
 
 
 def _weighed(found: Any) -> float:
-    """Adds up the last numbers along the last axis, each by a weight of its own."""
+    """Add up the last numbers along the last axis, each by a weight of its own."""
     numbers = np.atleast_1d(np.asarray(found))[..., -1].ravel()[-LOOKED_AT:]
     return float(numbers.astype(float) @ np.linspace(1, 2, len(numbers)))
 

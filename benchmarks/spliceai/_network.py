@@ -18,13 +18,13 @@ Work = Callable[[], Any]
 
 
 def letters(count: int) -> np.ndarray:
-    """Draws so many letters with their context, one-hot as ``(1, 4, count + context)``."""
+    """Draw so many letters with their context, one-hot as ``(1, 4, count + context)``."""
     drawn = np.random.default_rng(0).integers(4, size=count + CONTEXT)
     return np.eye(4, dtype="float32")[:, drawn][None]
 
 
 def operations(count: int) -> int:
-    """Counts the multiplications and additions of so many letters, without the head."""
+    """Count the multiplications and additions of so many letters, without the head."""
     taps = sum(2 * units * size for units, size, _ in BLOCKS)
     skips = len(BLOCKS) + 1
     return 2 * (count + CONTEXT) * WIDTH * (WIDTH * (taps + skips) + 4)
@@ -32,7 +32,7 @@ def operations(count: int) -> int:
 
 @cache
 def arrays() -> dict[str, np.ndarray]:
-    """Reads the first of the five files of the package spliceai."""
+    """Read the first of the five files of the package spliceai."""
     import seqloom as sl
 
     spec = find_spec("spliceai")
@@ -43,7 +43,7 @@ def arrays() -> dict[str, np.ndarray]:
 
 
 def of_seqloom(count: int, threads: int, *, compiled: bool) -> Work:
-    """Prepares the example's network on NumPy."""
+    """Prepare the example's network on NumPy."""
     import seqloom as sl
 
     spec = spec_from_file_location(EXAMPLE.stem, EXAMPLE)

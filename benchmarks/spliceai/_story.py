@@ -18,7 +18,7 @@ HEAD = ("least ms a thousand letters", *SIDES, "seqloom / torch", "compiled / to
 
 
 def main() -> None:
-    """Measures rows of one and five thousand letters with one thread and with two."""
+    """Measure rows of one and five thousand letters with one thread and with two."""
     rows = [_row(count, threads) for threads in (1, 2) for count in COUNTS]
     publish("spliceai", f"{table(HEAD, rows)}\n\n{_notes()}")
 
@@ -44,7 +44,7 @@ def _row(count: int, threads: int) -> list[str]:
 
 
 def _start(side: str, count: int, threads: int) -> Any:
-    """Starts the process of a side."""
+    """Start the process of a side."""
     module = "benchmarks.spliceai._worker"
     return subprocess.Popen(
         [sys.executable, "-m", module, side, str(count), str(threads)],
@@ -57,7 +57,7 @@ def _start(side: str, count: int, threads: int) -> Any:
 
 
 def _measure(worker: Any) -> float:
-    """Lets a process work once; gives the seconds."""
+    """Let a process work once; gives the seconds."""
     worker.stdin.write("\n")
     worker.stdin.flush()
     return _read(worker)
@@ -68,7 +68,7 @@ def _read(worker: Any) -> Any:
 
 
 def _notes() -> str:
-    """Says what was measured."""
+    """Say what was measured."""
     return (
         "One row of letters with its 10,000 letters of context, evaluated; the least time "
         "of the rounds, divided by the letters that are scored. The network is "

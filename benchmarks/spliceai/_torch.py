@@ -64,7 +64,7 @@ class SpliceAI(nn.Module):
 
 
 def of_torch(count: int, threads: int) -> Work:
-    """Prepares the network, eager."""
+    """Prepare the network, eager."""
     torch.set_num_threads(threads)
     network = SpliceAI().eval()
     for layer, state in _states(network):
@@ -79,7 +79,7 @@ def of_torch(count: int, threads: int) -> Work:
 
 
 def _states(network: nn.Module) -> Iterator[tuple[nn.Module, dict[str, Tensor]]]:
-    """Yields each layer with its published arrays."""
+    """Yield each layer with its published arrays."""
     kinds = {"conv1d": nn.Conv1d, "batch_normalization": nn.BatchNorm1d}
     for name, kind in kinds.items():
         layers = [layer for layer in network.modules() if isinstance(layer, kind)]
@@ -88,7 +88,7 @@ def _states(network: nn.Module) -> Iterator[tuple[nn.Module, dict[str, Tensor]]]
 
 
 def _state(layer: str) -> dict[str, Tensor]:
-    """The arrays of a layer under torch's names."""
+    """Return the arrays of a layer under torch's names."""
     found = {
         name.rpartition(".")[2]: torch.tensor(np.ascontiguousarray(values.T))
         for name, values in arrays().items()

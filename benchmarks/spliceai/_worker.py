@@ -14,7 +14,7 @@ SQUARE = 1024  # lines of the matrices of the floor
 
 
 def _prepare(side: str, count: int, threads: int) -> Callable[[], Any]:
-    """Loads one library, and returns what it does at each call."""
+    """Load one library, and return what it does at each call."""
     if side.startswith("seqloom"):
         return of_seqloom(count, threads, compiled="compiled" in side)
     if side == "torch":
@@ -25,7 +25,7 @@ def _prepare(side: str, count: int, threads: int) -> Callable[[], Any]:
 
 
 def _floor(count: int, threads: int) -> Callable[[], Any]:
-    """Prepares square products of our own with about as many operations."""
+    """Prepare square products of our own with about as many operations."""
     from seqloom.tensor import backend
 
     ones = np.ones((SQUARE, SQUARE), "float32")
@@ -35,7 +35,7 @@ def _floor(count: int, threads: int) -> Callable[[], Any]:
 
 
 def main() -> None:
-    """Prints a result, and then the seconds of a call for each line of the input."""
+    """Print a result, and then the seconds of a call for each line of the input."""
     side, count, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     work = _prepare(side, count, threads)
     first = work()

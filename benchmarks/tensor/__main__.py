@@ -9,7 +9,7 @@ from benchmarks.tensor._sides import SIDES
 
 
 def main() -> None:
-    """Reads what is wanted and prints it."""
+    """Read what is wanted and print it."""
     wanted = _arguments()
     for network in wanted.only:
         for threads in wanted.threads:

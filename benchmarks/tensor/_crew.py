@@ -33,12 +33,12 @@ class Member:
         self.process, self.errors = process, errors
 
     def ask(self, method: str, steps: int) -> Any:
-        """Has the side do something, and waits for its answer."""
+        """Have the side do something, and waits for its answer."""
         self.send(method, steps)
         return json.loads(self.answer())
 
     def send(self, method: str, steps: int) -> None:
-        """Has the side do something, and does not wait."""
+        """Have the side do something, and does not wait."""
         try:
             self.process.stdin.write(f"{method} {steps}\n")
             self.process.stdin.flush()
@@ -46,7 +46,7 @@ class Member:
             pass  # `answer` says why the process ended
 
     def answer(self, seconds: float | None = None) -> str:
-        """The next line that the process writes; it is killed if it takes longer."""
+        """Return the next line that the process writes; it is killed if it takes longer."""
         late = Timer(seconds or 0.0, self.process.kill)
         if seconds is not None:
             late.start()
@@ -66,7 +66,7 @@ class Member:
 
 @contextmanager
 def begin(side: str, setup: Setup, **variables: str) -> Generator[Member]:
-    """Starts the process of a side, whose first answer says that it is ready."""
+    """Start the process of a side, whose first answer says that it is ready."""
     settings = {"side": side, "setup": asdict(setup)}
     command = [sys.executable, "-m", "benchmarks.tensor._worker", json.dumps(settings)]
     with (
@@ -89,7 +89,7 @@ def begin(side: str, setup: Setup, **variables: str) -> Generator[Member]:
 
 @contextmanager
 def member(side: str, setup: Setup) -> Generator[Member]:
-    """Starts the process of a side, waits until it is ready, and ends it."""
+    """Start the process of a side, waits until it is ready, and end it."""
     with begin(side, setup) as one:
         one.answer()
         yield one
@@ -98,7 +98,7 @@ def member(side: str, setup: Setup) -> Generator[Member]:
 def speeds(
     sides: Sequence[str], network: str, *, threads: int, dropout: float, rounds: int
 ) -> dict[str, dict[str, Any]]:
-    """Each side's median seconds a step, taken in turn, and its first losses."""
+    """Return each side's median seconds a step, taken in turn, and its first losses."""
     found: dict[str, dict[str, Any]] = {}
     setup = Setup(name=network, threads=threads, dropout=dropout)
     with ExitStack() as stack:
@@ -124,11 +124,11 @@ REST = 0.3
 
 
 def memory(side: str, network: str, threads: int) -> int:
-    """The bytes that ten steps add in a fresh process."""
+    """Return the bytes that ten steps add in a fresh process."""
     with member(side, Setup(name=network, threads=threads)) as one:
         return one.ask("memory", 10)
 
 
 def step_of(found: dict[str, Any]) -> float:
-    """The median time of a step in milliseconds."""
+    """Return the median time of a step in milliseconds."""
     return 1000 * median(found["seconds"])

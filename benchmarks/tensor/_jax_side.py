@@ -45,19 +45,19 @@ class JaxSide:
         self.jitted = jax.jit(_step_of(loss), donate_argnums=(0, 1, 2))
 
     def prepare(self, batch: Arrays) -> Tensors:
-        """The batch as jax's arrays."""
+        """Return the batch as jax's arrays."""
         return {key: jnp.array(each) for key, each in batch.items()}
 
     def step(self, batch: Tensors) -> float:
-        """Learns from one batch and gives its loss."""
+        """Learn from one batch and give its loss."""
         return float(self._learn(batch))
 
     def learn(self, batch: Tensors) -> None:
-        """Learns from one batch and does not wait for the loss."""
+        """Learn from one batch and does not wait for the loss."""
         self._learn(batch)
 
     def wait(self) -> None:
-        """Waits until the device has done what it was given."""
+        """Wait until the device has done what it was given."""
         jax.block_until_ready(self.params)
 
     def _learn(self, batch: Tensors) -> Any:
@@ -68,7 +68,7 @@ class JaxSide:
 
 
 def _in_half(loss: Callable[..., Any]) -> Callable[..., Any]:
-    """The loss with weights and inputs in bfloat16: jax has no autocast."""
+    """Return the loss with weights and inputs in bfloat16: jax has no autocast."""
 
     def cast(arrays: Tensors) -> Tensors:
         return {

@@ -34,7 +34,7 @@ class MLP(nn.Module):
         self.third, self.dropout = nn.Linear(512, CLASSES), nn.Dropout(rate)
 
     def loss(self, batch: Any, key: Key) -> Tensor:
-        """The cross entropy of a batch."""
+        """Return the cross entropy of a batch."""
         x = self.dropout(F.relu(self.first(batch["x"])), key=key.fold(1))
         x = self.dropout(F.relu(self.second(x)), key=key.fold(2))
         return F.cross_entropy(self.third(x), batch["label"])
@@ -56,7 +56,7 @@ class SpliceCNN(SequenceCNN):
         )
 
     def loss(self, batch: Any, key: Key) -> Tensor:
-        """The cross entropy of a batch."""
+        """Return the cross entropy of a batch."""
         return F.cross_entropy(self.logits(batch["x"], key=key), batch["label"])
 
 
@@ -79,7 +79,7 @@ class DeepSEA(nn.Module):
         self.pool, self.dropout = nn.MaxPool1d(4), nn.Dropout(rate)
 
     def loss(self, batch: Any, key: Key) -> Tensor:
-        """The binary cross entropy of a batch."""
+        """Return the binary cross entropy of a batch."""
         x = self.dropout(self.pool(F.relu(self.first(batch["x"]))), key=key.fold(1))
         x = self.dropout(self.pool(F.relu(self.second(x))), key=key.fold(2))
         x = self.dropout(F.relu(self.third(x)), key=key.fold(3))
@@ -152,7 +152,7 @@ class Encoder(nn.Module):
         self.dropout = nn.Dropout(rate)
 
     def loss(self, batch: Any, key: Key) -> Tensor:
-        """The cross entropy of a batch's letters."""
+        """Return the cross entropy of a batch's letters."""
         x = F.embedding(batch["x"], self.letters.value) + self.places.value
         x = self.dropout(x, key=key.fold(LAYERS))
         for number, block in enumerate(self.blocks):
@@ -180,7 +180,7 @@ class Dilated(nn.Module):
         self.count = nn.Linear(CHANNELS, 1)
 
     def loss(self, batch: Any, key: Key) -> Tensor:
-        """The cross entropy of the profile, and the squared error of the count."""
+        """Return the cross entropy of the profile, and the squared error of the count."""
         del key
         x = F.relu(self.first(batch["x"]))
         for layer in self.layers:

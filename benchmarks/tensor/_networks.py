@@ -71,13 +71,13 @@ class Setup:
 
 
 def weights_of(network: Network) -> Arrays:
-    """Draws weights that keep a signal's size; scales are 1, shifts 0."""
+    """Draw weights that keep a signal's size; scales are 1, shifts 0."""
     draw = np.random.default_rng(0)
     return {path: _weight(draw, path, shape) for path, shape in network.shapes.items()}
 
 
 def batch_of(network: Network) -> Arrays:
-    """Draws the batch, the same for every side."""
+    """Draw the batch, the same for every side."""
     return network.draw(np.random.default_rng(1), network.rows, network.length)
 
 
@@ -112,7 +112,7 @@ def _mlp(length: int) -> Shapes:
 
 
 def _cnn(length: int) -> Shapes:
-    """The demo's network, under the paths that `SequenceCNN` gives."""
+    """Return the demo's network, under the paths that `SequenceCNN` gives."""
     shapes: dict[str, tuple[int, ...]] = {}
     for number, (before, size) in enumerate([(4, 3), (32, 5), (32, 5)]):
         path = f"blocks.{number}"
@@ -163,7 +163,7 @@ def _dilated(length: int) -> Shapes:
 
 
 def middle_of(length: int) -> slice:
-    """The half of all positions for which the dilated network predicts a profile."""
+    """Return the half of all positions for which the dilated network predicts a profile."""
     return slice(length // 4, length - length // 4)
 
 
@@ -187,7 +187,7 @@ def _deepsea_batch(draw: np.random.Generator, rows: int, length: int) -> Arrays:
 
 
 def _dilated_batch(draw: np.random.Generator, rows: int, length: int) -> Arrays:
-    """Reads by position, about one in four positions, and the logarithm of their sum."""
+    """Read by position, about one in four positions, and the logarithm of their sum."""
     middle = middle_of(length)
     counts = draw.poisson(0.25, (rows, middle.stop - middle.start)).astype(np.float32)
     total = np.log1p(counts.sum(axis=1, keepdims=True))

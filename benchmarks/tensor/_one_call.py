@@ -18,7 +18,7 @@ ROUNDS, CALLS = 100, 2000
 
 
 def tape() -> dict[str, list[float]]:
-    """A recorded addition, and ours less NumPy's own; the least of many rounds."""
+    """Return a recorded addition, and ours less NumPy's own; the least of many rounds."""
     torch.set_num_threads(1)
     plain = np.ones((8, 8), np.float32)
     level = Autodiff(backend("numpy", num_threads=1))
@@ -32,7 +32,7 @@ def tape() -> dict[str, list[float]]:
 
 
 def _additions(*values: Any) -> list[Callable[[], Any]]:
-    """Adds each to itself."""
+    """Add each to itself."""
     return [lambda each=each: each + each for each in values]
 
 
@@ -41,7 +41,7 @@ def _of(call: Callable[[], Any]) -> float:
 
 
 def dropout() -> dict[str, list[float]]:
-    """The dropout of a hidden layer of the encoder."""
+    """Return the dropout of a hidden layer of the encoder."""
     torch.set_num_threads(1)
     x = np.ones((8, 256, 1280), np.float32)
     ours, theirs = backend("numpy", num_threads=1).tensor(x), torch.from_numpy(x)

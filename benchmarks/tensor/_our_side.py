@@ -16,14 +16,14 @@ LR = 1e-3
 
 
 def train(model: Any, optimizer: AdamW, key: Key, lr: Any, batch: Any) -> Tensor:
-    """Learns from one batch and gives its loss: the step that is measured."""
+    """Learn from one batch and give its loss: the step that is measured."""
     loss, grads = value_and_grad(_loss_of)(model, batch, key)
     optimizer.step(lr, model, grads)
     return loss
 
 
 def train_in_half(model: Any, optimizer: AdamW, key: Key, lr: Any, batch: Any) -> Tensor:
-    """Does the same with products in bfloat16, as ``fit(precision="bfloat16")``."""
+    """Do the same with products in bfloat16, as ``fit(precision="bfloat16")``."""
     loss, grads = value_and_grad(_loss_in_half)(model, batch, key)
     optimizer.step(lr, model, grads)
     return loss
@@ -67,7 +67,7 @@ class OurSide:
         self.train = _compiled(step) if compiled else step
 
     def prepare(self, batch: Arrays) -> dict[str, Tensor]:
-        """The batch as tensors; jax has 32-bit integers."""
+        """Return the batch as tensors; jax has 32-bit integers."""
         table = self.model.backend
         whole = "int32" if table.name.startswith("jax") else None
         types = {
@@ -76,17 +76,17 @@ class OurSide:
         return {key: table.tensor(each, dtype=types[key]) for key, each in batch.items()}
 
     def step(self, batch: dict[str, Tensor]) -> float:
-        """Learns from one batch and gives its loss."""
+        """Learn from one batch and give its loss."""
         with scope():
             return float(self._learn(batch))
 
     def learn(self, batch: dict[str, Tensor]) -> None:
-        """Learns from one batch and does not wait for the loss."""
+        """Learn from one batch and does not wait for the loss."""
         with scope():
             self._learn(batch)
 
     def wait(self) -> None:
-        """Waits until the device has done what it was given."""
+        """Wait until the device has done what it was given."""
         self.model.backend.sync()
 
     def _learn(self, batch: dict[str, Tensor]) -> Tensor:
@@ -95,14 +95,14 @@ class OurSide:
 
 
 def _compiled(step: Any) -> Any:
-    """The same step as one program."""
+    """Return the same step as one program."""
     from seqloom.tensor import compile as compile_step
 
     return compile_step(step)
 
 
 def own_cases() -> Iterator[tuple[str, Callable[[], Callable[[], float]]]]:
-    """Yields a step of each network, eager and compiled, with one thread and with two."""
+    """Yield a step of each network, eager and compiled, with one thread and with two."""
     for threads in (1, 2):
         for name, rows in OWN_ROWS.items():
             for compiled in (False, True):

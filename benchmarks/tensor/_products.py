@@ -27,7 +27,7 @@ BATCH, BLOCK = 64, 16  # a convolution takes so many samples at once
 
 
 def products_of(name: str) -> list[Product]:
-    """Lists the products of one step: forward, by the weights, by the inputs."""
+    """List the products of one step: forward, by the weights, by the inputs."""
     return {
         "MLP": _mlp,
         "SequenceCNN": _cnn,
@@ -78,7 +78,7 @@ def _dense(
 def _conv(
     window: int, after: int, places: int, *, samples: int = BATCH, first: bool = False
 ) -> list[Product]:
-    """The same for a convolution, in blocks; a window is channels times letters."""
+    """Return the same for a convolution, in blocks; a window is channels times letters."""
     block = min(BLOCK, samples)
     return _dense(block * places, window, after, samples // block, first=first)
 

@@ -9,7 +9,7 @@ MODULE = "benchmarks.tensor._one_call"
 
 
 def small_rows() -> list[list[str]]:
-    """A line for each: ours, torch's and their ratio."""
+    """Return a line for each: ours, torch's and their ratio."""
     tape, mask = ask_fresh(MODULE, "tape"), ask_fresh(MODULE, "dropout")
     over = f"{1e6 * tape['over'][0]:.2f} over NumPy's own"
     return [

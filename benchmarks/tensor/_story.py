@@ -33,7 +33,7 @@ Found = dict[str, dict[str, Any]]
 
 
 def main() -> None:
-    """Measures steps with and without dropout, memory, and what is smaller than a step."""
+    """Measure steps with and without dropout, memory, and what is smaller than a step."""
     runs = {(name, n): _run(name, n, SIDES, 0.0) for name in ROUNDS for n in THREADS}
     for (name, threads), found in runs.items():
         _check(f"{name} at {threads}", found)
@@ -67,7 +67,7 @@ def _check(case: str, found: Found) -> None:
 
 
 def _times(name: str, threads: int, found: Found) -> list[str]:
-    """The median milliseconds of a step on each side."""
+    """Return the median milliseconds of a step on each side."""
     return [f"{name}, {threads}", *(_time(found[side]) for side in SIDES)]
 
 
@@ -89,7 +89,7 @@ def _ratios(name: str, threads: int, found: Found) -> list[str]:
 
 
 def _over(found: Found, one: str, other: str, *, less: str = "") -> str:
-    """A ratio of medians, of both less a third side's where one is named."""
+    """Return a ratio of medians, of both less a third side's where one is named."""
     if not all("seconds" in found.get(side, {}) for side in (one, other)):
         return "none"
     floor = step_of(found[less]) if less else 0.0
@@ -97,7 +97,7 @@ def _over(found: Found, one: str, other: str, *, less: str = "") -> str:
 
 
 def _with_dropout() -> str:
-    """The same steps with a tenth of the values dropped."""
+    """Return the same steps with a tenth of the values dropped."""
     rows = list[list[str]]()
     for name in ROUNDS:
         for threads in THREADS:
@@ -108,7 +108,7 @@ def _with_dropout() -> str:
 
 
 def _memory() -> str:
-    """The megabytes that ten steps add at their peak, each side in a fresh process."""
+    """Return megabytes that ten steps add at their peak, each side in a fresh process."""
     sides = ("numpy", "numpy compiled", "torch eager")
     rows = [[name, *(_grown(side, name) for side in sides)] for name in ROUNDS]
     return table(("memory that ten steps add, MB", *sides), rows)
@@ -122,7 +122,10 @@ def _grown(side: str, name: str) -> str:
 
 
 def _scaling(runs: dict[tuple[str, int], Found]) -> list[list[str]]:
-    """The encoder's time at two threads over its time at one; no row without encoder."""
+    """Return the encoder's time at two threads over its time at one.
+
+    No row without encoder.
+    """
     if "encoder" not in ROUNDS:
         return []
     one, two = (runs["encoder", threads] for threads in THREADS)
@@ -136,7 +139,7 @@ def _scaling(runs: dict[tuple[str, int], Found]) -> list[list[str]]:
 
 
 def _notes() -> str:
-    """Says what was measured."""
+    """Say what was measured."""
     return (
         "Milliseconds of a whole training step: forward, backward, AdamW (torch's: "
         "`fused=True`) and reading the loss; medians of rounds in which the sides take "

@@ -46,20 +46,20 @@ class TorchSide:
         self.optimizer = torch.optim.AdamW(trained, lr=LR, fused=True)
 
     def prepare(self, batch: Arrays) -> Tensors:
-        """The batch as tensors on the device; on a processor over the same memory."""
+        """Return batch as tensors on the device; on a processor over the same memory."""
         device = self.setup.device
         return {key: torch.from_numpy(each).to(device) for key, each in batch.items()}
 
     def step(self, batch: Tensors) -> float:
-        """Learns from one batch and gives its loss."""
+        """Learn from one batch and give its loss."""
         return self._learn(batch).item()
 
     def learn(self, batch: Tensors) -> None:
-        """Learns from one batch and does not wait for the loss."""
+        """Learn from one batch and does not wait for the loss."""
         self._learn(batch)
 
     def wait(self) -> None:
-        """Waits until the device has done what it was given."""
+        """Wait until the device has done what it was given."""
         if self.setup.device != "cpu":
             torch.cuda.synchronize()
 

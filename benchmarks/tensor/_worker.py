@@ -25,24 +25,24 @@ class Worker:
         self.batch = self.side.prepare(batch_of(it.network))
 
     def losses(self, steps: int) -> list[float]:
-        """Makes steps and gives their losses."""
+        """Make steps and give their losses."""
         return [self.side.step(self.batch) for _ in range(steps)]
 
     def seconds(self, steps: int) -> float:
-        """Makes steps and gives the time of one."""
+        """Make steps and give the time of one."""
         start = time.perf_counter()
         self.losses(steps)
         return (time.perf_counter() - start) / steps
 
     def first(self, steps: int) -> dict[str, Any]:
-        """Makes the first steps; gives their losses, and the seconds of the very first."""
+        """Make the first steps; gives their losses, and the seconds of the very first."""
         start = time.perf_counter()
         loss = self.side.step(self.batch)
         seconds = time.perf_counter() - start
         return {"losses": [loss, *self.losses(steps - 1)], "seconds": seconds}
 
     def burst(self, steps: int) -> float:
-        """Makes steps whose losses are not read, and gives the time of one."""
+        """Make steps whose losses are not read, and give the time of one."""
         start = time.perf_counter()
         for _ in range(steps):
             self.side.learn(self.batch)
@@ -50,7 +50,7 @@ class Worker:
         return (time.perf_counter() - start) / steps
 
     def peak(self, steps: int) -> int | None:
-        """Makes steps and gives the memory taken on a CUDA device; None without one."""
+        """Make steps and give the memory taken on a CUDA device; None without one."""
         self.burst(steps)
         if "jax" in self.name:
             import jax
@@ -63,12 +63,12 @@ class Worker:
         return torch.cuda.max_memory_reserved() if torch.cuda.is_available() else None
 
     def memory(self, steps: int) -> int:
-        """Makes steps and gives the bytes by which memory's peak exceeds its start."""
+        """Make steps and give the bytes by which memory's peak exceeds its start."""
         return memory_of(lambda: self.losses(steps))
 
 
 def main(settings: str) -> None:
-    """Answers each line, a method and a number of steps, with a line of JSON."""
+    """Answer each line, a method and a number of steps, with a line of JSON."""
     worker = Worker(**json.loads(settings))
     print("ready", flush=True)
     for line in sys.stdin:

@@ -13,12 +13,12 @@ SIZE = 1024
 
 
 def floor_ms(config: SequenceCNNConfig, threads: int) -> float:
-    """Gives the milliseconds of a step's multiply-adds at the speed of a large matmul."""
+    """Return the milliseconds of a step's multiply-adds at the speed of a large matmul."""
     return 1000 * _operations(config) / _speed(threads)
 
 
 def _operations(config: SequenceCNNConfig) -> float:
-    """Counts a step's floating-point operations in convolutions, forward and backward."""
+    """Count a step's floating-point operations in convolutions, forward and backward."""
     shapes = _conv_shapes(config)
     forward = [
         2 * BATCH_SIZE * places * outs * ins * size for places, outs, ins, size in shapes
@@ -28,7 +28,7 @@ def _operations(config: SequenceCNNConfig) -> float:
 
 
 def _conv_shapes(config: SequenceCNNConfig) -> list[tuple[int, int, int, int]]:
-    """Lists places, channels after, channels before and letters of each convolution."""
+    """List places, channels after, channels before and letters of each convolution."""
     params = dict(config.build().parameters())
     places, shapes = config.length or 0, list[tuple[int, int, int, int]]()
     for number, pool in enumerate(config.pools):
@@ -39,7 +39,7 @@ def _conv_shapes(config: SequenceCNNConfig) -> list[tuple[int, int, int, int]]:
 
 
 def _speed(threads: int) -> float:
-    """Measures floating-point operations a second in a product of large matrices."""
+    """Measure floating-point operations a second in a product of large matrices."""
     one = np.ones((SIZE, SIZE), np.float32)
     out = np.empty_like(one)
     with limit_blas(threads):

@@ -11,7 +11,7 @@ STEPS = 10
 
 
 def main(name: str, threads: int) -> None:
-    """Prints the bytes by which the peak of ten steps exceeds what stood before them."""
+    """Print the bytes by which the peak of ten steps exceeds what stood before them."""
     config, batches = prepare()
     side = make_side(name, config, threads)
     with limit_blas(threads):

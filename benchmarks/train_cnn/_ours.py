@@ -28,18 +28,18 @@ class Ours:
         self.follow = value_and_grad(_loss_of)
 
     def step(self, batch: dict[str, Any]) -> float:
-        """Learns from one batch and gives its loss."""
+        """Learn from one batch and give its loss."""
         key = Key(0, self.optimizer.step_count)
         loss, grads = self.follow(self.model, batch, key)
         self.optimizer.step(self.lr, self.model, grads)
         return float(loss.item())
 
     def weights(self) -> dict[str, np.ndarray]:
-        """Copies the weights and the running averages by path."""
+        """Copy the weights and the running averages by path."""
         return {path: np.array(value) for path, value in self.model.to_record().items()}
 
 
 def _loss_of(model: SequenceCNN, batch: dict[str, Any], key: Key) -> Tensor:
-    """Runs the network forward."""
+    """Run the network forward."""
     inputs = model.backend.tensor(batch["inputs"], dtype="float32")
     return F.cross_entropy(model.logits(inputs, key=key), batch["label"])

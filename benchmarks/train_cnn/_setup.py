@@ -14,18 +14,18 @@ BATCH_SIZE = 64
 
 
 def prepare() -> tuple[SequenceCNNConfig, list[dict[str, Any]]]:
-    """Gives the demo's network and the batches of one epoch."""
+    """Return the demo's network and the batches of one epoch."""
     train = read("train")
     return SequenceCNNConfig.for_data(train), batches(train, BATCH_SIZE)
 
 
 def without_dropout(config: SequenceCNNConfig) -> SequenceCNNConfig:
-    """Takes chance away, so that losses can be compared."""
+    """Take chance away, so that losses can be compared."""
     return replace(config, dropout=0.0)
 
 
 def make_side(name: str, config: SequenceCNNConfig, threads: int) -> Any:
-    """Makes a side; torch is imported only for its own."""
+    """Make a side; torch is imported only for its own."""
     ours = Ours(config, threads=threads, lr=LR)
     if name == "seqloom":
         return ours

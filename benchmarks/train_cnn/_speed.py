@@ -15,7 +15,7 @@ SIDES = ("seqloom", "torch")
 
 
 def main(threads: int) -> None:
-    """Prints the seconds of each epoch by side, and how far the losses were apart."""
+    """Print the seconds of each epoch by side, and how far the losses were apart."""
     config, batches = prepare()
     with limit_blas(threads):
         apart = _compare(without_dropout(config), batches, threads)
@@ -27,7 +27,7 @@ def main(threads: int) -> None:
 
 
 def _compare(config: SequenceCNNConfig, batches: list[Any], threads: int) -> float:
-    """Trains both for an epoch from equal weights; gives the largest gap of losses."""
+    """Train both for an epoch from equal weights; gives the largest gap of losses."""
     sides = [make_side(name, config, threads) for name in SIDES]
     ours, theirs = ([side.step(batch) for batch in batches] for side in sides)
     apart = float(np.abs(np.subtract(ours, theirs)).max())
@@ -36,7 +36,7 @@ def _compare(config: SequenceCNNConfig, batches: list[Any], threads: int) -> flo
 
 
 def _epoch_of(side: Any, batches: list[Any]) -> Any:
-    """Makes a call that trains for one epoch."""
+    """Make a call that trains for one epoch."""
     return lambda: [side.step(batch) for batch in batches]
 
 

@@ -13,7 +13,7 @@ HEAD = ("threads", "", "seqloom", "torch eager", "seqloom / torch")
 
 
 def main() -> None:
-    """Measures time and memory at one and two threads."""
+    """Measure time and memory at one and two threads."""
     config, _ = prepare()
     rows, apart = list[Any](), 0.0
     for threads in THREADS:
@@ -26,7 +26,7 @@ def main() -> None:
 
 
 def _times(threads: int, speed: dict[str, Any]) -> list[tuple[object, ...]]:
-    """Writes the median step and the whole training of both sides."""
+    """Write the median step and the whole training of both sides."""
     ours, theirs = speed["seconds"].values()
     step = [1000 * median(times) / speed["steps"] for times in (ours, theirs)]
     total = [float(sum(ours)), float(sum(theirs))]
@@ -37,7 +37,7 @@ def _times(threads: int, speed: dict[str, Any]) -> list[tuple[object, ...]]:
 
 
 def _memory(threads: int) -> tuple[object, ...]:
-    """Writes the memory that ten steps add, each side in a fresh process."""
+    """Write the memory that ten steps add, each side in a fresh process."""
     module = "benchmarks.train_cnn._memory"
     grown = [
         float(ask_fresh(module, side, str(threads))) / 1e6 for side in ("seqloom", "torch")
@@ -46,12 +46,12 @@ def _memory(threads: int) -> tuple[object, ...]:
 
 
 def _beside(pair: list[float]) -> tuple[str, str, str]:
-    """Writes two numbers and their ratio."""
+    """Write two numbers and their ratio."""
     return f"{pair[0]:.2f}", f"{pair[1]:.2f}", f"**{pair[0] / pair[1]:.2f}**"
 
 
 def _notes(apart: float, floors: str) -> str:
-    """Says what was measured, and how far it is from what the machine could do."""
+    """Say what was measured, and how far it is from what the machine could do."""
     return (
         f"The demo's network, batches of {BATCH_SIZE} windows that lie in memory; a step "
         "is forward, backward, AdamW (torch's: `fused=True`) and reading the loss. Both "

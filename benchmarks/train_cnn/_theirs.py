@@ -38,7 +38,7 @@ class Theirs:
         self.optimizer = torch.optim.AdamW([wide, flat], lr=lr, fused=True)
 
     def step(self, batch: dict[str, Any]) -> float:
-        """Learns from one batch and gives its loss."""
+        """Learn from one batch and give its loss."""
         self.optimizer.zero_grad()
         logits = self.model(torch.from_numpy(batch["inputs"]))
         loss = F.cross_entropy(logits, torch.from_numpy(batch["label"]))
@@ -65,7 +65,7 @@ class Network(nn.Module):
         self.head = nn.Linear(features, outputs)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Gives the logits ``(batch, output)`` of inputs ``(batch, channel, place)``."""
+        """Return the logits ``(batch, output)`` of inputs ``(batch, channel, place)``."""
         for block in self.blocks:
             x = block(x)
         return self.head(self.dropout(x.flatten(1)))
@@ -82,10 +82,10 @@ class Block(nn.Module):
         self.pool = nn.MaxPool1d(pool) if pool > 1 else nn.Identity()
 
     def forward(self, x: Tensor) -> Tensor:
-        """Gives the features ``(batch, channel, place)``."""
+        """Return the features ``(batch, channel, place)``."""
         return self.pool(F.gelu(self.norm(self.conv(x))))
 
 
 def _tensors(weights: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
-    """Copies our weights; torch counts batches besides, which we do not."""
+    """Copy our weights; torch counts batches besides, which we do not."""
     return {path: torch.from_numpy(value.copy()) for path, value in weights.items()}

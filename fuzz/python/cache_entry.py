@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _files(cache: Path) -> list[Path]:
-    """Lists the files of the entry, the same each time."""
+    """List the files of the entry, the same each time."""
     return sorted(file for file in cache.glob("*/*") if file.is_file())
 
 
@@ -31,12 +31,12 @@ def _try_one(data: bytes) -> None:
 
 
 def _dataset() -> sl.data.Dataset:
-    """Opens sequences of several lengths."""
+    """Open sequences of several lengths."""
     return sl.data.SequenceDataset(scratch("records.fa"), encoder=sl.encode.OneHot("dna"))
 
 
 def _mutate(data: bytes, most: int, seed: int) -> bytes:
-    """Changes a value of a document, or bytes."""
+    """Change a value of a document, or bytes."""
     return data[:1] + mutate(data[1:], max(most - 1, 1), seed)
 
 

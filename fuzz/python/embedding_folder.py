@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _files(folder: Path) -> list[Path]:
-    """Lists the files that say something, the same each time."""
+    """List the files that say something, the same each time."""
     return sorted(file for file in folder.rglob("*") if file.suffix in {".json", ".done"})
 
 
@@ -36,12 +36,12 @@ def _try_one(data: bytes) -> None:
 
 
 def _one_hot(batch: dict[str, Any]) -> np.ndarray:
-    """Gives each token a row."""
+    """Return each token a row."""
     return np.eye(33, dtype=np.float32)[batch["input_ids"]]
 
 
 def _mutate(data: bytes, most: int, seed: int) -> bytes:
-    """Changes a value of the document, or the choice of its file."""
+    """Change a value of the document, or the choice of its file."""
     if not random.Random(seed).randrange(16):  # noqa: S311 - the same choice each time
         return bytes([seed % 256]) + data[1:]
     return data[:1] + mutate(data[1:], max(most - 1, 1), seed)

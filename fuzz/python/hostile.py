@@ -25,7 +25,7 @@ def run(
     seeds: Iterable[bytes],
     mutate: Callable[[bytes, int, int], bytes] | None = None,
 ) -> None:
-    """Fuzzes a parser with libFuzzer's arguments, the first of which is a corpus."""
+    """Fuzz a parser with libFuzzer's arguments, the first of which is a corpus."""
     corpus = Path(sys.argv[1])
     corpus.mkdir(parents=True, exist_ok=True)
     for number, seed in enumerate(seeds):
@@ -39,14 +39,14 @@ def run(
 
 
 def scratch(name: str) -> Path:
-    """Gives the path of a file or folder of this process, which each input writes anew."""
+    """Return the path of a file or folder of this process, which each input writes anew."""
     folder = Path(tempfile.gettempdir()) / f"seqloom-fuzz-{os.getpid()}"
     folder.mkdir(exist_ok=True)
     return folder / name
 
 
 def parse(text: bytes) -> object:
-    """Reads JSON as far as it is some; None for anything else."""
+    """Read JSON as far as it is some; None for anything else."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -54,7 +54,7 @@ def parse(text: bytes) -> object:
 
 
 def _judge(try_one: Callable[[bytes], object], data: bytes) -> None:
-    """Takes an error of ours for an answer, unless it says that the fault is ours."""
+    """Take an error of ours for an answer, unless it says that the fault is ours."""
     try:
         try_one(data)
     except InternalError:

@@ -19,7 +19,7 @@ _BYTES = 4
 
 
 def mutate(data: bytes, most: int, seed: int) -> bytes:
-    """Changes a value of the first line, or bytes anywhere."""
+    """Change a value of the first line, or bytes anywhere."""
     chance = random.Random(seed)  # noqa: S311 - the same choice each time
     head, mark, rest = data.partition(b"\n")
     try:
@@ -34,7 +34,7 @@ def mutate(data: bytes, most: int, seed: int) -> bytes:
 
 
 def _change(tree: dict[str, Any], chance: random.Random) -> None:
-    """Writes another value over one, adds one or leaves one out."""
+    """Write another value over one, adds one or leave one out."""
     places = [*_places(tree)]
     if not places:
         tree["a"] = chance.choice(_HOSTILE)
@@ -53,7 +53,7 @@ def _change(tree: dict[str, Any], chance: random.Random) -> None:
 
 
 def _places(tree: Any) -> Any:
-    """Lists every dict or list with each of its keys, however deep."""
+    """List every dict or list with each of its keys, however deep."""
     keys: Any = tree if isinstance(tree, dict) else range(len(tree))
     for key in list(keys):
         yield tree, key

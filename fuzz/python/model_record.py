@@ -33,13 +33,13 @@ def _try_one(data: bytes) -> None:
 
 
 def _as_safetensors(data: bytes) -> bytes:
-    """Takes the first line as a header, and the others as arrays."""
+    """Take the first line as a header, and the others as arrays."""
     header, _, arrays = data.partition(b"\n")
     return len(header).to_bytes(8, "little") + header + arrays
 
 
 def _as_facts(data: bytes) -> bytes:
-    """Takes the first line as what a file of ours says beside its arrays."""
+    """Take the first line as what a file of ours says beside its arrays."""
     facts, _, arrays = data.partition(b"\n")
     strings = {"seqloom": f"seqloom facts {_seal(facts)}"}
     entry = {"dtype": "U8", "shape": [len(arrays)], "data_offsets": [0, len(arrays)]}
@@ -48,18 +48,18 @@ def _as_facts(data: bytes) -> bytes:
 
 
 def _seal(facts: bytes) -> str:
-    """Writes facts behind their checksum."""
+    """Write facts behind their checksum."""
     text = facts.decode("utf-8", "replace")
     return f"{zlib.crc32(text.encode()):08x} {text}"
 
 
 def _as_json(data: bytes) -> bytes:
-    """Takes a document in JSON as it is."""
+    """Take a document in JSON as it is."""
     return gzip.compress(data, 1)
 
 
 def _as_sealed_json(data: bytes) -> bytes:
-    """Makes a document of one array, whose checksum is right and whose shape is not."""
+    """Make a document of one array, whose checksum is right and whose shape is not."""
     kind = [*TYPES][data[0] % len(TYPES)] if data else "U8"
     shape, numbers = [*data[1:3]], data[3:]
     own = checksum(kind, shape, hash_bytes(np.frombuffer(numbers, np.uint8)))
@@ -72,7 +72,7 @@ def _as_sealed_json(data: bytes) -> bytes:
 
 
 def _as_torch(data: bytes) -> bytes:
-    """Takes the bytes as the pickle of a file of torch."""
+    """Take the bytes as the pickle of a file of torch."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("archive/data.pkl", data)
@@ -91,7 +91,7 @@ _FORMS = [
 
 
 def _seeds() -> list[bytes]:
-    """Gives a whole file of each kind, and the parts that others are made of."""
+    """Return a whole file of each kind, and the parts that others are made of."""
     own = sl.record.Safetensors().to_bytes(_RECORD)
     end = 8 + int.from_bytes(own[:8], "little")
     text = sl.record.JsonGz().to_bytes(_RECORD)

@@ -32,7 +32,7 @@ def _try_one(data: bytes) -> None:
 
 
 def _seeds() -> list[bytes]:
-    """Writes runs, the last of which gives the weights."""
+    """Write runs, the last of which gives the weights."""
     found: list[bytes] = []
     shutil.rmtree(scratch("run"), ignore_errors=True)
     for config, encoder, task in reversed(_NETWORKS):

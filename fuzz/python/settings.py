@@ -28,7 +28,7 @@ def _try_one(data: bytes) -> None:
 
 
 def _seeds() -> list[bytes]:
-    """Gives the settings of every class that has a default for each."""
+    """Return the settings of every class that has a default for each."""
     found: list[bytes] = []
     for kind in (
         *vars(sl.encode).values(),

@@ -44,7 +44,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a package on first use, so that ``import seqloom`` stays quick."""
+    """Import a package on first use, so that ``import seqloom`` stays quick."""
     if name == "__version__":
         return import_module("importlib.metadata").version("seqloom")
     if name not in __all__:
@@ -53,5 +53,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Lists the public names, loaded or not."""
+    """List the public names, loaded or not."""
     return [*__all__, "__version__"]

@@ -19,7 +19,7 @@ _SEED_LIMIT = 1 << 64
 
 
 def quote(value: object) -> str:
-    """Formats a value for an error message, on one line of at most 60 characters."""
+    """Format a value for an error message, on one line of at most 60 characters."""
     try:
         text = " ".join(repr(value).split())
     except ValueError:
@@ -28,19 +28,19 @@ def quote(value: object) -> str:
 
 
 def is_dict(value: object) -> TypeGuard[dict[str, Any]]:
-    """Returns True for a dict, whose keys are strings as in JSON."""
+    """Return True for a dict, whose keys are strings as in JSON."""
     return isinstance(value, dict)
 
 
 def is_list(value: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
-    """Returns True for a list or a tuple."""
+    """Return True for a list or a tuple."""
     return isinstance(value, (list, tuple))
 
 
 def as_integer(
     name: str, value: object, *, least: int = 0, limit: int | None = None
 ) -> int:
-    """Converts an integer of Python or NumPy, from `least` to below `limit`, to ``int``."""
+    """Convert an integer of Python or NumPy, from `least` to below `limit`, to ``int``."""
     # A bool is an integer to Python, but True as a count is a mistake.
     try:
         number = None if isinstance(value, bool) else operator.index(value)  # pyright: ignore[reportArgumentType]
@@ -57,12 +57,12 @@ def as_integer(
 
 
 def as_seed(value: object, name: str = "seed") -> int:
-    """Converts the seed of a random generator to ``int``, even if no number is drawn."""
+    """Convert the seed of a random generator to ``int``, even if no number is drawn."""
     return as_integer(name, value, limit=_SEED_LIMIT)
 
 
 def as_flag(name: str, value: object) -> bool:
-    """Converts True or False of Python or NumPy, or the integer 1 or 0, to ``bool``."""
+    """Convert True or False of Python or NumPy, or the integer 1 or 0, to ``bool``."""
     # A string is refused: bool("no") is True.
     is_flag = isinstance(value, (bool, int)) or type(value).__name__ in {"bool", "bool_"}
     if not (is_flag and value in {0, 1}):
@@ -71,7 +71,7 @@ def as_flag(name: str, value: object) -> bool:
 
 
 def as_choice(name: str, value: object, choices: Sequence[str]) -> str:
-    """Checks that a value is one of the allowed words."""
+    """Check that a value is one of the allowed words."""
     if isinstance(value, str) and value in choices:
         return value
     *others, last = [f'"{word}"' for word in choices]
@@ -80,13 +80,13 @@ def as_choice(name: str, value: object, choices: Sequence[str]) -> str:
 
 
 def check_function(name: str, value: object) -> None:
-    """Refuses a value that is neither callable nor None."""
+    """Refuse a value that is neither callable nor None."""
     if value is not None and not callable(value):
         raise ArgumentError(f"{name} must be a function, got {quote(value)}")
 
 
 def check_sized(name: str, value: object) -> None:
-    """Refuses a value without a length, and a string, whose items are only letters."""
+    """Refuse a value without a length, and a string, whose items are only letters."""
     is_text = isinstance(value, (str, bytes))
     if is_text or isinstance(value, type) or not hasattr(value, "__len__"):
         raise ArgumentError(f"{name} must hold items and have a length, got {quote(value)}")
@@ -95,7 +95,7 @@ def check_sized(name: str, value: object) -> None:
 def as_number(
     name: str, value: Any, *, expected: str = "a number", least: float = -math.inf
 ) -> float:
-    """Converts a finite number of any numeric type to ``float``; refuses strings."""
+    """Convert a finite number of any numeric type to ``float``; refuses strings."""
     is_number = hasattr(value, "__float__") and not isinstance(value, bool)
     number = float(value) if is_number and not getattr(value, "ndim", 0) else math.nan
     if not (math.isfinite(number) and number >= least):
@@ -104,14 +104,14 @@ def as_number(
 
 
 def as_path(name: str, value: object, *, expected: str = "a path") -> Path:
-    """Converts the path of a file or folder, as str, bytes or PathLike, to ``Path``."""
+    """Convert the path of a file or folder, as str, bytes or PathLike, to ``Path``."""
     if not isinstance(value, (str, bytes, os.PathLike)):
         raise ArgumentError(f"{name} must be {expected}, got {quote(value)}")
     return Path(os.fsdecode(value))  # pyright: ignore[reportUnknownArgumentType]
 
 
 def as_pattern(name: str, value: Any) -> re.Pattern[str]:
-    """Compiles a regular expression of text; a compiled one is returned as it is."""
+    """Compile a regular expression of text; a compiled one is returned as it is."""
     text = getattr(value, "pattern", value)
     if not isinstance(text, str):
         raise ArgumentError(
@@ -124,7 +124,7 @@ def as_pattern(name: str, value: Any) -> re.Pattern[str]:
 
 
 def check_rows(columns: Mapping[str, Any]) -> None:
-    """Refuses masked values, and pandas indices that put records in different orders."""
+    """Refuse masked values, and pandas indices that put records in different orders."""
     for name, column in columns.items():
         check_unmasked(name, column)
     indexed = {name: it.index for name, it in columns.items() if _has_index(it)}
@@ -138,7 +138,7 @@ def check_rows(columns: Mapping[str, Any]) -> None:
 
 
 def check_unmasked(name: str, values: Any) -> None:
-    """Refuses an array of `numpy.ma` that has masked values."""
+    """Refuse an array of `numpy.ma` that has masked values."""
     if hasattr(values, "filled") and hasattr(values, "mask") and values.mask.any():
         raise ArgumentError(
             f"{name} has {values.mask.sum():,} masked values, which would count as stored; "
@@ -147,12 +147,12 @@ def check_unmasked(name: str, values: Any) -> None:
 
 
 def _has_index(value: Any) -> bool:
-    """Returns True for a series or a frame of pandas."""
+    """Return True for a series or a frame of pandas."""
     return hasattr(value, "iloc") and hasattr(getattr(value, "index", None), "equals")
 
 
 def _may_be_in_order(index: Any, other: Any) -> bool:
-    """Returns True for equal indices, or if one of them is a count of rows."""
+    """Return True for equal indices, or if one of them is a count of rows."""
     if index.equals(other):
         return True
     counts = [it for it in (index, other) if is_count(it)]
@@ -161,6 +161,6 @@ def _may_be_in_order(index: Any, other: Any) -> bool:
 
 
 def is_count(index: Any) -> bool:
-    """Returns True for the default index of pandas: 0, 1, 2, ... without a name."""
+    """Return True for the default index of pandas: 0, 1, 2, ... without a name."""
     is_range = type(index).__name__ == "RangeIndex" and index.name is None
     return is_range and (index.start, index.step) == (0, 1)

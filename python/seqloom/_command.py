@@ -13,7 +13,7 @@ _BAD_INPUT = 2
 
 @contextmanager
 def report_to_command() -> Generator[None]:
-    """Ends the ``seqloom`` command by one sentence; other programs get the error."""
+    """End the ``seqloom`` command by one sentence; other programs get the error."""
     try:
         # A library that is stopped while it is loaded tells of other errors.
         with signals_waiting() if _is_command() else nullcontext():
@@ -31,7 +31,7 @@ def report_to_command() -> Generator[None]:
 
 
 def _is_command() -> bool:
-    """Says whether this process runs ``seqloom`` or ``python -m seqloom``."""
+    """Return whether this process runs ``seqloom`` or ``python -m seqloom``."""
     name, words = sys.argv[0] if sys.argv else "", sys.orig_argv
     # While Python still looks for the module to run, -m stands for its path.
     if name == "-m":

@@ -38,7 +38,7 @@ class JsonConfig:
         _known[cls.__name__] = cls
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the fields as plain values, with the name and the version of the class.
+        """Return the fields as plain values, with the name and the version of the class.
 
         Returns:
             A new dict that ``json.dumps`` accepts.
@@ -55,7 +55,7 @@ class JsonConfig:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Makes settings from the dict that `to_dict` returned.
+        """Make settings from the dict that `to_dict` returned.
 
         Args:
             values: The fields, with ``class`` and ``version``.
@@ -83,7 +83,7 @@ class JsonConfig:
             raise ConfigError(f"{found.__name__}: {error}") from None
 
     def to_json(self) -> str:
-        """Writes the settings as one line of JSON.
+        """Write the settings as one line of JSON.
 
         Returns:
             The text that `from_json` reads.
@@ -97,7 +97,7 @@ class JsonConfig:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Reads settings from the JSON that `to_json` wrote.
+        """Read settings from the JSON that `to_json` wrote.
 
         Args:
             text: One JSON object.
@@ -123,7 +123,7 @@ class JsonConfig:
 
 
 def convert_fields(config: JsonConfig) -> None:
-    """Converts each field to its declared type; called by ``__post_init__``."""
+    """Convert each field to its declared type; called by ``__post_init__``."""
     # Lists become tuples and NumPy's numbers Python's, so that settings compare with those
     # that are read back from JSON.
     hints = get_type_hints(type(config))
@@ -134,19 +134,19 @@ def convert_fields(config: JsonConfig) -> None:
 
 
 def _to_python(value: Any) -> Any:
-    """Converts NumPy's numbers and arrays to Python's."""
+    """Convert NumPy's numbers and arrays to Python's."""
     if isinstance(value, (list, tuple)):
         return [_to_python(item) for item in cast("list[Any]", value)]
     return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _fields(config: Any) -> list[Any]:
-    """Lists the fields that the constructor takes."""
+    """List the fields that the constructor takes."""
     return [field for field in fields(config) if field.init]
 
 
 def _to_json_value(value: object) -> Any:
-    """Converts nested settings and tuples to what JSON knows."""
+    """Convert nested settings and tuples to what JSON knows."""
     if isinstance(value, JsonConfig):
         return value.to_dict()
     if isinstance(value, (list, tuple)):
@@ -155,7 +155,7 @@ def _to_json_value(value: object) -> Any:
 
 
 def _find(values: dict[str, Any]) -> type[Any]:
-    """Finds the class that the values name."""
+    """Find the class that the values name."""
     name = values.get("class")
     if not isinstance(name, str) or name not in _known:
         raise ConfigError(
@@ -175,7 +175,7 @@ def _find(values: dict[str, Any]) -> type[Any]:
 
 
 def _convert_values(found: type[Any], values: dict[str, Any]) -> dict[str, Any]:
-    """Converts each field of `found` to its declared type."""
+    """Convert each field of `found` to its declared type."""
     given = {
         name: value for name, value in values.items() if name not in {"class", "version"}
     }
@@ -192,12 +192,12 @@ def _convert_values(found: type[Any], values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_config(value: object) -> bool:
-    """Says whether a value is the plain form of nested settings."""
+    """Return whether a value is the plain form of nested settings."""
     return isinstance(value, dict) and "class" in value
 
 
 def _is_plain(declared: Any) -> bool:
-    """Says whether a type is of numbers, words and rows of them."""
+    """Return whether a type is of numbers, words and rows of them."""
     if get_origin(declared) is Literal:
         return True
     parts = get_args(declared) or (declared,)
@@ -205,7 +205,7 @@ def _is_plain(declared: Any) -> bool:
 
 
 def _convert(field: str, value: Any, declared: Any) -> Any:
-    """Converts one value to the declared type of its field."""
+    """Convert one value to the declared type of its field."""
     import msgspec
 
     items = _items_of(value)
@@ -224,12 +224,12 @@ def _convert(field: str, value: Any, declared: Any) -> Any:
 
 
 def _items_of(value: object) -> list[Any]:
-    """Returns the items of a list; none for any other value."""
+    """Return the items of a list; none for any other value."""
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _encode(value: object) -> None:
-    """Encodes all text in a value; half a character, which JSON can spell, is none."""
+    """Encode all text in a value; half a character, which JSON can spell, is none."""
     if isinstance(value, str):
         value.encode()
     elif isinstance(value, (list, tuple)):

@@ -27,14 +27,14 @@ _EARLY = 0.05
 
 
 def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
-    """Writes a file so that a crash leaves the old one or the new one, never a part."""
+    """Write a file so that a crash leaves the old one or the new one, never a part."""
     with atomic_paths([path]) as (part,):
         part.write_bytes(data)
 
 
 @contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
-    """Yields a temporary path beside `path`, and renames it when the block ends well."""
+    """Yield a temporary path beside `path`, and rename it when the block ends well."""
     # A symbolic link stays, and the file that it names is written. A file that is replaced
     # keeps its permissions; a new one gets what the umask allows. A folder, a device or a
     # pipe is refused: a file would replace it.
@@ -46,7 +46,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
 def atomic_paths(
     paths: Sequence[str | os.PathLike[str]], *, commit: Commit | None = None
 ) -> Generator[list[Path]]:
-    """Yields temporary paths for several files; renames all when the block ends well."""
+    """Yield temporary paths for several files; renames all when the block ends well."""
     # Each part is an empty file, to be written in place: a lock on it says that its writer
     # is alive. The next writer of the same file removes the part of a writer that was
     # killed. If one file cannot be written, none is made. A writer that is killed between
@@ -72,7 +72,7 @@ def atomic_paths(
 
 @contextmanager
 def flushing(file: BinaryIO) -> Generator[None]:
-    """Lets the disk write the begin of a large file while the block writes the rest."""
+    """Let the disk write the begin of a large file while the block writes the rest."""
     # An error is raised at the end, because the system reports it only once.
     is_over = threading.Event()
     failures: list[OSError] = []
@@ -96,7 +96,7 @@ def flushing(file: BinaryIO) -> Generator[None]:
 
 
 def _final(path: str | os.PathLike[str]) -> Path:
-    """Returns the file that will be written; refuses what a file would replace."""
+    """Return the file that will be written; refuses what a file would replace."""
     final = Path(os.path.realpath(path)) if Path(path).is_symlink() else Path(path)
     if final.exists() and not final.is_file():
         raise FileError(
@@ -107,7 +107,7 @@ def _final(path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def _part_of(final: Path) -> Generator[Path]:
-    """Makes the part of a file; while the block runs, no other writer removes it."""
+    """Make the part of a file; while the block runs, no other writer removes it."""
     with ExitStack() as stack:
         # A signal between making the part and registering its removal would leave it.
         with signals_waiting():
@@ -117,7 +117,7 @@ def _part_of(final: Path) -> Generator[Path]:
 
 
 def _give_back(part: Path, handle: int) -> None:
-    """Removes a part and its lock."""
+    """Remove a part and its lock."""
     with signals_waiting():
         # After the rename, another writer may have made a part of this name.
         if is_at(part, handle):
@@ -126,7 +126,7 @@ def _give_back(part: Path, handle: int) -> None:
 
 
 def _claim(final: Path) -> tuple[Path, int]:
-    """Makes a part and locks it, and removes the parts of dead writers."""
+    """Make a part and lock it, and remove the parts of dead writers."""
     parts = (final.with_name(f".{final.name}.seqloom{n}.part") for n in count())
     first = list(islice(parts, _LOOKED_AT))
     try:
@@ -141,7 +141,7 @@ def _claim(final: Path) -> tuple[Path, int]:
 
 
 def _make(part: Path, mode: int) -> int | None:
-    """Makes a part and locks it; None: the name is another writer's."""
+    """Make a part and lock it; None: the name is another writer's."""
     try:
         handle = open_handle(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
     except FileExistsError:
@@ -156,7 +156,7 @@ def _make(part: Path, mode: int) -> int | None:
 
 
 def _remove_dead(part: Path) -> None:
-    """Removes a part that is not locked: its writer was killed."""
+    """Remove a part that is not locked: its writer was killed."""
     try:
         handle = open_handle(part, os.O_RDWR | NOFOLLOW)
     except OSError:
@@ -171,7 +171,7 @@ def _remove_dead(part: Path) -> None:
 
 
 def is_at(path: Path, handle: int) -> bool:
-    """Returns True if a name is still that of an open file, and no link to it."""
+    """Return True if a name is still that of an open file, and no link to it."""
     try:
         return os.path.samestat(path.lstat(), os.fstat(handle))
     except FileNotFoundError:
@@ -179,7 +179,7 @@ def is_at(path: Path, handle: int) -> bool:
 
 
 def _keep_rights(part: Path, final: Path) -> None:
-    """Gives a part the permissions of what it replaces, and the owner if it can."""
+    """Give a part the permissions of what it replaces, and the owner if it can."""
     try:
         old = final.stat()
     except FileNotFoundError:
@@ -197,7 +197,7 @@ def _keep_rights(part: Path, final: Path) -> None:
 
 
 def _rename(parts: Sequence[Path], finals: Sequence[Path]) -> None:
-    """Gives all parts their names; if one cannot have it, no new file stays."""
+    """Give all parts their names; if one cannot have it, no new file stays."""
     made: list[Path] = []
     try:
         for part, final in zip(parts, finals, strict=True):
@@ -211,14 +211,14 @@ def _rename(parts: Sequence[Path], finals: Sequence[Path]) -> None:
 
 
 def _sync_all(paths: Iterable[Path]) -> None:
-    """Waits until the disk has all of them."""
+    """Wait until the disk has all of them."""
     for path in paths:
         sync(path)
 
 
 @contextmanager
 def reading(path: str | os.PathLike[str]) -> Generator[None]:
-    """Names the file in an error of the system while it is read."""
+    """Name the file in an error of the system while it is read."""
     try:
         yield
     except FileError:
@@ -231,7 +231,7 @@ def reading(path: str | os.PathLike[str]) -> Generator[None]:
 
 
 def check_uncut(path: str | os.PathLike[str], size: int) -> None:
-    """Refuses a mapped file that was cut: to read behind its end would end the process."""
+    """Refuse a mapped file that was cut: to read behind its end would end the process."""
     try:
         now = Path(path).stat().st_size
     except OSError:
@@ -244,7 +244,7 @@ def check_uncut(path: str | os.PathLike[str], size: int) -> None:
 
 
 def check_path(name: str, value: object, *, one: str = "one file") -> str:
-    """Returns the text of a path; refuses anything else by the name of the argument."""
+    """Return the text of a path; refuses anything else by the name of the argument."""
     if isinstance(value, str):
         return value
     text: object = getattr(value, "__fspath__", lambda: None)()
@@ -255,7 +255,7 @@ def check_path(name: str, value: object, *, one: str = "one file") -> str:
 
 
 def fingerprint(path: str | os.PathLike[str]) -> str:
-    """Hashes a file's content to 32 hexadecimal digits, whatever the file is called."""
+    """Hash a file's content to 32 hexadecimal digits, whatever the file is called."""
     with reading(path), Path(path).open("rb") as file:
         # A fast hash, long enough to be unique.
         digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16))
@@ -263,7 +263,7 @@ def fingerprint(path: str | os.PathLike[str]) -> str:
 
 
 def cache_home() -> Path:
-    """Finds the folder of this user's cache: ``SEQLOOM_CACHE``, else in ``~/.cache``."""
+    """Find the folder of this user's cache: ``SEQLOOM_CACHE``, else in ``~/.cache``."""
     if named := os.environ.get("SEQLOOM_CACHE"):
         return Path(named).expanduser().absolute()
     home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"

@@ -51,7 +51,7 @@ class Key:
         object.__setattr__(self, "words", key)
 
     def fold(self, word: SupportsIndex | str) -> Key:
-        """Derives a new key from this one and a number or a name.
+        """Derive a new key from this one and a number or a name.
 
         Args:
             word: The number or the name that the new key is for.
@@ -68,7 +68,7 @@ class Key:
         return _key(_native.threefry(*self.words, *counter_of(word)))
 
     def split(self, n: int) -> list[Key]:
-        """Derives several keys that differ from each other and from all folds.
+        """Derive several keys that differ from each other and from all folds.
 
         Args:
             n: Number of keys.
@@ -84,7 +84,7 @@ class Key:
         return [_key(_native.threefry(*self.words, *count)) for count in counts]
 
     def each(self, words: ArrayLike) -> NDArray[np.uint32]:
-        """Derives one key for each number, as one array.
+        """Derive one key for each number, as one array.
 
         Args:
             words: Integers from 0 on, such as the positions of a batch's items.
@@ -112,7 +112,7 @@ class Key:
         return out
 
     def bits(self, n: int) -> NDArray[np.uint32]:
-        """Draws words of 32 random bits.
+        """Draw words of 32 random bits.
 
         Args:
             n: Number of words.
@@ -137,7 +137,7 @@ class Key:
         return out
 
     def uniform(self, n: int) -> NDArray[np.float32]:
-        """Draws numbers from 0 (included) to 1 (excluded).
+        """Draw numbers from 0 (included) to 1 (excluded).
 
         Args:
             n: Number of numbers.
@@ -157,7 +157,7 @@ class Key:
         return (self.bits(n) >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
 
     def to_json(self) -> list[int]:
-        """Writes the key as two numbers.
+        """Write the key as two numbers.
 
         Returns:
             What ``from_json`` reads.
@@ -170,7 +170,7 @@ class Key:
 
     @staticmethod
     def from_json(words: Sequence[int]) -> Key:
-        """Reads a key back.
+        """Read a key back.
 
         Args:
             words: What ``to_json`` wrote.
@@ -195,14 +195,14 @@ class Key:
 
 
 def _key(words: tuple[int, int]) -> Key:
-    """Makes a key of its two words."""
+    """Make a key of its two words."""
     key = object.__new__(Key)
     object.__setattr__(key, "words", words)
     return key
 
 
 def counter_of(word: SupportsIndex | str) -> tuple[int, int]:
-    """Converts a word to the counter that is folded."""
+    """Convert a word to the counter that is folded."""
     if isinstance(word, str):
         import hashlib  # loads OpenSSL, which most programs never need
 
@@ -212,7 +212,7 @@ def counter_of(word: SupportsIndex | str) -> tuple[int, int]:
 
 
 def _to_word(word: SupportsIndex | str, *, below: int) -> int:
-    """Converts a word to an integer below a limit."""
+    """Convert a word to an integer below a limit."""
     try:
         number = operator.index(word)  # pyright: ignore[reportArgumentType] - judged here
     except TypeError as error:
@@ -225,5 +225,5 @@ def _to_word(word: SupportsIndex | str, *, below: int) -> int:
 
 
 def _halves(number: int) -> tuple[int, int]:
-    """Cuts a number below 2**64 into its high and its low word."""
+    """Cut a number below 2**64 into its high and its low word."""
     return number >> 32, number & _WORD

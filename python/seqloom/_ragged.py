@@ -32,7 +32,7 @@ class Ragged:
 
     @staticmethod
     def from_list(rows: Iterable[bytes | str]) -> Ragged:
-        """Joins byte strings (or ASCII texts) into one array."""
+        """Join byte strings (or ASCII texts) into one array."""
         parts = [row.encode("ascii") if isinstance(row, str) else row for row in rows]
         data = np.frombuffer(bytearray(b"".join(parts)), np.uint8)
         return Ragged(data, offsets_of(np.fromiter(map(len, parts), np.int64, len(parts))))
@@ -67,7 +67,7 @@ class Ragged:
         return (self.data[a:b] for a, b in pairwise(bounds))
 
     def take(self, indices: ArrayLike) -> Ragged:
-        """Copies rows by position, in the order of `indices`; a row may be taken twice."""
+        """Copy rows by position, in the order of `indices`; a row may be taken twice."""
         rows = np.asarray(indices, np.int64)
         if rows.size and not (rows.min() >= 0 and rows.max() < len(self)):
             raise OutOfRangeError(f"rows {rows.min()} to {rows.max()} of {len(self)} rows")
@@ -79,14 +79,14 @@ class Ragged:
         return Ragged(self.data[positions], offsets)
 
     def to_list(self) -> list[bytes]:
-        """Copies the rows as byte strings."""
+        """Copy the rows as byte strings."""
         whole = self.data.tobytes()
         bounds: list[int] = self.offsets.tolist()
         return [whole[a:b] for a, b in pairwise(bounds)]
 
 
 def offsets_of(lengths: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """Computes the offsets of rows from their lengths."""
+    """Compute the offsets of rows from their lengths."""
     offsets = np.zeros(lengths.size + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets

@@ -19,7 +19,7 @@ _STOPPING = [signal.SIGINT, *_FATAL]
 
 @contextmanager
 def signals_waiting() -> Generator[None]:
-    """Delays the handlers of signals to the end of the block; blocks may be nested."""
+    """Delay the handlers of signals to the end of the block; blocks may be nested."""
     # A signal without a handler of Python's ends the process at once, or is ignored.
     handlers = {n: it for n, it in _read_handlers(_STOPPING).items() if callable(it)}
     received: list[int] = []
@@ -47,7 +47,7 @@ def signals_waiting() -> Generator[None]:
 
 @contextmanager
 def fatal_signals_interrupting() -> Generator[list[int]]:
-    """Lets signals that would end the process stop the block as Ctrl-C; lists them."""
+    """Let signals that would end the process stop the block as Ctrl-C; lists them."""
     received: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -76,7 +76,7 @@ class HeldSignals:
 
     @contextmanager
     def listening(self) -> Generator[None]:
-        """Receives signals before the program's handlers; SIGTERM stops as Ctrl-C does."""
+        """Receive signals before the program's handlers; SIGTERM stops as Ctrl-C does."""
         found = _read_handlers(_STOPPING)
         if found.get(signal.SIGTERM) == signal.SIG_DFL:
             found[signal.SIGTERM] = _interrupt
@@ -88,7 +88,7 @@ class HeldSignals:
 
     @contextmanager
     def hold(self) -> Generator[None]:
-        """Lets a signal wait until the block has ended; a second one does not."""
+        """Let a signal wait until the block has ended; a second one does not."""
         self._is_held = True
         try:
             yield
@@ -98,13 +98,13 @@ class HeldSignals:
                 self.deliver()
 
     def deliver(self) -> None:
-        """Runs the handler of the signal that waited."""
+        """Run the handler of the signal that waited."""
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
             self._handlers[waiting](waiting, None)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
-        """Stores the first signal of a held block; runs the handler of any other."""
+        """Store the first signal of a held block; runs the handler of any other."""
         if self._is_held and self._waiting is None:
             self._waiting = number
         else:
@@ -113,7 +113,7 @@ class HeldSignals:
 
 @contextmanager
 def _handled(handlers: dict[int, _Handler]) -> Generator[None]:
-    """Sets handlers for the block."""
+    """Set handlers for the block."""
     before = {number: signal.signal(number, it) for number, it in handlers.items()}
     try:
         yield
@@ -123,12 +123,12 @@ def _handled(handlers: dict[int, _Handler]) -> Generator[None]:
 
 
 def _read_handlers(numbers: list[signal.Signals]) -> dict[int, Any]:
-    """Returns the handlers of signals; empty in other threads, which may not set any."""
+    """Return the handlers of signals; empty in other threads, which may not set any."""
     if threading.current_thread() is not threading.main_thread():
         return {}
     return {number: signal.getsignal(number) for number in numbers}
 
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:
-    """Stops as Ctrl-C does."""
+    """Stop as Ctrl-C does."""
     raise KeyboardInterrupt(f"stopped by {signal.Signals(number).name}")

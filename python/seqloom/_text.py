@@ -13,7 +13,7 @@ _FIRST_BYTE, _LAST_BYTE = 0xDC80, 0xDCFF
 
 
 def printable(text: object, *, lines: bool = False) -> str:
-    """Escapes what a terminal would obey instead of showing, as Python's ``repr`` does."""
+    """Escape what a terminal would obey instead of showing, as Python's ``repr`` does."""
     # These are control characters (ESC among them), marks that change the direction of
     # writing, line ends (unless `lines`) and unpaired surrogates. A byte that is not UTF-8
     # is shown as ``\xff``.
@@ -27,23 +27,23 @@ def printable(text: object, *, lines: bool = False) -> str:
 
 
 def count_of(number: int, noun: str) -> str:
-    """Writes a number with its noun in the singular or the plural, such as sequences."""
+    """Write a number with its noun in the singular or the plural, such as sequences."""
     return f"{number:,} {noun.removesuffix('s') if number == 1 else noun}"
 
 
 def list_some(names: Sequence[str], count: int = 3) -> str:
-    """Lists names; of more than a few, the first."""
+    """List names; of more than a few, the first."""
     return ", ".join(names[:count]) + (", ..." if len(names) > count else "")
 
 
 def parse_decimal(text: str) -> float:
-    """Reads a number in the digits 0 to 9; raises ValueError for anything else."""
+    """Read a number in the digits 0 to 9; raises ValueError for anything else."""
     # Python's ``float`` also takes ``1_000`` and digits of other scripts: those are names.
     return float(_plain(text))
 
 
 def is_decimal(text: str) -> bool:
-    """Returns True for a number that `parse_decimal` reads."""
+    """Return True for a number that `parse_decimal` reads."""
     try:
         parse_decimal(text)
     except ValueError:
@@ -52,25 +52,25 @@ def is_decimal(text: str) -> bool:
 
 
 def parse_integer(text: str) -> int:
-    """Reads an integer in the digits 0 to 9, as `parse_decimal` does."""
+    """Read an integer in the digits 0 to 9, as `parse_decimal` does."""
     return int(_plain(text))
 
 
 def _plain(text: str) -> str:
-    """Refuses what only Python would read as digits."""
+    """Refuse what only Python would read as digits."""
     if "_" in text or not text.isascii():
         raise ValueError(text)
     return text
 
 
 def _escape(character: str) -> str:
-    """Escapes one character by its number."""
+    """Escape one character by its number."""
     if _FIRST_BYTE <= ord(character) <= _LAST_BYTE:
         return f"\\x{ord(character) & 0xFF:02x}"
     return character.encode("unicode_escape").decode("ascii")
 
 
 def match_text(match: re.Match[str], name: str) -> str:
-    """Picks the group of a name, or else the first group, or else the whole match."""
+    """Pick the group of a name, or else the first group, or else the whole match."""
     named = match.groupdict().get(name)
     return named or next((group for group in match.groups() if group), match[0])

@@ -34,7 +34,7 @@ _INTERVAL = 0.1
 
 
 def count_threads(num_threads: int | None = None) -> int:
-    """Decides how many threads a call may use."""
+    """Decide how many threads a call may use."""
     # A number above 0 is taken. Without one, the first of `_VARIABLES` that is set counts,
     # or else the number of cores that the machine and the quota of its container allow.
     if num_threads is not None and (count := check_threads(num_threads)):
@@ -52,12 +52,12 @@ def count_threads(num_threads: int | None = None) -> int:
 
 
 def threads_variable() -> str | None:
-    """Names the environment variable that decides how many threads are used."""
+    """Name the environment variable that decides how many threads are used."""
     return next((name for name in _VARIABLES if os.environ.get(name)), None)
 
 
 def check_threads(num_threads: object) -> int:
-    """Refuses a number of threads that no machine has; 0 stands for all cores."""
+    """Refuse a number of threads that no machine has; 0 stands for all cores."""
     try:
         count = -1 if isinstance(num_threads, bool) else operator.index(num_threads)  # pyright: ignore[reportArgumentType]
     except TypeError:
@@ -71,7 +71,7 @@ def check_threads(num_threads: object) -> int:
 
 
 def supports_threads(part: Any) -> bool:
-    """Returns True if the class of an object declares that threads may share it."""
+    """Return True if the class of an object declares that threads may share it."""
     # A subclass may not keep what the class promises: it declares it again.
     return part is None or (
         "supports_threads" in part.__class__.__dict__ and part.supports_threads
@@ -80,7 +80,7 @@ def supports_threads(part: Any) -> bool:
 
 @contextmanager
 def limit_blas(num_threads: int) -> Generator[None]:
-    """Limits NumPy's matrix library to a number of threads while the block runs."""
+    """Limit NumPy's matrix library to a number of threads while the block runs."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(num_threads, user_api="blas"):
@@ -90,7 +90,7 @@ def limit_blas(num_threads: int) -> Generator[None]:
 def run_interruptible(
     work: Callable[[], Result], look: Callable[[], object], *, stop: Callable[[], object]
 ) -> Result:
-    """Runs `work` on another thread; this one reports progress and hears Ctrl-C."""
+    """Run `work` on another thread; this one reports progress and hears Ctrl-C."""
     # `look` is called ten times a second, and once after the end. Where it fails, or Ctrl-C
     # comes, `stop` must make the work end soon.
     results: list[Result] = []

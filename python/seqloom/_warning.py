@@ -10,7 +10,7 @@ _INTERNAL = ("seqloom", "contextlib")
 
 
 def warn_user(text: str, category: type[Warning] = DataWarning) -> None:
-    """Warns at the line of the first caller outside this package."""
+    """Warn at the line of the first caller outside this package."""
     frame, level = inspect.currentframe(), 1
     while frame is not None:
         package = str(frame.f_globals.get("__name__")).partition(".")[0]

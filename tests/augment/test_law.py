@@ -93,7 +93,7 @@ def test_shifts_go_everywhere_alike():
 
 
 def shuffles_of(letters, k):
-    """Lists every sequence of the same k-mers with the same ends, by trying all."""
+    """List every sequence of the same k-mers with the same ends, by trying all."""
 
     def words(text):
         return sorted(text[i : i + k] for i in range(len(text) - k + 1))

@@ -22,7 +22,7 @@ class Said:
 
 @pytest.fixture
 def call(capsys):
-    """Runs a command line in this process."""
+    """Run a command line in this process."""
 
     def run(*words):
         capsys.readouterr()
@@ -34,7 +34,7 @@ def call(capsys):
 
 
 def finish(*words):
-    """Runs a command line that ends well."""
+    """Run a command line that ends well."""
     with pytest.raises(SystemExit) as left:
         main([str(word) for word in words])
     assert left.value.code == 0
@@ -42,7 +42,7 @@ def finish(*words):
 
 @pytest.fixture(scope="session")
 def trainer():
-    """Trains for an epoch or so, for tests that need any run folder."""
+    """Train for an epoch or so, for tests that need any run folder."""
 
     def train(fasta, labels, folder, epochs=1):
         words = ["--labels", labels, "--alphabet", "dna", "--valid-share", 0]

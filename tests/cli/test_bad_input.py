@@ -196,7 +196,7 @@ CASES = {
 
 
 def write(home):
-    """Writes all files into a folder."""
+    """Write all files into a folder."""
     for name, content in FILES.items():
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_bytes(

@@ -16,7 +16,7 @@ COUNTS = (41, 240)
 
 
 def seqloom(*words):
-    """Runs the command as a process of its own."""
+    """Run the command as a process of its own."""
     command = [sys.executable, "-m", "seqloom", "bed", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -42,13 +42,13 @@ def bed(tmp_path_factory):
 
 
 def lines(path, rows):
-    """Writes a file of ids."""
+    """Write a file of ids."""
     path.write_text("".join(f"{row}\n" for row in rows))
     return path
 
 
 def read(path):
-    """Reads a set with bed_reader: the values and the columns of the tables."""
+    """Read a set with bed_reader: the values and the columns of the tables."""
     with bed_reader.open_bed(path) as bed:
         return bed.read(dtype="int8"), {name: list(v) for name, v in bed.properties.items()}
 

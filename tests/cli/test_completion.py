@@ -16,7 +16,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 @pytest.fixture(scope="module")
 def script(tmp_path_factory):
-    """Makes a folder with the script for a shell, once."""
+    """Make a folder with the script for a shell, once."""
 
     @cache
     def write(shell):

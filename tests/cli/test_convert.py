@@ -142,7 +142,7 @@ def test_a_selection_that_keeps_nothing_is_said_last(reads, call):
 
 
 def watched(change=None):
-    """Reads a file behind a bar, changes it, and gives what a terminal showed."""
+    """Read a file behind a bar, changes it, and give what a terminal showed."""
     shown = io.StringIO()
     with open_with_meter("reads.fq", Console(file=shown, force_terminal=True)) as reader:
         assert len(list(reader)) == 40

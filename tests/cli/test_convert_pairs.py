@@ -168,7 +168,7 @@ def test_a_selection_that_keeps_no_pair_is_said_last(call):
 
 
 def watched(change=None):
-    """Reads two files behind a bar, changes one, and gives what a terminal showed."""
+    """Read two files behind a bar, changes one, and give what a terminal showed."""
     shown = io.StringIO()
     with open_with_meter(
         ("1.fq", "2.fq"), Console(file=shown, force_terminal=True)

@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def train(call, tmp_path, monkeypatch):
-    """Trains three folds on sequences of these classes."""
+    """Train three folds on sequences of these classes."""
     monkeypatch.chdir(tmp_path)
 
     def run(labels, *words):

@@ -17,7 +17,7 @@ MAX_SHOWN = 30
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """Writes eight sequences and their labels into the working folder."""
+    """Write eight sequences and their labels into the working folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     Path("a.fa").write_text("".join(f">s{i}\n{'ACGT'[i % 4] * 9}\n" for i in range(8)))

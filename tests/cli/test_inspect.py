@@ -42,7 +42,7 @@ def test_the_longest_bar_stands_for_most_records(
 
 @pytest.fixture
 def stdin(monkeypatch):
-    """Puts text where standard input is."""
+    """Put text where standard input is."""
 
     def put(text):
         stream = io.TextIOWrapper(io.BytesIO(text))

@@ -33,12 +33,12 @@ TRAIN = f"{WORDS} --label-column name"
 
 
 def bed(rows):
-    """Writes intervals as BED."""
+    """Write intervals as BED."""
     return "".join("\t".join(map(str, row)) + "\n" for row in rows)
 
 
 def write_slices(rows, path="slices.fa", length=None, strands="-"):
-    """Cuts parts of chromosomes as Biopython does, N beyond the ends."""
+    """Cut parts of chromosomes as Biopython does, N beyond the ends."""
     text = ""
     for chrom, start, stop, *_, strand in rows:
         first, width = start, stop - start
@@ -55,7 +55,7 @@ def write_slices(rows, path="slices.fa", length=None, strands="-"):
 
 
 def column(path, number):
-    """Reads a column of a table without its head."""
+    """Read a column of a table without its head."""
     lines = Path(path).read_text().splitlines()[1:]
     return [line.split("\t")[number] for line in lines]
 
@@ -181,7 +181,7 @@ def test_what_jitter_reaches_overlaps():
 
 
 def dataset(spans, **options):
-    """Opens parts of the first chromosome."""
+    """Open parts of the first chromosome."""
     starts, stops = zip(*spans, strict=True)
     table = {"chrom": ["chr1"] * len(spans), "start": starts, "stop": stops}
     return IntervalDataset("genome.fa", table, **options)

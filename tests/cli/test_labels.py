@@ -12,7 +12,7 @@ TRAIN = "train a.fa --labels a.tsv --alphabet dna --epochs 1 --valid-share 0 --o
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """Writes twelve sequences and labels for them into the working folder."""
+    """Write twelve sequences and labels for them into the working folder."""
     monkeypatch.chdir(tmp_path)
     Path("a.fa").write_text(FASTA)
 

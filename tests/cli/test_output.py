@@ -139,7 +139,7 @@ def test_proteins_have_no_reverse_complement(call, few):
 
 
 def make_set(name):
-    """Writes a small PLINK set."""
+    """Write a small PLINK set."""
     import numpy as np
 
     import seqloom as sl

@@ -18,7 +18,7 @@ RECORDS = 300
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    """Records of the demo as beads and as FASTA, and their labels."""
+    """Record of the demo as beads and as FASTA, and their labels."""
     folder = tmp_path_factory.mktemp("beads")
     whole = sl.data.SequenceDataset(_demo.path("train.fa.gz"))
     lines, fasta = ["beads 1"], []

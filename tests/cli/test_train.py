@@ -391,7 +391,7 @@ def test_warns_of_what_is_seldom_meant(call, tmp_path, monkeypatch):
 
 
 def _train_on(call, labels):
-    """Trains on a record for each label."""
+    """Train on a record for each label."""
     Path("a.fa").write_text("".join(f">r{i}\nACGT\n" for i in range(len(labels))))
     rows = [f"r{number}\t{label}\n" for number, label in enumerate(labels)]
     Path("t.tsv").write_text("id\tlabel\n" + "".join(rows))

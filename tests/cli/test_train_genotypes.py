@@ -28,7 +28,7 @@ def run(call, tmp_path):
 
 
 def write_other(folder, order):
-    """Writes the example's first 20 samples with its variants in another order."""
+    """Write the example's first 20 samples with its variants in another order."""
     bed = sl.io.open_bed(BED)
     properties = {
         name: it[:20] if np.asarray(it).size == bed.iid_count else it[order]
@@ -220,7 +220,7 @@ def test_predict_replaces_nothing_that_it_reads(call, run, tmp_path, read):
 
 
 def write_filled_up(folder):
-    """Writes the example's first 498 samples, lines filled up with more than one code."""
+    """Write the example's first 498 samples, lines filled up with more than one code."""
     bed = sl.io.open_bed(BED)
     properties = {
         name: it[:498] if np.asarray(it).size == bed.iid_count else it

@@ -31,11 +31,11 @@ sys.modules["bed_reader.tests"] = module_from_spec(tests)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport):
-    """Keeps why a test did not pass; nothing, where it did."""
+    """Keep why a test did not pass; nothing, where it did."""
     said = "" if report.passed else f"{report.outcome}: {report.longreprtext}"
     outcomes[report.nodeid] = outcomes.get(report.nodeid, "") + said
 
 
 def pytest_sessionfinish():
-    """Hands over what became of each test."""
+    """Hand over what became of each test."""
     Path("outcomes.json").write_text(json.dumps(outcomes))

@@ -36,7 +36,7 @@ FILES_LEFT_OUT = {
 
 
 def names_in(file: str) -> list[str]:
-    """The tests that a file of bed_reader's holds."""
+    """Return the tests that a file of bed_reader's holds."""
     body = ast.parse((TESTS / file).read_text()).body
     names = [each.name for each in body if isinstance(each, ast.FunctionDef)]
     return [f"{file}::{name}" for name in names if name.startswith("test_")]

@@ -14,7 +14,7 @@ NAMES = ("numpy", "torch", "jax", "strict", *cuda_device.NAMES)
 
 
 def backend(name: str) -> sl.tensor.Backend:
-    """The backend of that name; "strict" is the example over array_api_strict."""
+    """Return the backend of that name; "strict" is the example over array_api_strict."""
     if name == "strict":
         return _strict()
     if name in cuda_device.NAMES:

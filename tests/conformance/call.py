@@ -60,15 +60,15 @@ class Operation:
 
 
 def same(x: Any, *others: Any, **_named: Any) -> Call:
-    """The sample's tensors, in their order."""
+    """Return the sample's tensors, in their order."""
     return Call((x, *others))
 
 
 def first(out: Any) -> Any:
-    """The first of several results."""
+    """Return the first of several results."""
     return out[0]
 
 
 def alone(x: Any, *_others: Any, **_named: Any) -> Call:
-    """The first tensor of the sample only."""
+    """Return the first tensor of the sample only."""
     return Call((x,))

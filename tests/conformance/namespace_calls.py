@@ -24,7 +24,7 @@ Draw = Any
 
 
 def array(draw: Draw, dtype: str, shape: Any, low: int = -36) -> Any:
-    """An array of quarters around 0, or of integers."""
+    """Return an array of quarters around 0, or of integers."""
     if dtype == "bool":
         return draw(nps.arrays(np.bool_, shape))
     if dtype in COMPLEX:

@@ -38,7 +38,7 @@ REASONS: dict[str, str] = _SKIPS["samples"]
 
 @cache
 def functions() -> list[str]:
-    """The names of all functions of a backend's table that compute arrays."""
+    """Return the names of all functions of a backend's table that compute arrays."""
     backend: Any = sl.tensor.Backend
     bodies = {name for name in dir(backend) if callable(getattr(backend, name, None))}
     names = {name for name in {*OPERATIONS, *bodies} if not name.startswith("_")}

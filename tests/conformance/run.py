@@ -66,7 +66,7 @@ def cotangents_of(outs: list[torch.Tensor]) -> list[Any]:
 
 
 def assert_close(ours: Any, theirs: Any, dtype: str, *, wider: float = 1.0) -> None:
-    """Compares one result or gradient."""
+    """Compare one result or gradient."""
     ours, theirs = np.asarray(ours), np.asarray(theirs)
     assert ours.shape == theirs.shape
     assert ours.dtype.kind == theirs.dtype.kind, f"{ours.dtype} for {theirs.dtype}"
@@ -98,7 +98,7 @@ def _called(name: str, call: Call, backend: Any, args: Any) -> Any:
 
 
 def _tensors(call: Call, backend: Any, *, leaves: bool = False) -> Any:
-    """The arguments with tensors of ours for torch's."""
+    """Return the arguments with tensors of ours for torch's."""
     places = set(followed(call)) if leaves else set()
     count = iter(range(1 << 30))
 
@@ -119,12 +119,12 @@ def _tensors(call: Call, backend: Any, *, leaves: bool = False) -> Any:
 
 
 def _flat(value: Any) -> list[Any]:
-    """Lists and tuples of results as one list."""
+    """List and tuples of results as one list."""
     if type(value) is list or (type(value) is tuple and _holds_arrays(value)):
         return [each for item in value for each in _flat(item)]
     return [value]
 
 
 def _holds_arrays(value: tuple[Any, ...]) -> bool:
-    """Whether a tuple is one of arrays, not a shape or a key."""
+    """Return whether a tuple is one of arrays, not a shape or a key."""
     return any(isinstance(each, (Tensor, torch.Tensor, list)) for each in value)

@@ -27,20 +27,20 @@ def _infos() -> dict[str, Any]:
 
 
 def samples(operation: Operation, dtype: str) -> list[tuple[Any, Any]]:
-    """Each sample of torch's with the entry that it is of."""
+    """Return each sample of torch's with the entry that it is of."""
     return _made(operation.theirs, dtype)
 
 
 @lru_cache(maxsize=16)  # functions and their derivatives are next to each other
 def _made(name: str, dtype: str) -> list[tuple[Any, Any]]:
-    """Makes the samples of one entry; some have thousands."""
+    """Make the samples of one entry; some have thousands."""
     # For each sample torch formats the stack three times; that of a new thread is short.
     with ThreadPoolExecutor(max_workers=1) as thread:
         return thread.submit(_make_samples, name, dtype).result()
 
 
 def _make_samples(name: str, dtype: str) -> list[tuple[Any, Any]]:
-    """Makes the samples of one entry in this thread."""
+    """Make the samples of one entry in this thread."""
     info, floats = _infos()[name], dtype.startswith("float")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -59,7 +59,7 @@ def told(operation: Operation, info: Any, sample: Any) -> tuple[Call | Late | Sk
 
 
 def _leaf(value: Any) -> Any:
-    """A tensor by which torch can give gradients."""
+    """Return a tensor by which torch can give gradients."""
     if not isinstance(value, torch.Tensor) or value.layout != torch.strided:
         return value
     value = value.detach().clone()

@@ -79,7 +79,9 @@ _MEANT: dict[str, list[float]] = {
 
 
 def cases(name: str) -> list[tuple[str, complex, list[str]]]:
-    """The rows of a function: what they say, a number of them, and its result's parts."""
+    """Return the rows of a function: what they say, a number of them, and its result's
+    parts.
+    """
     found: list[tuple[str, complex, list[str]]] = []
     for row in ROWS[name].split("|"):
         given, _, result = row.strip().partition(": ")
@@ -89,7 +91,7 @@ def cases(name: str) -> list[tuple[str, complex, list[str]]]:
 
 
 def is_meant(value: float, part: str) -> bool:
-    """Whether a number is what a row says of a part of the result."""
+    """Return whether a number is what a row says of a part of the result."""
     either = part.startswith("±")
     wanted = (_MEANT.get(part.strip("±")) or [float(part.strip("±"))])[0]
     if math.isnan(wanted):

@@ -55,7 +55,7 @@ libraries = pytest.mark.parametrize("library", LIBRARIES)
 
 @pytest.fixture(autouse=True)
 def _quiet():
-    """Lets NumPy, which computes what is expected, divide by 0 without a word."""
+    """Let NumPy, which computes what is expected, divide by 0 without a word."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -8,7 +8,7 @@ from seqloom.encode import OneHot
 
 @pytest.fixture
 def fasta(tmp_path):
-    """Writes a FASTA file of a dict, or of rows of (header, letters)."""
+    """Write a FASTA file of a dict, or of rows of (header, letters)."""
 
     def write(records, name="a.fa"):
         rows = records.items() if isinstance(records, dict) else records
@@ -21,7 +21,7 @@ def fasta(tmp_path):
 
 @pytest.fixture
 def table(tmp_path):
-    """Writes a table."""
+    """Write a table."""
 
     def write(text, name="a.tsv"):
         (tmp_path / name).write_text(text)

@@ -50,7 +50,7 @@ RECORDS = 40
 
 
 def write_with(path, letter, *, base="T", at=(27, 33)):
-    """Writes DNA (or RNA) with one other letter; tells its line and byte by the text."""
+    """Write DNA (or RNA) with one other letter; tells its line and byte by the text."""
     rows = [BASES.replace("T", base)] * RECORDS
     record, position = at
     rows[record] = f"{rows[record][:position]}{letter}{rows[record][position + 1 :]}"

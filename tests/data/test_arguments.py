@@ -32,7 +32,7 @@ def items():
 
 
 def first(batches):
-    """Takes what comes first, if something does."""
+    """Take what comes first, if something does."""
     return next(iter(batches), None)
 
 
@@ -103,7 +103,7 @@ def _here(tmp_path, monkeypatch):
 
 
 def names_of(call, needed):
-    """Lists the arguments that can be given by name."""
+    """List the arguments that can be given by name."""
     is_option = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     listed = inspect.signature(call).parameters.values()
     return {*needed, *(each.name for each in listed if each.kind in is_option)}

@@ -23,7 +23,7 @@ AMINO = np.frombuffer(b"LAGVSERTIDPKQNFYMHWC", np.uint8)
 
 
 def write(path, lengths, width=60, end="\n"):
-    """Writes records of so many letters."""
+    """Write records of so many letters."""
     rng = np.random.default_rng(0)
     with path.open("w", newline="") as file:
         for number, length in enumerate(lengths):
@@ -39,7 +39,7 @@ def records(path):
 
 
 def read_in_parts(path):
-    """Reads all parts as a worker does."""
+    """Read all parts as a worker does."""
     reader, found = _raw.RawReader(), []
     for part in _raw.divide((str(path),)):
         step = 0

@@ -71,7 +71,7 @@ ITEMS = {
 
 
 def plain(batch):
-    """Writes kinds and values, whichever library's."""
+    """Write kinds and values, whichever library's."""
     if isinstance(batch, (np.ndarray, torch.Tensor)):
         return str(batch.dtype).removeprefix("torch."), batch.tolist()
     if isinstance(batch, Mapping):

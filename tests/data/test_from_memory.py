@@ -90,7 +90,7 @@ def from_file(fasta):
 
 
 def assert_same(data, expected):
-    """Compares batches bit for bit, in all that is no name of a file."""
+    """Compare batches bit for bit, in all that is no name of a file."""
     loaders = (
         DataLoader(each, 3, shuffle=True, seed=5, collate_fn=PadCollator())
         for each in (data, expected)

@@ -126,7 +126,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
 
 
 def outcome(thing, name):
-    """Calls a method; iterators are gone through."""
+    """Call a method; iterators are gone through."""
     answer = getattr(thing, name)(*CALLS[name])
     return (list(answer) if hasattr(answer, "__next__") else answer), list(thing)
 

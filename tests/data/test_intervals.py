@@ -50,7 +50,7 @@ def bed(tmp_path):
 
 
 def read(chrom, start, stop, strand="+"):
-    """Reads letters as Biopython would, N beyond the ends."""
+    """Read letters as Biopython would, N beyond the ends."""
     text = CHROMS[chrom]
     places = range(start, stop)
     whole = "".join(text[i] if 0 <= i < len(text) else "N" for i in places)

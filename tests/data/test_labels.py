@@ -22,7 +22,7 @@ from seqloom.errors import (
 
 
 def shown(kind):
-    """Tells classes of one name apart."""
+    """Tell classes of one name apart."""
     return f"{kind.__module__}.{kind.__name__}"
 
 
@@ -36,7 +36,7 @@ def values(data):
 
 @pytest.fixture
 def labelled(fasta, table):
-    """Makes a dataset of four sequences and a table."""
+    """Make a dataset of four sequences and a table."""
 
     def make(text, **options):
         return SequenceDataset(fasta(FOUR), labels=Labels(table(text), **options))
@@ -734,7 +734,7 @@ HELD = [[1, 1, 0], [1, 0, 0], [0, 0, 0], [0, 0, 1]]
 
 
 def a_parquet_file(tmp_path):
-    """Writes ids and lists of names."""
+    """Write ids and lists of names."""
     table = pa.table({"id": list("abcd"), "label": LISTS})
     parquet.write_table(table, tmp_path / "a.parquet")
     return tmp_path / "a.parquet"

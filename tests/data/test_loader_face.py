@@ -56,7 +56,7 @@ class Liar:
 
 
 def outcomes(batches):
-    """Takes batches, and exceptions in their place, up to the end."""
+    """Take batches, and exceptions in their place, up to the end."""
     found = []
     while True:
         try:
@@ -68,7 +68,7 @@ def outcomes(batches):
 
 
 def shown(value):
-    """Lists what a sampler gives; everything else is itself."""
+    """List what a sampler gives; everything else is itself."""
     return [*value] if hasattr(value, "__iter__") else value
 
 

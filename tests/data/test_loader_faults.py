@@ -21,7 +21,7 @@ LIMIT_S = 60  # a test takes a second; one that hangs fails
 
 @pytest.fixture(autouse=True)
 def _limit():
-    """Fails a test that hangs."""
+    """Fail a test that hangs."""
 
     def fail(*_):
         pytest.fail(f"the loader hangs: it has not ended after {LIMIT_S} seconds")

@@ -168,7 +168,7 @@ def test_ranks_come_from_torch_distributed(monkeypatch):
 
 
 def _go_on(loader, state, steps, found):
-    """Takes some batches from a state on; notes what is no padding; gives the new state."""
+    """Take some batches from a state on; notes what is no padding; gives the new state."""
     if state is not None:
         loader.load_state_dict(json.loads(json.dumps(state)))
     for _, batch in zip(range(steps), loader, strict=False):

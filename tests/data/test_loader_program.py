@@ -157,7 +157,7 @@ class LoaderProgram(RuleBasedStateMachine):
             batches.close()
 
     def _start(self, world, batch_size, workers):
-        """Makes the loaders of all ranks."""
+        """Make the loaders of all ranks."""
         self.step = world * batch_size
         self.loaders = [
             self.source.loader(
@@ -173,12 +173,12 @@ class LoaderProgram(RuleBasedStateMachine):
         self._begin_pass()
 
     def _begin_pass(self):
-        """Makes iterators; a pass begins with its first batch."""
+        """Make iterators; a pass begins with its first batch."""
         self.batches = [iter(loader) for loader in self.loaders]
         self.is_begun = False
 
     def _begin_epoch(self, epoch):
-        """Expects the first batch of an epoch next."""
+        """Expect the first batch of an epoch next."""
         self._begin_pass()
         self.epoch, self.position = epoch, 0
 

@@ -43,7 +43,7 @@ def path(fasta):
 
 @pytest.fixture(params=KINDS)
 def load(request, path):
-    """Makes a loader of one kind."""
+    """Make a loader of one kind."""
     make_stream, changes, collate = KINDS[request.param]
 
     def make(workers=0, *, context="fork", window=50, **options):

@@ -132,7 +132,7 @@ def test_the_ordinal_is_added_to_columns_of_a_source():
 
 
 def _one_fewer(method):
-    """Makes a source of which a method returns one fewer."""
+    """Make a source of which a method returns one fewer."""
     whole = getattr(Named, method)
 
     def change(self, rows, *others):

@@ -21,7 +21,7 @@ def test_a_pipe_is_refused_not_waited_for(tmp_path, read):
 
 
 def written(path, text):
-    """Writes into a pipe, in a thread that waits for its reader."""
+    """Write into a pipe, in a thread that waits for its reader."""
     thread = threading.Thread(target=lambda: path.write_text(text), daemon=True)
     thread.start()
     return thread

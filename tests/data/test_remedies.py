@@ -25,54 +25,54 @@ TWO = {"a": "x", "b": "y"}
 
 
 def dataset(text=PLAIN, *, labels=None, **options):
-    """Opens a FASTA file of some text."""
+    """Open a FASTA file of some text."""
     Path("a.fa").write_text(text)
     return SequenceDataset("a.fa", **with_labels("labels", labels, options))
 
 
 def stream(text=PLAIN, *, labels=None, **options):
-    """Reads a stream of some text to its end."""
+    """Read a stream of some text to its end."""
     Path("a.fa").write_text(text)
     return list(SequenceStream("a.fa", **with_labels("labels", labels, options)))
 
 
 def with_labels(name, source, options) -> dict[str, Any]:
-    """Puts options of labels into the value that has them."""
+    """Put options of labels into the value that has them."""
     of_labels = {"unlabelled", "task", "coding"} & options.keys()
     labels = Labels(source, **{key: options.pop(key) for key in of_labels})
     return {name: labels, **options}
 
 
 def packed(text=PLAIN, **options):
-    """Packs the records of a FASTA file of some text."""
+    """Pack the records of a FASTA file of some text."""
     Path("a.fa").write_text(text)
     return list(PackedStream("a.fa", **options))
 
 
 def guess(text, **options):
-    """Guesses the alphabet of some text, often enough repeated to tell."""
+    """Guess the alphabet of some text, often enough repeated to tell."""
     Path("a.fa").write_text(text + "".join(f">{i}\nACGTNNNN\n" for i in range(5000)))
     return guess_alphabet("a.fa", **options)
 
 
 def look(text, **options):
-    """Inspects a FASTA file of some text."""
+    """Inspect a FASTA file of some text."""
     Path("a.fa").write_text(text)
     return sl.io.inspect("a.fa", **options)
 
 
 def protein(letters, **policy):
-    """Opens one protein with an encoder of some policy."""
+    """Open one protein with an encoder of some policy."""
     return SequenceDataset({"a": letters}, encoder=OneHot("protein", **policy))
 
 
 def dna(letters, **policy):
-    """Opens one sequence of DNA with an encoder of some policy."""
+    """Open one sequence of DNA with an encoder of some policy."""
     return SequenceDataset({"a": letters}, encoder=OneHot("dna", **policy))
 
 
 def samples(labels, **options):
-    """Opens three samples with labels, or with covariates where labels are none."""
+    """Open three samples with labels, or with covariates where labels are none."""
     sl.io.to_bed("x.bed", [[0, 1], [2, 1], [1, 0]])
     return GenotypeDataset("x.bed", **with_labels("phenotype", labels, options))
 
@@ -162,7 +162,7 @@ INDEXES = {
 
 
 def shell(*words):
-    """Runs a command line; its error is raised here."""
+    """Run a command line; its error is raised here."""
     from seqloom.cli._app import make_app
 
     make_app(words)(list(words))

@@ -21,7 +21,7 @@ def values(data):
 
 @pytest.fixture(scope="module")
 def make(tmp_path_factory):
-    """Makes a dataset with these classes, of one sequence each."""
+    """Make a dataset with these classes, of one sequence each."""
     folder = tmp_path_factory.mktemp("split")
 
     def make(classes):

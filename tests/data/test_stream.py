@@ -181,7 +181,7 @@ def test_a_gzip_is_dealt_out_too(folder, files):
 
 
 def bgzip(text):
-    """Packs text as bgzip does: blocks that name their size, and an empty one."""
+    """Pack text as bgzip does: blocks that name their size, and an empty one."""
     blocks = []
     for start in range(0, len(text), 700):
         packed = zlib.compressobj(wbits=-15)
@@ -198,7 +198,7 @@ PACKERS = {"plain": bytes, "gzip": gzip.compress, "bgzip": bgzip, "bzip2": bz2.c
 
 
 def written(folder, packer, name):
-    """Writes the same records in any container."""
+    """Write the same records in any container."""
     text = "".join(f">s{i} x\n{'ACGTACGTA'[: 1 + i % 9]}\n" for i in range(SIZE))
     path = folder / f"{packer}.{name}"
     if not path.exists():
@@ -335,7 +335,7 @@ def test_a_shard_that_there_is_not_is_an_error(files, shard):
 
 
 def fastq(count, seed):
-    """Writes reads whose qualities begin with what begins a header."""
+    """Write reads whose qualities begin with what begins a header."""
     rng = random.Random(seed)  # noqa: S311 - a test
     rows = []
     for i in range(count):

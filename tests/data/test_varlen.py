@@ -25,7 +25,7 @@ def items_of(sizes):
 
 
 def unpacked(batch):
-    """Takes a packed batch apart again."""
+    """Take a packed batch apart again."""
     bounds = itertools.pairwise(batch["cu_seqlens"].tolist())
     rows = [batch["input_ids"][a:b].tolist() for a, b in bounds]
     return list(zip(batch["sequence_ids"], batch["ordinals"].tolist(), rows, strict=True))

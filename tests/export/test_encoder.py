@@ -46,7 +46,7 @@ def bits(values, dtype):
 
 
 def kernel_of(described):
-    """Makes the kernel as a reader does, from JSON alone."""
+    """Make the kernel as a reader does, from JSON alone."""
     options = dict(described)
     kind, dtype, letters = (options.pop(it) for it in ("kind", "dtype", "letters"))
     is_range = "first" in letters

@@ -115,7 +115,7 @@ class Draws(Head):
 
 
 def made(kind: Any) -> Any:
-    """A network with numbers of its own."""
+    """Return a network with numbers of its own."""
     return ready(kind())
 
 

@@ -27,7 +27,7 @@ def sealed(files):
 
 
 def kill_at(number, change):
-    """Says whether a child was killed before its call of this number."""
+    """Return whether a child was killed before its call of this number."""
     child = os.fork()
     if child:
         _, status = os.waitpid(child, 0)

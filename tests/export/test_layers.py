@@ -123,7 +123,7 @@ def _call(layer, inputs):
 
 
 def compare(network, names, run, shape, tolerance):
-    """Compares what a reader computes with the network, layer by layer."""
+    """Compare what a reader computes with the network, layer by layer."""
     rng = np.random.default_rng(0)
     for batch, length in ((2, 24), (1, 24)) if "length" not in shape else SIZES:
         sizes = tuple({"batch": batch, "length": length}.get(it, it) for it in shape)

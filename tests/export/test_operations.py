@@ -30,7 +30,7 @@ NAMES = sorted((EXPORTED & TABLE.keys()) - {"empty"})
 
 
 def _raw(value: Any) -> Any:
-    """The array of a tensor, within lists too."""
+    """Return the array of a tensor, within lists too."""
     if isinstance(value, Tensor):
         return value.raw
     if isinstance(value, (list, tuple)):
@@ -46,7 +46,7 @@ def test_an_operation_has_the_bits_of_numpys_backend(name):
 
 
 def list_calls(name, dtype, count=QUICK):
-    """Yields arguments, options and results of NumPy's backend for torch's samples."""
+    """Yield arguments, options and results of NumPy's backend for torch's samples."""
     for info, sample in chosen(TABLE[name], dtype, count):
         call, _ = told(TABLE[name], info, sample)
         if isinstance(call, Skip):

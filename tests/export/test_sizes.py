@@ -133,7 +133,7 @@ PROGRAMS = st.lists(
 
 
 def run(program, *sizes):
-    """Computes a number from a batch and a length."""
+    """Compute a number from a batch and a length."""
     number = sizes[1]
     for step, n, which in program:
         number = step(number, n, sizes[which])

@@ -43,7 +43,7 @@ def test_each_figure_of_the_home_page_is_in_its_table_of_the_benchmarks():
 
 
 def part_of(page: str, anchor: str, processor: str) -> str:
-    """The table of one processor in the section that has that anchor."""
+    """Return the table of one processor in the section that has that anchor."""
     sections = re.split(r"^## ", page, flags=re.MULTILINE)
     section = next(it for it in sections if slug(it.splitlines()[0]) == anchor)
     parts = re.split(r"^### ", section, flags=re.MULTILINE)
@@ -51,5 +51,5 @@ def part_of(page: str, anchor: str, processor: str) -> str:
 
 
 def slug(heading: str) -> str:
-    """The anchor of a heading."""
+    """Return the anchor of a heading."""
     return re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")

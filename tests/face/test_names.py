@@ -28,7 +28,7 @@ def names_of(package: str) -> list[str]:
 
 
 def is_ours(thing: object) -> bool:
-    """Whether a function or a class was written here."""
+    """Return whether a function or a class was written here."""
     return isinstance(thing, FunctionType | type) and thing.__module__.startswith("seqloom")
 
 
@@ -46,7 +46,10 @@ OBJECTS = public_objects()
 
 
 def shows_an_example(thing: object) -> bool:
-    """Whether a class or one of its methods, or a function, has a line with `>>>`."""
+    """Return whether a class or one of its methods, or a function.
+
+    Has a line with `>>>`.
+    """
     methods = vars(thing).values() if isinstance(thing, type) else ()
     documented = [thing, *(m for m in methods if isinstance(m, FunctionType))]
     parse = doctest.DocTestParser().get_examples

@@ -20,7 +20,7 @@ PIN = re.compile(r"^([a-z0-9._-]+)==(\S+).* \\\n((?:    --hash=.*\n)+)", re.MULT
 
 
 def pins() -> set[tuple[str, str]]:
-    """Each name and version that has a hash."""
+    """Return each name and version that has a hash."""
     found = PIN.findall((ROOT / "constraints.txt").read_text("utf-8"))
     return {(name, version) for name, version, hashes in found if "sha256:" in hashes}
 
@@ -58,7 +58,7 @@ def installed() -> set[tuple[str, str]]:
 
 
 def wheel(folder: Path) -> Path:
-    """The smallest wheel there can be."""
+    """Return the smallest wheel there can be."""
     made = folder / "smallest-1.0-py3-none-any.whl"
     metadata = {
         "METADATA": "Metadata-Version: 2.1\nName: smallest\nVersion: 1.0\n",
@@ -73,7 +73,7 @@ def wheel(folder: Path) -> Path:
 
 
 def install(folder: Path, *, pinned: str) -> subprocess.CompletedProcess[str]:
-    """Installs it as the Makefile installs, where `constraints.txt` says `pinned`."""
+    """Install it as the Makefile installs, where `constraints.txt` says `pinned`."""
     constraints = folder / "constraints.txt"
     constraints.write_text(f"smallest==1.0 \\\n    --hash=sha256:{pinned}\n", "utf-8")
     return subprocess.run(

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def circles_of(imports: dict[str, set[str]]) -> list[str]:
-    """The modules of import circles, and those between two circles."""
+    """Return the modules of import circles, and those between two circles."""
     left = dict(imports)
     while True:
         imported = {name for names in left.values() for name in names}

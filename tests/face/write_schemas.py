@@ -44,7 +44,7 @@ COUNT = {"type": "integer", "minimum": 1}
 
 
 def config_schema() -> dict[str, Any]:
-    """Makes the schema of a run's config.json."""
+    """Make the schema of a run's config.json."""
     entries = {
         "version": {**COUNT, "description": "The version of this format."},
         "model": _one_of("The network; null for one of your own.", MODELS, or_null=True),
@@ -67,7 +67,7 @@ def config_schema() -> dict[str, Any]:
 def _one_of(
     description: str, classes: Iterable[type[JsonConfig]], *, or_null: bool = False
 ) -> dict[str, Any]:
-    """Allows the settings of these classes, and those of classes that others wrote."""
+    """Allow the settings of these classes, and those of classes that others wrote."""
     names = [it.__name__ for it in classes]
     others = {
         "type": "object",
@@ -83,7 +83,7 @@ def _one_of(
 
 
 def _settings(kind: type[JsonConfig]) -> dict[str, Any]:
-    """Makes the schema of one class: its fields, its name and its version."""
+    """Make the schema of one class: its fields, its name and its version."""
     hints = get_type_hints(kind)
     saved = _fields(kind)
     entries = {

@@ -41,7 +41,7 @@ WRITERS = [
 
 
 def seen_by_strace(log, home):
-    """Counts the calls on files of a folder that may change it."""
+    """Count the calls on files of a folder that may change it."""
     _, now, after = log.read_text(errors="replace").partition(f'"{home}/now"')
     assert now
     calls = re.findall(r"^\d+ +(\w+)\((.*)", after, re.MULTILINE)
@@ -50,7 +50,7 @@ def seen_by_strace(log, home):
 
 
 def may_change(name, rest):
-    """Leaves out looks at files, and files that are opened or mapped for reading."""
+    """Leave out looks at files, and files that are opened or mapped for reading."""
     if name in {"access", "faccessat", "newfstatat", "stat"}:
         return False
     if name == "mmap":

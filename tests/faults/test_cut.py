@@ -13,7 +13,7 @@ TABLE = np.random.default_rng(0).normal(size=(33, 256)).astype(np.float32)
 
 
 def cut(folder, pattern="*"):
-    """Cuts the large files of a folder."""
+    """Cut the large files of a folder."""
     for path in folder.rglob(pattern):
         if path.is_file() and path.stat().st_size > 4096:
             os.truncate(path, 100)

@@ -34,7 +34,7 @@ def left(disk):
 
 
 def replace(disk, *, sync_file, sync_folder):
-    """Replaces the file by a part that is renamed."""
+    """Replace the file by a part that is renamed."""
     disk.call("create", PART)
     disk.call("write", PART, data=b"newer")
     if sync_file:

@@ -16,7 +16,7 @@ FEW = 40  # handles that a process may have
 
 
 def use_up_handles():
-    """Opens files until the process may open none."""
+    """Open files until the process may open none."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (FEW, FEW))
     try:
         while True:

@@ -150,7 +150,7 @@ CACHES = {"sequences": _cached, "genotypes": _genotypes}
 
 
 def fill(kind, place):
-    """Reads all through a cache; returns what was read, and how often it was made."""
+    """Read all through a cache; returns what was read, and how often it was made."""
     made = []
 
     def watch(event, facts):
@@ -197,7 +197,7 @@ PROCESSES, THREADS = 4, 250
 
 
 def read_in_threads(place, read, wanted):
-    """Reads in many threads; returns what is neither old nor new, and errors of ours."""
+    """Read in many threads; returns what is neither old nor new, and errors of ours."""
     wrong, refused, gate = [], [], threading.Barrier(THREADS)
 
     def look():

@@ -53,7 +53,7 @@ def fit(place, *watchers, **options):
 
 
 def begin(place, *watchers):
-    """Begins a run, and waits until it waits."""
+    """Begin a run, and waits until it waits."""
     _dataset(place / "train.fa")
     running = start_apart(lambda: fit(place, Waiting(place), *watchers))
     while not (place / "begun").exists():

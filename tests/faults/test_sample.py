@@ -16,7 +16,7 @@ JOBS = ["run, one", "cache, sequences", "embeddings, disk"]
 
 
 def run_faults(*arguments):
-    """Runs the program that makes calls fail; returns what it prints."""
+    """Run the program that makes calls fail; returns what it prints."""
     if not sys.platform.startswith("linux") or not shutil.which("cc"):
         pytest.skip("needs Linux and a C compiler")
     done = subprocess.run(

@@ -74,7 +74,7 @@ def before(tmp_path_factory):
 
 
 def run_here(place, words, number=-1, sent=signal.SIGINT):
-    """Gives a command's exit code, what it said and its events; a signal comes at one."""
+    """Give a command's exit code, what it said and its events; a signal comes at one."""
     said = place.parent / "said"
     outcome = run_apart(partial(_run_command, place, words, (number, sent), said))
     assert not outcome.signal, f"{words}: {outcome}"
@@ -100,7 +100,7 @@ def _run_command(place, words, when, said):
 
 
 def _send_at(number, sent):
-    """Sends a signal to this process at the event of a number, and counts events."""
+    """Send a signal to this process at the event of a number, and counts events."""
     seen, moments = {"when": 0}, itertools.count()
     others = 0
 
@@ -123,7 +123,7 @@ def _send_at(number, sent):
 
 
 def is_here(path):
-    """Says whether a path is in this folder."""
+    """Return whether a path is in this folder."""
     text = os.fsdecode(path) if isinstance(path, (str, bytes, os.PathLike)) else "/"
     return not text.startswith("/") or text.startswith(str(Path.cwd()))
 
@@ -137,7 +137,7 @@ def listing(place):
 
 
 def is_stable(name):
-    """Leaves out what holds times of day."""
+    """Leave out what holds times of day."""
     return not re.search(
         r"report\.html|results\.json|README\.md|metrics\.jsonl|last\.safetensors|plan\.json|\.done",
         name,
@@ -145,7 +145,7 @@ def is_stable(name):
 
 
 def judge(name, place, old, new):
-    """Says what is wrong with what a stopped command left."""
+    """Say what is wrong with what a stopped command left."""
     target, left = COMMANDS[name][1], listing(place)
     hidden = [path for path in left if re.search(r"(^|/)\.|\.lock$", path)]
     assert hidden == []
@@ -157,7 +157,7 @@ def judge(name, place, old, new):
 
 
 def try_moments(name, before, home, *, count, signals):
-    """Sends signals at moments that are spread over a command; returns how many."""
+    """Send signals at moments that are spread over a command; returns how many."""
     words, _ = COMMANDS[name]
     place = home / "place"
     shutil.copytree(before, place)
@@ -183,7 +183,7 @@ def try_moments(name, before, home, *, count, signals):
 
 
 def judge_next(name, place, new, where):
-    """Runs a command again that was stopped: it finishes, and all is there."""
+    """Run a command again that was stopped: it finishes, and all is there."""
     words = COMMANDS[name][0] + (" --resume" if name == "train" else "")
     code, said, _ = run_here(place, words)
     assert code == 0, f"after {where}: {said}"
@@ -235,7 +235,7 @@ def test_a_program_without_python_ends_by_the_signal_and_scores_anew(
 
 
 def start(place, words):
-    """Starts a command as a person does."""
+    """Start a command as a person does."""
     command = [sys.executable, "-m", "seqloom", *words.split()]
     return subprocess.Popen(command, cwd=place, stdout=-1, stderr=-1, text=True)
 

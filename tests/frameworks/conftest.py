@@ -13,7 +13,7 @@ from trainers import ids_of
 
 @pytest.fixture
 def sequences(tmp_path):
-    """Makes a dataset of 22 labelled sequences of 6 and 8 letters."""
+    """Make a dataset of 22 labelled sequences of 6 and 8 letters."""
 
     def make(encoder, **options) -> sl.data.Dataset:
         rng = np.random.default_rng(0)
@@ -29,7 +29,7 @@ def sequences(tmp_path):
 
 @pytest.fixture
 def fed(sequences):
-    """Makes a dataset, and the collator of a name that gives tensors of its items."""
+    """Make a dataset, and the collator of a name that gives tensors of its items."""
 
     def make(name, **options):
         if name == "varlen":
@@ -47,7 +47,7 @@ def fed(sequences):
 
 @pytest.fixture
 def expected():
-    """Lists what two epochs of our own loader hand out, outside any framework."""
+    """List what two epochs of our own loader hand out, outside any framework."""
 
     def make(data, collate, **options):
         loader: Any = sl.data.DataLoader(

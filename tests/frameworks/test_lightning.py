@@ -35,7 +35,7 @@ def users():
 
 @pytest.fixture
 def ours(fed):
-    """Makes our loader of the collator of a name."""
+    """Make our loader of the collator of a name."""
 
     def make(name, **options):
         data, collate = fed(name)

@@ -49,7 +49,7 @@ def our_loader(data, collate):
 
 
 def seen_by(loader):
-    """Lists the ordinals of two epochs."""
+    """List the ordinals of two epochs."""
     return [
         batch["ordinal" if "ordinal" in batch else "ordinals"].tolist()
         for _ in range(2)

@@ -24,7 +24,7 @@ def model(tmp_path_factory):
 
 @pytest.fixture
 def fasta(tmp_path):
-    """Records of several lengths."""
+    """Record of several lengths."""
     rows = (f">r{row} x\n{'ACGT' * (1 + row % 5)}\n" for row in range(50))
     (tmp_path / "a.fa").write_text("".join(rows))
     return tmp_path / "a.fa"

@@ -22,7 +22,7 @@ def expected(run):
 
 
 def choose(order):
-    """Puts variants in another order, or leaves some out."""
+    """Put variants in another order, or leaves some out."""
 
     def change(values, properties):
         return values[:, order], {
@@ -33,7 +33,7 @@ def choose(order):
 
 
 def exchange(values, properties):
-    """Exchanges the alleles of every second variant."""
+    """Exchange the alleles of every second variant."""
     values, first, second = (
         values.copy(),
         *(np.array(properties[name], dtype="<U2") for name in ("allele_1", "allele_2")),

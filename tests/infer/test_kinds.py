@@ -127,7 +127,7 @@ WAVE = sl.infer.Kind(
 
 @pytest.fixture
 def install(monkeypatch, tmp_path):
-    """Installs the package wave-format until the test ends; its kind is not loaded yet."""
+    """Install the package wave-format until the test ends; its kind is not loaded yet."""
 
     def write(text=PACKAGE, entry="wave = wave_format:WAVE"):
         facts = tmp_path / "site/wave_format-1.dist-info"

@@ -15,7 +15,7 @@ OTHER = {
 
 
 def turn(text, alphabet="dna"):
-    """Reverses and complements a sequence by hand."""
+    """Reverse and complements a sequence by hand."""
     return text.translate(OTHER[alphabet])[::-1]
 
 

@@ -25,7 +25,7 @@ SEEN = 256 << 10
 
 
 def fastq(count=READS):
-    """Reads with letters and qualities that gzip packs no better than real ones."""
+    """Read with letters and qualities that gzip packs no better than real ones."""
     rng = np.random.default_rng(0)
     letters = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, (count, LENGTH))]
     qualities = rng.integers(35, 74, (count, LENGTH)).astype(np.uint8)
@@ -41,28 +41,28 @@ TEXT = fastq()
 
 @functools.cache
 def members(*borders, level=1):
-    """Packs parts of the text with the standard library, each as a member."""
+    """Pack parts of the text with the standard library, each as a member."""
     edges = [0, *sorted(borders), len(TEXT)]
     parts = itertools.pairwise(edges)
     return b"".join(gzip.compress(TEXT[a:b], level) for a, b in parts)
 
 
 def indexed(path, packed):
-    """Writes a file and makes its index."""
+    """Write a file and make its index."""
     path.write_bytes(packed)
     build_index(path)
     return path
 
 
 def change(path, packed):
-    """Writes other bytes and leaves the file's time as it was."""
+    """Write other bytes and leave the file's time as it was."""
     before = path.stat()
     path.write_bytes(packed)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def text_of(path, threads):
-    """Writes what was read as FASTQ again, and what went wrong."""
+    """Write what was read as FASTQ again, and what went wrong."""
     rows = []
     try:
         with open_sequences(path, num_threads=threads) as reader:

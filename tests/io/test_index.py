@@ -31,7 +31,7 @@ CONTAINERS = ("plain", "gzip", "bgzip")
 
 
 def write(path, text, container="plain"):
-    """Packs a text with the standard library or Biopython."""
+    """Pack a text with the standard library or Biopython."""
     if container == "bgzip":
         with bgzf.BgzfWriter(str(path), "wb") as file:
             file.write(text)
@@ -327,7 +327,7 @@ BUILD = "import sys; from seqloom.io import build_index; build_index(sys.argv[1]
 
 
 def kill_while_it_writes(path):
-    """Kills a process that makes an index, and says whether a part of it is there."""
+    """Kill a process that makes an index, and say whether a part of it is there."""
     process = subprocess.Popen([sys.executable, "-c", BUILD, str(path)])
     while process.poll() is None and not list(path.parent.glob(".*.part")):
         time.sleep(0.001)

@@ -126,7 +126,7 @@ def test_a_fai_in_another_order_is_refused_with_a_way_out(tmp_path):
 
 
 def bgzip(path):
-    """Writes many records in several blocks; gives Biopython's view of the blocks."""
+    """Write many records in several blocks; gives Biopython's view of the blocks."""
     with bgzf.BgzfWriter(str(path), "wb") as file:
         for number in range(9000):
             file.write(b">r%d\nACGTACGTACGT\nACG\n" % number)

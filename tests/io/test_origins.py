@@ -169,7 +169,7 @@ READS = b"".join(b"@r%d\n%s\n+\n%s\n" % (i, b"ACGT" * 30, b"I" * 120) for i in r
 
 
 def overwrite(path, place):
-    """Writes over some of a file."""
+    """Write over some of a file."""
     with path.open("r+b") as file:
         file.seek(place)
         file.write(b"@more")

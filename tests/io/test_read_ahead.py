@@ -18,7 +18,7 @@ CONTAINERS = ("none", "gzip", "bgzip", "indexed")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Writes a few MB of FASTA in each container."""
+    """Write a few MB of FASTA in each container."""
     folder = tmp_path_factory.mktemp("ahead")
     letters = "ACGTTGCAAC" * (LENGTH // 10)
     records = [(f"r{number}", letters) for number in range(RECORDS)]
@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(code: str, *arguments: object) -> str:
-    """Runs Python in a process of its own and gives what it says."""
+    """Run Python in a process of its own and give what it says."""
     command = [sys.executable, "-c", code, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
@@ -38,7 +38,7 @@ def run(code: str, *arguments: object) -> str:
 
 
 def count_threads() -> int:
-    """Counts the threads of this process that read ahead."""
+    """Count the threads of this process that read ahead."""
     threads = Path("/proc/self/task").glob("*/comm")
     return sum(
         name.read_text().startswith(("seqloom-a", "seqloom-b", "seqloom-s"))

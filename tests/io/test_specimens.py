@@ -73,7 +73,7 @@ def test_a_valid_fastq_reads_as_biopython_reads_it(name):
 
 
 def compare_fastq(path, encoding):
-    """Compares a file with Biopython's view of it, qualities as letters."""
+    """Compare a file with Biopython's view of it, qualities as letters."""
     with path.open(encoding="ascii") as file:
         records = list(SeqIO.parse(file, ENCODINGS[encoding]))
         letters = [
@@ -128,7 +128,7 @@ def test_every_specimen_of_fasta_has_its_verdict():
 
 
 def strip(found):
-    """Records without qualities, as text."""
+    """Record without qualities, as text."""
     return [(head.decode().strip(), text.decode()) for head, text, _ in found]
 
 

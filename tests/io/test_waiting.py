@@ -25,7 +25,7 @@ for batch in sl.io.open_sequences(sys.argv[1], num_threads=2).batches(10):
 
 
 def interrupt(path, source):
-    """Presses Ctrl-C once the process waits for text that never comes; gives its code."""
+    """Press Ctrl-C once the process waits for text that never comes; gives its code."""
     process = subprocess.Popen(
         [sys.executable, "-c", READ, path], stdin=source, stdout=-1, stderr=-1
     )

@@ -16,7 +16,7 @@ FILES = ("model.safetensors", "encoder.safetensors", "config.json", "scores-test
 
 
 def train(folder, death):
-    """Trains in a process of its own, which kills itself at a moment; its exit code."""
+    """Train in a process of its own, which kills itself at a moment; its exit code."""
     command = [sys.executable, SCRIPT, folder, death]
     return subprocess.run(command, check=False, timeout=120).returncode
 

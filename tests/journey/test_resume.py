@@ -20,7 +20,7 @@ DISK = [f"sync {number}" for number in (1, 5, 6, 7, 9, 27, 31, 35)]
 
 
 def train(folder, death):
-    """Trains in a process of its own, which kills itself at a moment; its exit code."""
+    """Train in a process of its own, which kills itself at a moment; its exit code."""
     command = [sys.executable, SCRIPT, folder, death]
     return subprocess.run(command, check=False, timeout=60).returncode
 
@@ -64,7 +64,7 @@ def test_a_resumed_run_predicts_the_scores_that_fit_wrote(tmp_path):
 
 
 def assert_whole_files(folder):
-    """Reads every file that stands under a final name."""
+    """Read every file that stands under a final name."""
     for path in folder.rglob("[!.]*.*"):
         if path.suffix == ".safetensors":
             assert all(np.isfinite(each).all() for each in sl.record.load(path).values())
@@ -75,13 +75,13 @@ def assert_whole_files(folder):
 
 
 def read_documents(path):
-    """Gives the JSON texts of a file."""
+    """Give the JSON texts of a file."""
     text = path.read_text()
     return text.splitlines() if path.suffix == ".jsonl" else [text]
 
 
 def assert_equal_runs(folder, other):
-    """Compares weights and scores bit for bit, and the metrics but for their times."""
+    """Compare weights and scores bit for bit, and the metrics but for their times."""
     for name in ("model.safetensors", "config.json", "scores-valid.tsv", "scores-test.tsv"):
         assert (folder / name).read_bytes() == (other / name).read_bytes(), name
     assert metrics_of(folder) == metrics_of(other)
@@ -89,12 +89,12 @@ def assert_equal_runs(folder, other):
 
 
 def metrics_of(folder):
-    """Gives the epochs' numbers without their times."""
+    """Give the epochs' numbers without their times."""
     lines = (folder / "metrics.jsonl").read_text().splitlines()
     return [{**json.loads(line), "seconds": None} for line in lines]
 
 
 def weights_of(folder):
-    """Gives all arrays of the checkpoint: last and best weights, the optimiser's state."""
+    """Give all arrays of the checkpoint: last and best weights, the optimiser's state."""
     record = sl.record.load(folder / "checkpoint/last.safetensors")
     return {path: np.asarray(each).tobytes() for path, each in record.items()}

@@ -13,7 +13,7 @@ MOTIFS = ("GGTA", "TTTC")
 
 
 def write_table(path, label_of):
-    """Writes a label for each of the demo's windows."""
+    """Write a label for each of the demo's windows."""
     windows = sl.data.SequenceDataset(DEMO)
     texts = [text.decode() for text in windows.to_numpy()["sequence"]]
     rows = [f"{name}\t{label_of(it)}" for name, it in zip(windows.ids, texts, strict=True)]
@@ -46,7 +46,7 @@ def labels(tmp_path_factory):
 
 
 def read(table, task):
-    """Opens the windows with a table, in two halves."""
+    """Open the windows with a table, in two halves."""
     encoder = sl.encode.OneHot("dna")
     data = sl.data.SequenceDataset(
         DEMO, labels=sl.data.Labels(table, task=task), encoder=encoder

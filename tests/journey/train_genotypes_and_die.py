@@ -14,13 +14,13 @@ counted = 0
 
 
 def die_at(moment):
-    """Ends the process as a power cut would, if this is the moment."""
+    """End the process as a power cut would, if this is the moment."""
     if moment == death:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def count_and_wait(handle):
-    """Stands in for the wait for the disk."""
+    """Stand in for the wait for the disk."""
     global counted  # noqa: PLW0603 - a script
     counted += 1
     die_at(f"sync {counted}")

@@ -31,7 +31,7 @@ ENCODERS = [
 
 @pytest.fixture
 def reads(tmp_path):
-    """Makes FASTQ files: half of the reads have TATA, of low quality, in their middle."""
+    """Make FASTQ files: half of the reads have TATA, of low quality, in their middle."""
 
     def make(encoder, *, lengths=(20,), count=32):
         rng, path = np.random.default_rng(count), tmp_path / "reads.fq"

@@ -44,7 +44,7 @@ def load(folder, backend):
 
 
 def error(found, expected) -> float:
-    """Returns the most absolute error."""
+    """Return the most absolute error."""
     return float(np.abs(found.numpy() - expected).max())
 
 

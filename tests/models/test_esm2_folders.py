@@ -38,20 +38,20 @@ def folder(theirs, tmp_path):
 
 
 def change_arrays(folder, change):
-    """Writes the weights again, as a function changes them."""
+    """Write the weights again, as a function changes them."""
     file = folder / "model.safetensors"
     save_file(change(load_file(file)), file, metadata={"format": "pt"})
 
 
 def change_settings(folder, **values):
-    """Writes config.json again; None leaves a field out."""
+    """Write config.json again; None leaves a field out."""
     file = folder / "config.json"
     settings = {**json.loads(file.read_text()), **values}
     file.write_text(json.dumps({k: v for k, v in settings.items() if v is not ...}))
 
 
 def error(folder, expected, **options) -> float:
-    """Returns the most absolute error of the logits of a folder."""
+    """Return the most absolute error of the logits of a folder."""
     model = sl.models.ESM2.load(folder, **options)
     logits = model.logits(model(*PROTEINS.packed)).numpy()
     return float(np.abs(logits - expected["logits"]).max())

@@ -30,7 +30,7 @@ def folder(theirs, tmp_path_factory):
 
 @pytest.fixture
 def processor(monkeypatch):
-    """Gives this processor other instructions."""
+    """Give this processor other instructions."""
 
     def pretend(flags):
         monkeypatch.setattr("seqloom.tensor._autocast._read_flags", lambda: flags)

@@ -28,7 +28,7 @@ def small(path, **options):
 
 
 def write(path, change):
-    """Writes a changed form of the small file."""
+    """Write a changed form of the small file."""
     model = onnx.load(small(path))
     change(model)
     path = path / "changed.onnx"
@@ -37,7 +37,7 @@ def write(path, change):
 
 
 def keep_beside(model, location, **facts):
-    """Says that the weight stands in another file."""
+    """Say that the weight stands in another file."""
     weight = model.graph.initializer[0]
     weight.ClearField("raw_data")
     weight.data_location = onnx.TensorProto.EXTERNAL

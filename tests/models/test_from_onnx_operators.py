@@ -26,13 +26,13 @@ class Watcher:
 
 
 def write(case, folder):
-    """Writes the file of a case."""
+    """Write the file of a case."""
     options = {"weights": case.weights, "opset": case.opset, "outputs": case.outputs}
     return save(folder / "case.onnx", case.nodes, case.inputs, **options)
 
 
 def compare(file, inputs, theirs):
-    """Compares what the module makes of a file with what is expected."""
+    """Compare what the module makes of a file with what is expected."""
     outputs = sl.models.from_onnx(file)(*inputs.values())
     outputs = outputs if isinstance(outputs, tuple) else (outputs,)
     for output, other in zip(outputs, theirs, strict=True):

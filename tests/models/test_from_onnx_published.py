@@ -33,7 +33,7 @@ def logits_of(network, pair):
 
 
 def compare_decisions(found, theirs, count):
-    """Compares what is found of each pair with the names of those called ribosomal."""
+    """Compare what is found of each pair with the names of those called ribosomal."""
     assert len(found) == count
     assert count / 10 < len(theirs) < count * 9 / 10  # both decisions are met
     differing = {

@@ -29,7 +29,7 @@ def weights(operator, directions, *, width=WIDTH, inside=2, seed=1):
 
 
 def agree(path, operator, inputs: Any = "x w r b", given_=None, more=None, **attributes):
-    """Compares all outputs of one node."""
+    """Compare all outputs of one node."""
     kind = attributes.get("direction", "forward")
     arrays = {**weights(operator, 2 if kind == "bidirectional" else 1), **(more or {})}
     fed = given_ or {"x": X}

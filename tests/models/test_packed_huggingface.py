@@ -34,13 +34,13 @@ def expected(theirs, proteins):
 
 
 def batch_of(proteins) -> dict[str, Any]:
-    """A packed batch, as `PackedStream` gives it."""
+    """Return a packed batch, as `PackedStream` gives it."""
     ids, bounds, longest = proteins.packed
     return {"input_ids": ids, "cu_seqlens": bounds, "max_seqlen": longest}
 
 
 def error(found, wanted) -> float:
-    """Returns the most absolute error."""
+    """Return the most absolute error."""
     return float(np.abs(found.numpy() - wanted).max())
 
 

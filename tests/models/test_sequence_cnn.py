@@ -16,7 +16,7 @@ FIXED = sl.models.SequenceCNNConfig(channels=4, outputs=3, length=30, widths=(8,
 
 
 def logits_of(sequences, length):
-    """Scores sequences that are padded to a length, with a mask."""
+    """Score sequences that are padded to a length, with a mask."""
     inputs = sl.encode.OneHot("dna").batch(sequences, length=length)
     mask = np.array([[place < len(it) for place in range(length)] for it in sequences])
     tensor = MODEL.backend.tensor

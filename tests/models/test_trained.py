@@ -35,7 +35,7 @@ def folder(toy, small, tmp_path):
 
 
 def edit(folder, **changes):
-    """Changes entries of config.json; None removes one."""
+    """Change entries of config.json; None removes one."""
     path = folder / "config.json"
     facts = json.loads(path.read_text()) | changes
     path.write_text(json.dumps({name: it for name, it in facts.items() if it is not None}))

@@ -17,7 +17,7 @@ def esm2():
 
 
 def with_numbers(model, key=5):
-    """Gives every adapter an effect, as training would."""
+    """Give every adapter an effect, as training would."""
     rng = np.random.default_rng(key)
     for _, param in model.parameters("*.up"):
         param.assign(rng.normal(0, 0.3, param.shape).astype("float32"))

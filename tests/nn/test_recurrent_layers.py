@@ -58,7 +58,7 @@ def run_torch(layer, x, first, *, padded):
 
 
 def compare(kind, backend, *, padded, compiled=False):
-    """Compares outputs and gradients of two layers in two directions."""
+    """Compare outputs and gradients of two layers in two directions."""
     theirs, ours = make_pair(kind, backend, 5, 7, 2, bidirectional=True)
     expected, last = run_torch(
         theirs, torch.tensor(X), first_of(kind, torch.tensor), padded=padded

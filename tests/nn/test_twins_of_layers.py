@@ -34,7 +34,7 @@ RUNS = [
 
 
 def make_twins(case, library) -> tuple[Any, Any]:
-    """A layer and torch's, with the same parameters."""
+    """Return a layer and torch's, with the same parameters."""
     name, options, _ = CASES[case]
     torch.manual_seed(0)
     theirs = getattr(torch.nn, name)(**options)

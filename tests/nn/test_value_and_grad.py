@@ -145,7 +145,7 @@ def test_a_list_of_results_is_refused_with_the_tuple_that_is_needed(kind):
 
 
 def new_thread(function):
-    """Runs a function in a thread that it starts."""
+    """Run a function in a thread that it starts."""
     results = []
     thread = threading.Thread(target=lambda: results.append(function()))
     thread.start()

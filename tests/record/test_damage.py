@@ -15,7 +15,7 @@ RECORDERS = [Safetensors, JsonGz]
 
 
 def reads_as_before(recorder, data):
-    """Reads everything; an error says that the damage was found."""
+    """Read everything; an error says that the damage was found."""
     try:
         found = recorder().from_bytes(data).copy()
     except RecordError:

@@ -41,7 +41,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
     """Serves files and says nothing."""
 
     def log_message(self, format, *args):  # noqa: A002
-        """Says nothing."""
+        """Say nothing."""
 
 
 def full():

@@ -37,7 +37,7 @@ pytestmark = [
 
 
 def run(*command, **variables):
-    """Runs a command at home, and gives what it printed; its failure is ours."""
+    """Run a command at home, and give what it printed; its failure is ours."""
     done = subprocess.run(
         command,
         cwd=HOME,
@@ -52,7 +52,7 @@ def run(*command, **variables):
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory):
-    """Builds the wheel, and gives a Python for AArch64 that has it."""
+    """Build the wheel, and give a Python for AArch64 that has it."""
     made = tmp_path_factory.mktemp("wheel")
     run(
         *("maturin", "build", "--release", "--zig", "--compatibility", "manylinux_2_28"),

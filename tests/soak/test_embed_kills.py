@@ -101,7 +101,7 @@ def test_memory_is_flat(whole, capsys):
 
 
 def wait(processes, is_so):
-    """Waits until something is so, or all processes have ended."""
+    """Wait until something is so, or all processes have ended."""
     while not is_so() and any(process.poll() is None for process in processes):
         time.sleep(0.003)
 
@@ -116,7 +116,7 @@ class Kills:
         self.published, self.left = [], dict.fromkeys(("part", "unmarked"), 0)
 
     def run(self):
-        """Kills the job again and again while it works."""
+        """Kill the job again and again while it works."""
         for number, goal in enumerate(self.goals):
             processes = self.launch()
             if number % 10 or goal > 0.85 * SHARDS:
@@ -131,21 +131,21 @@ class Kills:
             self.look()
 
     def wait_for_work(self, processes, goal):
-        """Waits until so many shards are published, and one more."""
+        """Wait until so many shards are published, and one more."""
         marker, before = self.out / f"shard-{goal:06d}.done", self.count()
         wait(processes, lambda: marker.exists() and self.count() > before)
         time.sleep(self.rng.uniform(0, 2 * self.step))
 
     def count(self):
-        """Counts what is published."""
+        """Count what is published."""
         return sum(name.endswith(".done") for name in self.names())
 
     def names(self):
-        """Lists the files of the folder."""
+        """List the files of the folder."""
         return [entry.name for entry in os.scandir(self.out)] if self.out.exists() else []
 
     def look(self):
-        """Counts what is published, and the kinds of what a kill left."""
+        """Count what is published, and the kinds of what a kill left."""
         names = self.names()
         shards = {name[:-12] for name in names if name.endswith(".safetensors")}
         done = {name[:-5] for name in names if name.endswith(".done")}
@@ -155,7 +155,7 @@ class Kills:
         self.left["unmarked"] += shards != done
 
     def tell(self):
-        """Says when the kills came, and what they left."""
+        """Say when the kills came, and what they left."""
         new = np.diff([0, *self.published])
         quarters = [int(self.published[KILLS * n // 4 - 1]) for n in (1, 2, 3, 4)]
         return (

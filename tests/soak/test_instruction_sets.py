@@ -28,7 +28,7 @@ needs_cargo = pytest.mark.skipif(
 
 
 def assert_passes(command, cap):
-    """Runs a command under a cap."""
+    """Run a command under a cap."""
     environment = {**os.environ, "SEQLOOM_SIMD": cap}
     done = subprocess.run(
         command, cwd=HOME, env=environment, capture_output=True, text=True, check=False

@@ -14,7 +14,7 @@ ITEMS, BATCH = 800, 4
 
 
 def _batches(workers, method, kills):
-    """Makes an epoch, killing the worker that made the batch in hand."""
+    """Make an epoch, killing the worker that made the batch in hand."""
     loader = DataLoader(
         range(ITEMS),
         BATCH,
@@ -32,7 +32,7 @@ def _batches(workers, method, kills):
 
 
 def _kill(pid):
-    """Kills a process that may have died of an earlier kill."""
+    """Kill a process that may have died of an earlier kill."""
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:

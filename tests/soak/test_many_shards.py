@@ -46,7 +46,7 @@ def job(letters, tmp_path_factory):
 
 
 def wait(process, is_so):
-    """Waits until something is so, or a process has ended."""
+    """Wait until something is so, or a process has ended."""
     while process.poll() is None and not is_so():
         time.sleep(0.01)
 

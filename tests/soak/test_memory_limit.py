@@ -30,7 +30,7 @@ def run(path, *, limit, threads=1):
 
 
 def pack(path, start, size):
-    """Writes a gzip file of a line of so many letters, which is small."""
+    """Write a gzip file of a line of so many letters, which is small."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     with path.open("wb") as file:
         file.write(packer.compress(start))

@@ -14,7 +14,7 @@ KILLS = 300
 
 
 def write(path, number, writer):
-    """Writes a set that says in each of its files which one it is."""
+    """Write a set that says in each of its files which one it is."""
     shape = 40 + number % 7, 50 + number % 11
     values = np.full(shape, number % 3, np.int8)
     properties = {"iid": [f"{number}"] * shape[0], "sid": [f"{number}"] * shape[1]}
@@ -37,7 +37,7 @@ def check(path):
 
 
 def write_on(path, number, writer):
-    """Writes one set after the other in a process that will be killed."""
+    """Write one set after the other in a process that will be killed."""
     process = os.fork()
     if process:
         return process

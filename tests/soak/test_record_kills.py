@@ -15,14 +15,14 @@ KILLS = 300
 
 
 def save(path, number, recorder):
-    """Saves a record that says in every array which one it is."""
+    """Save a record that says in every array which one it is."""
     size = 20_000 + number % 7
     arrays = {name: np.full(size, number, "i8") for name in "abc"}
     Record(arrays, metadata={"number": number}).save(path, recorder)
 
 
 def check(path, recorder):
-    """Reads all of the record, and returns its number."""
+    """Read all of the record, and return its number."""
     found = sl.record.load(path, recorder).copy()
     number = found.metadata["number"]
     assert {array.size for array in found.values()} == {20_000 + number % 7}
@@ -31,7 +31,7 @@ def check(path, recorder):
 
 
 def save_on(path, number, recorder):
-    """Saves one record after the other in a process that will be killed."""
+    """Save one record after the other in a process that will be killed."""
     process = os.fork()
     if process:
         return process

@@ -29,7 +29,7 @@ class Network(sl.nn.Module):
         self.head = sl.nn.Linear(8, 3)
 
     def logits(self, inputs):
-        """Scores of three classes."""
+        """Score of three classes."""
         return self.head(F.relu(self.norm(self.conv(inputs))).mean(axis=2))
 
 

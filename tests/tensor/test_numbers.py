@@ -34,7 +34,7 @@ def line_of(function, text):
 
 
 def train(planted=None, optimizer=None, *, factor=1.0):
-    """Makes a step; one operation gets a number that is none."""
+    """Make a step; one operation gets a number that is none."""
 
     def plant(x, place):
         return x * planted[1] if planted and place == planted[0] else x

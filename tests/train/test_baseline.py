@@ -11,7 +11,7 @@ from seqloom.train._evaluation import no_better
 
 
 def part_of(task, labels, scores):
-    """Judges scores by a task's own metrics."""
+    """Judge scores by a task's own metrics."""
     ids = [f"r{i}" for i in range(len(labels))]
     table = sl.infer.Scores(ids, task.columns, np.asarray(scores, np.float32))
     metrics: dict[str, float] = {"n": len(ids), **task.measure(labels, table.to_numpy())}

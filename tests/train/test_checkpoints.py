@@ -51,7 +51,7 @@ def kill():
 
 @pytest.fixture
 def start(toy, small, tmp_path):
-    """Trains three epochs of three batches in a folder; keywords change the call."""
+    """Train three epochs of three batches in a folder; keywords change the call."""
 
     def call(out="run", **options):
         every: dict[str, Any] = {"epochs": 3, "batch_size": 16, "lr": 1e-2, **options}

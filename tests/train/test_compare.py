@@ -16,7 +16,7 @@ from seqloom.report import pearson_interval, wilson_interval
 
 @pytest.fixture
 def train(toy, small, tmp_path):
-    """Trains two epochs into a folder; keywords change the call."""
+    """Train two epochs into a folder; keywords change the call."""
 
     def call(name, **options):
         parts = {"valid": toy(30, name="valid"), "test": toy(20, name="test")}
@@ -39,7 +39,7 @@ def columns_of(section):
 
 
 def order_of(*runs):
-    """Runs as a table lists them: the highest accuracy first, else as given."""
+    """Run as a table lists them: the highest accuracy first, else as given."""
     return sorted(runs, key=lambda run: -run.test.metrics["accuracy"])
 
 

@@ -18,7 +18,7 @@ DEVICE = cuda_device.TORCH
 
 @pytest.fixture(autouse=True)
 def _whole_numbers():
-    """Lets a device compute in whole float32, as a processor does."""
+    """Let a device compute in whole float32, as a processor does."""
     with (
         cuda_device.whole_float32(cuda_device.TORCH),
         cuda_device.whole_float32(cuda_device.JAX),

@@ -19,7 +19,7 @@ from seqloom.errors import (
 
 @pytest.fixture
 def start(cohort, tmp_path):
-    """Trains three epochs in a folder, on two thirds of a cohort."""
+    """Train three epochs in a folder, on two thirds of a cohort."""
 
     def call(out="run", **options):
         train, valid = sl.data.split(options.pop("data", None) or cohort(), (2 / 3, 1 / 3))

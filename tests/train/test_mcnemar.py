@@ -25,7 +25,7 @@ def run(toy, small, tmp_path):
 
 @pytest.fixture
 def answering(run, tmp_path):
-    """Copies the run folder, which then has these records right and the others wrong."""
+    """Copy the run folder, which then has these records right and the others wrong."""
 
     def make(name, right):
         home = shutil.copytree(run, tmp_path / "made" / name)
@@ -46,12 +46,12 @@ def answering(run, tmp_path):
 
 
 def read(path):
-    """Reads the class of each record by its id."""
+    """Read the class of each record by its id."""
     return dict(line.split("\t") for line in path.read_text().splitlines()[1:])
 
 
 def change(home, how):
-    """Changes what results.json says of the test part."""
+    """Change what results.json says of the test part."""
     results = json.loads((home / "results.json").read_text())
     how(results["parts"]["test"])
     (home / "results.json").write_text(json.dumps(results))

@@ -13,7 +13,7 @@ from seqloom.errors import ArgumentError, ConfigError, SeqloomError
 
 @pytest.fixture
 def fit(toy, small):
-    """Trains once; keywords change the call."""
+    """Train once; keywords change the call."""
 
     def call(**options):
         every: dict[str, Any] = {

@@ -35,7 +35,7 @@ def weights_of(run):
 
 @pytest.fixture
 def start(toy, small, tmp_path):
-    """Trains four epochs of three steps each; keywords change the call."""
+    """Train four epochs of three steps each; keywords change the call."""
 
     def call(out="run", **options):
         every: dict[str, Any] = {"epochs": 4, "batch_size": 16, **options}
@@ -235,7 +235,7 @@ class ScaleNorm(sl.nn.Module):
 
 
 def find_decayed(model, step, **options):
-    """Trains by one step whose gradients are 0: only weight decay changes parameters."""
+    """Train by one step whose gradients are 0: only weight decay changes parameters."""
     before = {path: param.value.numpy().copy() for path, param in model.parameters()}
     options |= {"epochs": 1, "weight_decay": 0.5, "schedule": sl.optim.Constant(0.1)}
     x = np.zeros((2, 3), np.float32)

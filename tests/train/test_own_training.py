@@ -310,7 +310,7 @@ def test_a_metric_that_gives_no_number_is_named(value):
 
 
 def count(model, batch):
-    """Returns no loss."""
+    """Return no loss."""
     return model.number_of_parameters + len(batch)
 
 

@@ -25,7 +25,7 @@ class Network(sl.nn.Module):
         self.head = sl.nn.Linear(16, 3)
 
     def logits(self, inputs):
-        """Scores of three classes."""
+        """Score of three classes."""
         return self.head(F.relu(self.first(inputs)))
 
 
@@ -36,7 +36,7 @@ def data():
 
 
 def train(precision, backend="numpy", **options):
-    """Trains where half precision may be slow, which is allowed here."""
+    """Train where half precision may be slow, which is allowed here."""
     given: dict[str, Any] = {"epochs": 4, "batch_size": 20, "loss": F.cross_entropy}
     given |= {"schedule": sl.optim.Constant(0.02), "progress": False, "report": False}
     given |= options

@@ -25,7 +25,7 @@ SCRIPT = Path(__file__).with_name("train_by_ranks.py")
 
 @pytest.fixture
 def together(monkeypatch):
-    """Trains by so many threads; gives the run of each."""
+    """Train by so many threads; gives the run of each."""
 
     def run(world, **call):
         threads = Threads(world)
@@ -36,7 +36,7 @@ def together(monkeypatch):
 
 
 def assert_alike(run, other):
-    """Compares weights, scores and histories."""
+    """Compare weights, scores and histories."""
     weights, expected = run.model.to_record(), other.model.to_record()
     for path in expected:
         np.testing.assert_allclose(weights[path], expected[path], 1e-5, 1e-6, err_msg=path)
@@ -339,7 +339,7 @@ def test_a_gpu_is_chosen_by_the_local_rank(monkeypatch):
 
 
 def start(folder, world, backend="numpy", what="train", place="", *, torchrun=False):
-    """Trains by real processes; gives the exit code and what they said."""
+    """Train by real processes; gives the exit code and what they said."""
     command = [sys.executable]
     if torchrun:
         command += ["-m", "torch.distributed.run", "--standalone"]
@@ -354,7 +354,7 @@ def start(folder, world, backend="numpy", what="train", place="", *, torchrun=Fa
 
 
 def assert_alike_on_disk(folder, other):
-    """Compares weights and the optimiser's state."""
+    """Compare weights and the optimiser's state."""
     names = ("checkpoint/last.safetensors", "model.safetensors")
     for name in names:
         found, expected = (sl.record.load(home / name) for home in (folder, other))

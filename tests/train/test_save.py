@@ -11,7 +11,7 @@ from seqloom.train._run import _table
 
 @pytest.fixture
 def train(toy, small):
-    """Trains two epochs; keywords change the call."""
+    """Train two epochs; keywords change the call."""
 
     def call(**options):
         parts = {"valid": toy(30, name="valid"), "test": toy(20, name="test")}

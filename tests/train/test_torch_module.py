@@ -30,7 +30,7 @@ class Net(nn.Module):
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """Lets torch compute by one thread: several wait for each other on a busy machine."""
+    """Let torch compute by one thread: several wait for each other on a busy machine."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -13,7 +13,7 @@ from seqloom.errors import MissingExtraError
 
 @pytest.fixture
 def train(toy, small):
-    """Trains two epochs of three steps; returns the run and its steps."""
+    """Train two epochs of three steps; returns the run and its steps."""
 
     def call(*callbacks, **options):
         steps = []
@@ -33,7 +33,7 @@ def train(toy, small):
 
 
 def read_events(folder):
-    """Reads TensorBoard's files by its own reader, as (step, value) pairs by name."""
+    """Read TensorBoard's files by its own reader, as (step, value) pairs by name."""
     events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     found = events.EventAccumulator(str(folder)).Reload()
     return {

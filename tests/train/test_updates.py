@@ -59,7 +59,7 @@ WEIGHTS = {
 
 
 def make(backend, *, is_torch=False):
-    """Makes a network with the same weights as all others."""
+    """Make a network with the same weights as all others."""
     model = sl.models.TorchModule(TorchNet()) if is_torch else Net()
     return model.bind(backend, sl.Key(0)).load_record(WEIGHTS)
 
@@ -69,7 +69,7 @@ def cross_entropy(outputs, labels):
 
 
 def train(model, batches=BATCHES, **options):
-    """Trains a network by `fit`, with SGD and momentum; returns its weights."""
+    """Train a network by `fit`, with SGD and momentum; returns its weights."""
     every: dict[str, Any] = {
         "loss": torch.nn.functional.cross_entropy
         if isinstance(model, sl.models.TorchModule)

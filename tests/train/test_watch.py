@@ -28,7 +28,7 @@ def row(epoch, loss):
 
 
 def watch(*, terminal, losses, plan=PLAN):
-    """Plays a run and gives what was written."""
+    """Play a run and give what was written."""
     written = io.StringIO()
     console = Console(file=written, force_terminal=terminal, width=100)
     with Watch(console) as watcher:

@@ -19,7 +19,7 @@ place, world = [*rest, "", "1"][:2]
 
 
 def fork_ranks(count):
-    """Continues in each of several processes, with the variables that torchrun sets."""
+    """Continue in each of several processes, with the variables that torchrun sets."""
     import_module("torch.distributed")  # once, for all processes
 
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -43,7 +43,7 @@ read_batch = sl.data.Dataset.batch
 
 
 def faulty_batch(self, indices, **options):
-    """Fails in one process."""
+    """Fail in one process."""
     if what == "fault" and rank == 1 and len(indices) > 20:
         raise OSError("the disk of process 1 is gone")
     return read_batch(self, indices, **options)

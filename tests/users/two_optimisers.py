@@ -62,7 +62,7 @@ def generator_loss(generator, critic, noise):
 
 
 def step(model, optimizers, batch):
-    """Trains the critic, then the generator; returns the sum of the losses."""
+    """Train the critic, then the generator; returns the sum of the losses."""
     of_critic, of_generator = optimizers
     made = model.generator(batch["noise"])
     first, grads = nn.value_and_grad(critic_loss)(model.critic, batch["real"], made)

@@ -54,6 +54,6 @@ class Twin(torch.nn.Module):
 
 
 def batch(draw):
-    """Counts and noise."""
+    """Count and noise."""
     x = draw.poisson(2.0, (16, 24)).astype(np.float32)
     return {"x": x, "noise": draw.normal(size=(16, 4)).astype(np.float32)}

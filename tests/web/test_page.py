@@ -37,7 +37,7 @@ def text(page: Page, selector: str) -> str:
 
 
 def click(page: Page, name: str) -> None:
-    """Clicks on what has that id."""
+    """Click on what has that id."""
     page.value(f"document.getElementById({name!r}).click()")
 
 

@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def take_web_page() -> None:
-    """Takes the page of `make web`, with the scores of its example."""
+    """Take the page of `make web`, with the scores of its example."""
     with (
         TemporaryDirectory() as name,
         serving(HOME / "web/dist") as server,
@@ -60,7 +60,7 @@ def take_web_page() -> None:
 
 
 def score(page: Page, address: str) -> None:
-    """Scores the example, and looks into its last record."""
+    """Score the example, and looks into its last record."""
     page.open(address)
     page.wait("!document.getElementById('score').disabled")
     page.value("document.getElementById('score').click()")
@@ -70,7 +70,7 @@ def score(page: Page, address: str) -> None:
 
 
 def take(page: Page, name: str, first: str, last: str, *, scale: float = 1.2) -> None:
-    """Takes a part of a page, as WebP."""
+    """Take a part of a page, as WebP."""
     page.ask("Emulation.setScrollbarsHidden", hidden=True)  # a picture has none
     top, bottom = page.value(CLIP % (first, last))
     clip = {"x": 0, "y": top, "width": WIDTH, "height": bottom - top, "scale": scale}

@@ -33,7 +33,7 @@ TARGETS = {
 
 
 def main() -> None:
-    """Runs the trial on each wheel of a folder; the first failure ends it."""
+    """Run the trial on each wheel of a folder; the first failure ends it."""
     folder = Path(sys.argv[1] if sys.argv[1:] else "dist").resolve()
     wheels = sorted(folder.glob("*.whl"))
     if not wheels:
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def target_of(wheel: Path) -> str:
-    """The target of Rust that a wheel was built for."""
+    """Return the target of Rust that a wheel was built for."""
     platform = wheel.stem.rsplit("-", 1)[1]
     return next(
         target
@@ -59,14 +59,14 @@ def target_of(wheel: Path) -> str:
 
 
 def own_target() -> str | None:
-    """The target of the wheel that this machine runs."""
+    """Return the target of the wheel that this machine runs."""
     systems = {"darwin": "macosx", "win32": "win"}
     linux = "manylinux" if libc_ver()[0] == "glibc" else "musllinux"
     return TARGETS.get((systems.get(sys.platform, linux), machine().lower()))
 
 
 def try_on_all(wheel: Path) -> None:
-    """Runs the trial of a wheel on each interpreter."""
+    """Run the trial of a wheel on each interpreter."""
     found = interpreters()
     for version, python in found.items():
         try_wheel(wheel, python)
@@ -78,7 +78,7 @@ def try_on_all(wheel: Path) -> None:
 
 
 def compare_parts(wheel: Path) -> int:
-    """Compares the CycloneDX file in the wheel with Cargo; the number of crates in both."""
+    """Compare the CycloneDX file in the wheel with Cargo; the number of crates in both."""
     with ZipFile(wheel) as file:
         (name,) = [name for name in file.namelist() if ".dist-info/sboms/" in name]
         bill = json.loads(file.read(name))
@@ -94,7 +94,9 @@ def compare_parts(wheel: Path) -> int:
 
 
 def built_crates(target: str) -> dict[tuple[str, str], list[str]]:
-    """The crates in the extension and in `seqloom-run`, with the hashes of `Cargo.lock`."""
+    """Return the crates in the extension and in `seqloom-run`, with the hashes of
+    `Cargo.lock`.
+    """
     command = ("cargo", "tree", "--locked", "--edges", "normal", "--prefix", "none")
     answer = subprocess.run(
         [
@@ -135,7 +137,7 @@ def interpreters() -> dict[str, Path]:
 
 
 def version_of(path: Path) -> str | None:
-    """The version of a CPython from 3.11 up; nothing where it is another or fails."""
+    """Return version of a CPython from 3.11 up; nothing where it is another or fails."""
     number = path.name.removeprefix("python3").removeprefix(".")
     if not number.isdigit() and path != Path(sys.executable):
         return None
@@ -147,7 +149,7 @@ def version_of(path: Path) -> str | None:
 
 
 def try_wheel(wheel: Path, python: Path) -> None:
-    """Installs the wheel alone, trains, predicts, and scores without Python."""
+    """Install the wheel alone, trains, predicts, and scores without Python."""
     # ml_dtypes has no wheel for musl: it is compiled there.
     with TemporaryDirectory(prefix="seqloom-wheel-") as folder:
         run("uv", "venv", "--quiet", "--python", python, "venv", folder=folder)
@@ -170,7 +172,7 @@ def try_wheel(wheel: Path, python: Path) -> None:
 
 
 def run(*command: str | Path, folder: str) -> None:
-    """Runs a command in a folder; its failure is ours."""
+    """Run a command in a folder; its failure is ours."""
     subprocess.run(command, cwd=folder, check=True)
 
 

@@ -4,5 +4,5 @@ from pathlib import Path
 
 
 def path(name: str) -> Path:
-    """Returns the path of a demonstration file in the installed package."""
+    """Return the path of a demonstration file in the installed package."""
     return Path(__file__).parent / name

@@ -22,7 +22,7 @@ _NO_RENAME = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
 
 
 def open_handle(path: Path, flags: int, mode: int = 0o666) -> int:
-    """Opens a file or a folder; others may rename or replace it while it is open."""
+    """Open a file or a folder; others may rename or replace it while it is open."""
     if sys.platform == "win32":
         from seqloom._system import _windows
 
@@ -31,7 +31,7 @@ def open_handle(path: Path, flags: int, mode: int = 0o666) -> int:
 
 
 def lock(handle: int, *, wait: bool = True) -> None:
-    """Locks an open file; the system releases the lock when the process ends.
+    """Lock an open file; the system releases the lock when the process ends.
 
     Raises:
         BlockingIOError: Another process has the lock, and `wait` is False.
@@ -48,7 +48,7 @@ def lock(handle: int, *, wait: bool = True) -> None:
 
 
 def read_at(handle: int, size: int, position: int) -> bytes:
-    """Reads bytes at a position; on Windows, only one thread may use the handle."""
+    """Read bytes at a position; on Windows, only one thread may use the handle."""
     if sys.platform == "win32":
         os.lseek(handle, position, os.SEEK_SET)
         return os.read(handle, size)
@@ -56,7 +56,7 @@ def read_at(handle: int, size: int, position: int) -> bytes:
 
 
 def sync(path: Path) -> None:
-    """Waits until the disk has what was written to a file or a folder."""
+    """Wait until the disk has what was written to a file or a folder."""
     if sys.platform == "win32" and path.is_dir():
         return
     handle = os.open(path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)
@@ -67,7 +67,7 @@ def sync(path: Path) -> None:
 
 
 def _flush(handle: int) -> None:
-    """Waits for the disk; on macOS fsync alone leaves bytes in the drive's own memory."""
+    """Wait for the disk; on macOS fsync alone leaves bytes in the drive's own memory."""
     if sys.platform == "darwin":
         import fcntl
 
@@ -78,19 +78,19 @@ def _flush(handle: int) -> None:
 
 
 def sync_data(handle: int) -> None:
-    """Writes the bytes of an open file to the disk; `sync` makes sure of them."""
+    """Write the bytes of an open file to the disk; `sync` makes sure of them."""
     getattr(os, "fdatasync", os.fsync)(handle)
 
 
 def change_owner(path: Path, user: int, group: int) -> None:
-    """Changes the owner; -1 leaves one as it is. Raises OSError where it cannot."""
+    """Change the owner; -1 leaves one as it is. Raises OSError where it cannot."""
     if sys.platform == "win32":
         raise OSError(errno.ENOTSUP, "Windows has no owners of this kind")
     os.chown(path, user, group)
 
 
 def rename_exchange(one: Path, other: Path) -> bool:
-    """Exchanges two names in one step; False where the system cannot."""
+    """Exchange two names in one step; False where the system cannot."""
     code = _rename(one, other, linux=_RENAME_EXCHANGE, macos=_RENAME_SWAP)
     if code and code not in _NO_RENAME:
         raise OSError(code, os.strerror(code), str(other))
@@ -98,7 +98,7 @@ def rename_exchange(one: Path, other: Path) -> bool:
 
 
 def rename_new(part: Path, final: Path) -> int:
-    """Renames unless the name is taken; 0, or the error (_NO_RENAME: unsupported)."""
+    """Rename unless the name is taken; 0, or the error (_NO_RENAME: unsupported)."""
     if sys.platform == "win32":
         try:
             part.rename(final)  # on Windows it replaces nothing
@@ -109,7 +109,7 @@ def rename_new(part: Path, final: Path) -> int:
 
 
 def _rename(one: Path, other: Path, *, linux: int, macos: int) -> int:
-    """Calls the system's rename with a flag; returns its error, or 0."""
+    """Call the system's rename with a flag; returns its error, or 0."""
     if sys.platform == "win32":
         return errno.ENOSYS
     import ctypes

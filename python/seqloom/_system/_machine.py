@@ -21,7 +21,7 @@ _PARENT_DIED = 1  # prctl's PR_SET_PDEATHSIG
 
 
 def read_fact(path: Path | str, pattern: str = r"(?s)(.*)") -> str | None:
-    """Reads what a pattern finds in a file of the system; None where it is missing."""
+    """Read what a pattern finds in a file of the system; None where it is missing."""
     try:
         text = Path(path).read_text("utf-8", "replace")
     except OSError:
@@ -32,7 +32,7 @@ def read_fact(path: Path | str, pattern: str = r"(?s)(.*)") -> str | None:
 
 @cache
 def count_cores() -> int:
-    """Counts the cores that the scheduler and the quota leave to this process."""
+    """Count the cores that the scheduler and the quota leave to this process."""
     allowed = os.cpu_count() or 1
     if sys.platform == "linux":
         allowed = len(os.sched_getaffinity(0))
@@ -41,7 +41,7 @@ def count_cores() -> int:
 
 
 def _own_groups() -> list[Path]:
-    """Lists the control groups this process is in, from the root down."""
+    """List the control groups this process is in, from the root down."""
     lines = (read_fact("/proc/self/cgroup") or "").splitlines()
     if not lines:
         return []
@@ -51,7 +51,7 @@ def _own_groups() -> list[Path]:
 
 
 def _quota(folder: Path) -> float | None:
-    """Reads how many cores a control group may use, in either version's files."""
+    """Read how many cores a control group may use, in either version's files."""
     try:
         quota, period = (folder / "cpu.max").read_text(encoding="ascii").split()
         return None if quota == "max" else int(quota) / int(period)
@@ -65,12 +65,12 @@ def _quota(folder: Path) -> float | None:
 
 
 def load_average() -> float:
-    """Reads how many programs wanted to run in the last minute; 0 where it is unknown."""
+    """Read how many programs wanted to run in the last minute; 0 where it is unknown."""
     return 0.0 if sys.platform == "win32" else os.getloadavg()[0]
 
 
 def total_memory() -> int:
-    """Reads the machine's memory in bytes; 0 where it is unknown."""
+    """Read the machine's memory in bytes; 0 where it is unknown."""
     if sys.platform == "win32":
         return 0
     try:
@@ -80,19 +80,19 @@ def total_memory() -> int:
 
 
 def available_memory() -> int:
-    """Reads how many bytes programs may still take; 0 where it is unknown."""
+    """Read how many bytes programs may still take; 0 where it is unknown."""
     return _KIB * int(read_fact("/proc/meminfo", r"^MemAvailable:\s*(\d+) kB$") or 0)
 
 
 def after_fork(call: Callable[[], Any]) -> None:
-    """Calls a function in each process that is forked from this one."""
+    """Call a function in each process that is forked from this one."""
     if sys.platform != "win32":
         os.register_at_fork(after_in_child=call)
 
 
 @contextmanager
 def without_signals(*numbers: int) -> Generator[None]:
-    """Starts processes that do not receive these signals."""
+    """Start processes that do not receive these signals."""
     if sys.platform == "win32":
         yield
         return
@@ -104,7 +104,7 @@ def without_signals(*numbers: int) -> Generator[None]:
 
 
 def follow_parent() -> None:
-    """Lets the system kill this process when the thread that started it ends."""
+    """Let the system kill this process when the thread that started it ends."""
     # On other systems a thread that watches the parent does it, a moment later.
     if sys.platform == "linux":
         import ctypes
@@ -113,7 +113,7 @@ def follow_parent() -> None:
 
 
 def is_running(pid: int) -> bool:
-    """Tells whether a process exists."""
+    """Tell whether a process exists."""
     if sys.platform == "win32":
         from seqloom._system import _windows
 
@@ -128,7 +128,7 @@ def is_running(pid: int) -> bool:
 
 
 def resident_memory(process: int | str) -> int:
-    """Reads the resident bytes of a process, or of ``"self"``; 0 where it is unknown."""
+    """Read the resident bytes of a process, or of ``"self"``; 0 where it is unknown."""
     if sys.platform == "win32":
         return 0
     pages = (read_fact(f"/proc/{process}/statm") or "").split()[1:2]
@@ -136,7 +136,7 @@ def resident_memory(process: int | str) -> int:
 
 
 def child_processes() -> list[str]:
-    """Lists the processes that this one's threads started; none where it is unknown."""
+    """List the processes that this one's threads started; none where it is unknown."""
     children: list[str] = []
     with suppress(OSError):
         for thread in Path("/proc/self/task").iterdir():

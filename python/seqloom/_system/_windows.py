@@ -16,7 +16,7 @@ _SYNCHRONIZE, _WAIT_TIMEOUT = 0x100000, 258
 
 
 def open_shared(path: Path, flags: int) -> int:
-    """Opens a file or a folder so that it can be renamed and removed meanwhile."""
+    """Open a file or a folder so that it can be renamed and removed meanwhile."""
     assert sys.platform == "win32"  # noqa: S101 - for the checker of types
     import _winapi
     import msvcrt
@@ -33,7 +33,7 @@ def open_shared(path: Path, flags: int) -> int:
 
 
 def lock_byte(handle: int, *, wait: bool) -> None:
-    """Locks one byte of an open file."""
+    """Lock one byte of an open file."""
     assert sys.platform == "win32"  # noqa: S101 - for the checker of types
     import msvcrt
 
@@ -52,7 +52,7 @@ def lock_byte(handle: int, *, wait: bool) -> None:
 
 
 def is_running(pid: int) -> bool:
-    """Tells whether a process exists."""
+    """Tell whether a process exists."""
     assert sys.platform == "win32"  # noqa: S101 - for the checker of types
     import _winapi
 

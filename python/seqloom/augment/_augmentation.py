@@ -50,7 +50,7 @@ class Augmentation(JsonConfig):
     def __call__(
         self, sequence: bytes | str, key: Key | int, *, quality: bytes | None = None
     ) -> bytes | tuple[bytes, bytes]:
-        """Changes one sequence.
+        """Change one sequence.
 
         Args:
             sequence: The letters.
@@ -112,7 +112,7 @@ class Augmentation(JsonConfig):
         qualities: Ragged | None = None,
         num_threads: int | None = None,
     ) -> Ragged | tuple[Ragged, Ragged]:
-        """Changes many sequences at once, each with its own key.
+        """Change many sequences at once, each with its own key.
 
         Args:
             sequences: The sequences.
@@ -150,7 +150,7 @@ class Augmentation(JsonConfig):
         return rows if changed is None else (rows, Ragged(changed, offsets))
 
     def kernel(self) -> _native.Augmenter:
-        """Makes the kernel; each augmentation of ``sl.augment`` defines it.
+        """Make the kernel; each augmentation of ``sl.augment`` defines it.
 
         Raises:
             ArgumentError: A class of your own has neither this nor ``__call__``.
@@ -200,12 +200,12 @@ class Compose(Augmentation):
         self.__post_init__()
 
     def kernel(self) -> _native.Augmenter:
-        """Makes the kernel."""
+        """Make the kernel."""
         return _native.Augmenter.compose(list(map(_make_kernel, self.members)))
 
 
 def _make_kernel(member: object) -> _native.Augmenter:
-    """Makes the kernel of a member."""
+    """Make the kernel of a member."""
     if not isinstance(member, Augmentation) or not member.has_kernel:
         raise ArgumentError(
             f"members of Compose must be augmentations of sl.augment, got {quote(member)}"
@@ -215,14 +215,14 @@ def _make_kernel(member: object) -> _native.Augmenter:
 
 @lru_cache(maxsize=256)
 def _find_kernel(augmentation: Augmentation) -> _native.Augmenter:
-    """Makes the kernel once for all equal augmentations."""
+    """Make the kernel once for all equal augmentations."""
     return augmentation.kernel()
 
 
 def _check_keys(
     sequences: Ragged, keys: NDArray[np.uint32], qualities: Ragged | None
 ) -> NDArray[np.uint32]:
-    """Returns the words of the keys; refuses keys and qualities that do not fit."""
+    """Return the words of the keys; refuses keys and qualities that do not fit."""
     words = np.ascontiguousarray(keys)
     if words.dtype != np.uint32 or words.shape != (len(sequences), 2):
         raise ShapeError(
@@ -237,7 +237,7 @@ def _check_keys(
 
 
 def _to_bytes(sequence: object) -> Any:
-    """Converts a sequence to bytes."""
+    """Convert a sequence to bytes."""
     if isinstance(sequence, str) and sequence.isascii():
         return sequence.encode("ascii")
     if isinstance(sequence, (bytes, bytearray)):
@@ -246,7 +246,7 @@ def _to_bytes(sequence: object) -> Any:
 
 
 def _to_key(key: Any) -> Key:
-    """Converts an integer to a key."""
+    """Convert an integer to a key."""
     if isinstance(key, Key):
         return key
     try:
@@ -258,7 +258,7 @@ def _to_key(key: Any) -> Key:
 
 
 def as_probability(name: str, value: Any) -> float:
-    """Checks that a probability is a number; the kernel checks its limits."""
+    """Check that a probability is a number; the kernel checks its limits."""
     try:
         return operator.index(value) if hasattr(value, "__index__") else float(value + 0)
     except TypeError:
@@ -266,7 +266,7 @@ def as_probability(name: str, value: Any) -> float:
 
 
 def letter_byte(letter: str) -> int:
-    """Returns the byte of a letter, which must be one of ASCII."""
+    """Return the byte of a letter, which must be one of ASCII."""
     is_text = isinstance(letter, str)  # pyright: ignore[reportUnnecessaryIsInstance] - a caller may give anything
     if not (is_text and len(letter) == 1 and letter.isascii() and letter.isprintable()):
         raise ArgumentError(f"letter must be one ASCII letter, got {quote(letter)}")

@@ -51,7 +51,7 @@ class Mutate(Augmentation):
     alphabet: str = "dna"
 
     def kernel(self) -> _native.Augmenter:
-        """Makes the kernel."""
+        """Make the kernel."""
         check_alphabet_name(self.alphabet)
         return _native.Augmenter.mutate(
             as_probability("rate", self.rate),
@@ -84,7 +84,7 @@ class Mask(Augmentation):
     letter: str = "N"
 
     def kernel(self) -> _native.Augmenter:
-        """Makes the kernel."""
+        """Make the kernel."""
         return _native.Augmenter.mask(
             as_probability("rate", self.rate), letter_byte(self.letter)
         )
@@ -118,7 +118,7 @@ class QualityNoise(Augmentation):
     alphabet: str = "dna"
 
     def kernel(self) -> _native.Augmenter:
-        """Makes the kernel."""
+        """Make the kernel."""
         check_alphabet_name(self.alphabet)
         if self.offset not in (33, 64):
             raise ArgumentError(f"offset must be 33 or 64, got {self.offset!r}")
@@ -152,7 +152,7 @@ class ReverseComplement(Augmentation):
     alphabet: Literal["dna", "rna", "iupac"] = "dna"
 
     def kernel(self) -> _native.Augmenter:
-        """Makes the kernel."""
+        """Make the kernel."""
         alphabet = as_choice("alphabet", self.alphabet, ("dna", "rna", "iupac"))
         return _native.Augmenter.reverse_complement(as_probability("p", self.p), alphabet)
 
@@ -188,7 +188,7 @@ class ShuffleKmers(Augmentation):
     k: int = 1
 
     def kernel(self) -> _native.Augmenter:
-        """Makes the kernel."""
+        """Make the kernel."""
         return _native.Augmenter.shuffle_kmers(
             as_integer("k", self.k, least=1, limit=MAX_LETTERS)
         )
@@ -220,7 +220,7 @@ class Crop(Augmentation):
     mode: Literal["random", "centre", "start"] = "random"
 
     def kernel(self) -> _native.Augmenter:
-        """Makes the kernel."""
+        """Make the kernel."""
         mode = as_choice("mode", self.mode, ("random", "centre", "start"))
         length = as_integer("length", self.length, least=1, limit=MAX_LETTERS)
         return _native.Augmenter.crop(length, mode)
@@ -256,7 +256,7 @@ class Shift(Augmentation):
     letter: str = "N"
 
     def kernel(self) -> _native.Augmenter:
-        """Makes the kernel."""
+        """Make the kernel."""
         as_choice("mode", self.mode, ("fill", "roll"))
         most = as_integer("max_shift", self.max_shift, limit=MAX_LETTERS)
         fill = letter_byte(self.letter)

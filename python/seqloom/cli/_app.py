@@ -81,7 +81,7 @@ _EPILOGUE = (
 
 
 def make_app(words: Sequence[str]) -> App:
-    """Makes the program with the commands that the words name, and the names of others."""
+    """Make the program with the commands that the words name, and the names of others."""
     app = App(
         name="seqloom",
         help="Biological data from file to model.",
@@ -113,7 +113,7 @@ def make_app(words: Sequence[str]) -> App:
 
 
 def run(tokens: Sequence[str]) -> int:
-    """Runs the command that the words name and gives its exit code."""
+    """Run the command that the words name and give its exit code."""
     words = [word for word in tokens if word != TRACEBACK]
     return guard(make_app(words), words, with_traceback=TRACEBACK in tokens)
 

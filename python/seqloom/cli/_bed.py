@@ -60,7 +60,7 @@ Chosen = tuple["NDArray[np.int64]", "NDArray[np.int64]"]
 
 
 def choose(bed: "open_bed", options: FilterOptions) -> tuple[Chosen, list[str]]:
-    """Gives the positions that are chosen, and notes on ids that are not in the set."""
+    """Return the positions that are chosen, and notes on ids that are not in the set."""
     notes: list[str] = []
     who = np.ones(bed.iid_count, bool)
     for file, is_kept in ((options.keep, True), (options.remove, False)):
@@ -77,12 +77,12 @@ def choose(bed: "open_bed", options: FilterOptions) -> tuple[Chosen, list[str]]:
 
 
 def _columns(*columns: Any) -> list[Any]:
-    """Gives the columns of a set; a file on a command line has all of them."""
+    """Return the columns of a set; a file on a command line has all of them."""
     return [column for column in columns if column is not None]
 
 
 def _some(mask: "NDArray[np.bool_]", name: str, notes: list[str]) -> "NDArray[np.int64]":
-    """Gives the positions; none at all is an error, which unknown ids may explain."""
+    """Return the positions; none at all is an error, which unknown ids may explain."""
     if not mask.any():
         fault = f"no {name} is left; choose fewer or other filters"
         raise ArgumentError("; ".join([fault, *notes]))
@@ -90,7 +90,7 @@ def _some(mask: "NDArray[np.bool_]", name: str, notes: list[str]) -> "NDArray[np
 
 
 def _is_listed(file: Path, columns: list[Any], notes: list[str]) -> "NDArray[np.bool_]":
-    """Says of each row whether its id is in a file; ids of no row are noted."""
+    """Say of each row whether its id is in a file; ids of no row are noted."""
     ids = _read_ids(file, len(columns))
     width = max(map(len, ids), default=1)
     rows = list(zip(*(column.tolist() for column in columns[-width:]), strict=True))
@@ -102,7 +102,7 @@ def _is_listed(file: Path, columns: list[Any], notes: list[str]) -> "NDArray[np.
 
 
 def _read_ids(file: Path, most: int) -> Ids:
-    """Reads a file of ids: as many columns as its first line has, up to a number."""
+    """Read a file of ids: as many columns as its first line has, up to a number."""
     try:
         text = file.read_text(encoding="utf-8-sig")
         lines = [line.split() for line in text.splitlines()]
@@ -127,7 +127,7 @@ def _read_ids(file: Path, most: int) -> Ids:
 def _passes(
     bed: "open_bed", who: "NDArray[np.bool_]", options: FilterOptions
 ) -> "NDArray[np.bool_]":
-    """Says which variants pass what is asked of their genotypes."""
+    """Say which variants pass what is asked of their genotypes."""
     from seqloom.io import genotype_stats
 
     which = np.ones(bed.sid_count, bool)
@@ -147,7 +147,7 @@ def _passes(
 def _missing(
     bed: "open_bed", who: "NDArray[np.bool_]", stats: "GenotypeStats"
 ) -> "NDArray[np.float64]":
-    """Gives the share of individuals without a genotype: on Y, of males."""
+    """Return the share of individuals without a genotype: on Y, of males."""
     from seqloom.io import genotype_stats
     from seqloom.io.plink._stats import MALE, Ploidy, find_ploidy
 
@@ -191,7 +191,7 @@ def inspect(
 
 
 def is_bed(file: str) -> bool:
-    """Says whether a file begins as a PLINK .bed does."""
+    """Return whether a file begins as a PLINK .bed does."""
     path = Path(file)
     if not path.is_file():
         return False
@@ -338,7 +338,7 @@ def convert(
 
 
 def _writer(suffix: str, major: Major | None, dtype: Kind) -> "Callable[..., None]":
-    """Gives what writes a file of such a name."""
+    """Return what writes a file of such a name."""
     from seqloom.io.plink import _export
 
     writers: dict[str, Callable[..., None]] = {
@@ -357,7 +357,7 @@ def _writer(suffix: str, major: Major | None, dtype: Kind) -> "Callable[..., Non
 
 
 def _check_target(source: str, target: Path | None, *, overwrite: bool) -> None:
-    """Refuses to write a file of the set that is read, or to replace any unasked."""
+    """Refuse to write a file of the set that is read, or to replace any unasked."""
     if target is None:
         return
     if not target.parent.is_dir():
@@ -374,7 +374,7 @@ def _check_target(source: str, target: Path | None, *, overwrite: bool) -> None:
 
 
 def _set_of(bed: Path) -> list[Path]:
-    """Names the three files of a set."""
+    """Name the three files of a set."""
     return [bed.with_suffix(suffix) for suffix in _SET]
 
 

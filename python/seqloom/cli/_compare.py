@@ -67,7 +67,7 @@ def compare(
 
 
 def _show(report: "Report") -> None:
-    """Prints the tables of a comparison, each with its note."""
+    """Print the tables of a comparison, each with its note."""
     console = open_console()
     for section in report.sections:
         if section.table is None:
@@ -83,7 +83,7 @@ def _show(report: "Report") -> None:
 
 
 def _count_fitting(console: "Console", numbers: "Numbers", columns: list[int]) -> int:
-    """Counts how many of these columns stand beside each other; one always does."""
+    """Count how many of these columns stand beside each other; one always does."""
     unlimited = console.options.update(width=_UNLIMITED)
     for count in range(len(columns), 1, -1):
         table = _table(numbers, columns[:count], console.width)
@@ -93,7 +93,7 @@ def _count_fitting(console: "Console", numbers: "Numbers", columns: list[int]) -
 
 
 def _table(numbers: "Numbers", columns: list[int], width: int) -> Table:
-    """Makes a table of some columns; what is wider than a third goes on below."""
+    """Make a table of some columns; what is wider than a third goes on below."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
     widest = width // _SHARE_OF_COLUMN
     title = printable(numbers.title.lower())
@@ -108,7 +108,7 @@ def _table(numbers: "Numbers", columns: list[int], width: int) -> Table:
 
 
 def _cell(text: str) -> Text:
-    """Puts what stands in brackets below the number; nothing in a name is obeyed."""
+    """Put what stands in brackets below the number; nothing in a name is obeyed."""
     parts = re.fullmatch(r"(\S+) \((.+)\)", text)
     lines = parts.groups() if parts else (text,)
     return Text("\n".join(map(printable, lines)))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def version() -> str:
-    """Gives the installed version."""
+    """Return the installed version."""
     return metadata.version("seqloom")
 
 
@@ -27,12 +27,12 @@ class PlainConsole(Console):
     """Prints texts and tables; nothing in an id or a file's name is obeyed."""
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Turns a text, or a cell of a table, into what rich prints: one line."""
+        """Turn a text, or a cell of a table, into what rich prints: one line."""
         return super().render_str(printable(text), **options)
 
 
 def open_console(*, stderr: bool = False, quiet: bool = False) -> Console:
-    """Opens standard output or error; nothing in a file name is taken for markup."""
+    """Open standard output or error; nothing in a file name is taken for markup."""
     return PlainConsole(
         stderr=stderr,
         quiet=quiet,
@@ -44,7 +44,7 @@ def open_console(*, stderr: bool = False, quiet: bool = False) -> Console:
 
 
 def table_of(facts: Mapping[str, str]) -> Table:
-    """Puts names and facts into two columns."""
+    """Put names and facts into two columns."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -54,7 +54,7 @@ def table_of(facts: Mapping[str, str]) -> Table:
 
 
 def announce(console: Console, backend: "str | Backend", threads: int | None) -> None:
-    """Prints version, backend, device and threads: the first line of long work."""
+    """Print version, backend, device and threads: the first line of long work."""
     from seqloom.tensor import backend as find_backend
 
     found = find_backend(backend, num_threads=threads)
@@ -68,7 +68,7 @@ def announce(console: Console, backend: "str | Backend", threads: int | None) ->
 
 @contextmanager
 def counter_bar() -> Generator[Callable[[int, int], object]]:
-    """Shows a bar on a terminal; yields a function that takes the done and all steps."""
+    """Show a bar on a terminal; yields a function that takes the done and all steps."""
     console = open_console(stderr=True)
     columns = (
         BarColumn(bar_width=24),
@@ -82,7 +82,7 @@ def counter_bar() -> Generator[Callable[[int, int], object]]:
 
 
 def check_free(*targets: Path | None, overwrite: bool) -> None:
-    """Raises if a file would be replaced without --overwrite."""
+    """Raise if a file would be replaced without --overwrite."""
     for target in targets:
         if target is not None and target.is_file() and not overwrite:
             raise FileError(f"{target}: is there already; --overwrite replaces it")

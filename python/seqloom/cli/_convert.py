@@ -66,7 +66,7 @@ class ConvertPaths:
         self._check_distinct()
 
     def _check_distinct(self) -> None:
-        """Refuses to read a file twice, and to write a file that is read."""
+        """Refuse to read a file twice, and to write a file that is read."""
         # Behind a bar, two openings of one file look like two files.
         if len({_identity(source) for source in self.sources}) < len(self.sources):
             raise ArgumentError(
@@ -97,7 +97,7 @@ class ConvertPaths:
         return self.interleaved and len(self.sources) == 1
 
     def check_free(self) -> None:
-        """Refuses to replace a file: of two mates given as IN and OUT, the second."""
+        """Refuse to replace a file: of two mates given as IN and OUT, the second."""
         is_one_each = len(self.sources) == len(self.targets) == 1
         for target in self.targets:
             if target == "-" or not Path(target).is_file():
@@ -114,19 +114,19 @@ class ConvertPaths:
 def resolve_paths(
     source: str, other: str | None, out: Sequence[Path], *, interleaved: bool
 ) -> ConvertPaths:
-    """Tells what is read from what is written: with --out, all other words are read."""
+    """Tell what is read from what is written: with --out, all other words are read."""
     words = (source,) if other is None else (source, other)
     sources, targets = (words, tuple(map(str, out))) if out else (words[:1], words[1:])
     return ConvertPaths(sources=sources, targets=targets, interleaved=interleaved)
 
 
 def _one_or_two(names: tuple[str, ...]) -> str | tuple[str, str]:
-    """Gives one name, or two."""
+    """Return one name, or two."""
     return names[0] if len(names) == 1 else (names[0], names[1])
 
 
 def _identity(name: str) -> object:
-    """Names a file by what it is, as far as it is there."""
+    """Name a file by what it is, as far as it is there."""
     try:
         facts = Path(name).stat()
     except OSError:
@@ -135,7 +135,7 @@ def _identity(name: str) -> object:
 
 
 def _holds_sequences(name: str) -> bool:
-    """Tells whether a file is one that we read."""
+    """Tell whether a file is one that we read."""
     from seqloom.io import open_sequences
 
     try:
@@ -149,7 +149,7 @@ def _holds_sequences(name: str) -> bool:
 def open_with_meter(
     source: str | tuple[str, str], console: Console, **options: Any
 ) -> Generator[SequenceReader | PairedReader]:
-    """Opens one file or two and, on a terminal, shows how much was read."""
+    """Open one file or two and, on a terminal, shows how much was read."""
     sources = (source,) if isinstance(source, str) else source
     if not (console.is_terminal and all(Path(path).is_file() for path in sources)):
         with _open(sources, options) as reader:
@@ -174,7 +174,7 @@ def open_with_meter(
 def _open(
     sources: Sequence[str | Meter], options: dict[str, Any]
 ) -> SequenceReader | PairedReader:
-    """Opens one file, or two that go together."""
+    """Open one file, or two that go together."""
     from seqloom.io import open_sequences
 
     origin: Any = sources[0] if len(sources) == 1 else tuple(sources)
@@ -194,18 +194,18 @@ class Meter(FileIO):
         self._before = self._stamp()
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Reads on, and says how much that was."""
+        """Read on, and say how much that was."""
         piece = super().read(size) or b""
         self._bar.update(self._task, advance=len(piece))
         return piece
 
     def check_unchanged(self) -> None:
-        """Refuses a file that was written while it was read."""
+        """Refuse a file that was written while it was read."""
         if self._stamp() != self._before:
             raise FileError(f"{os.fspath(str(self.name))}: changed while it was being read")
 
     def _stamp(self) -> tuple[int, int]:
-        """Gives the file's size and time."""
+        """Return the file's size and time."""
         facts = os.fstat(self.fileno())
         return facts.st_size, facts.st_mtime_ns
 
@@ -320,7 +320,7 @@ class Selection:
     def of(
         self, reader: SequenceReader | PairedReader
     ) -> Iterator[SequenceBatch | tuple[SequenceBatch, SequenceBatch]]:
-        """Reads on, and gives what is kept: of pairs, both reads or none."""
+        """Read on, and give what is kept: of pairs, both reads or none."""
         from seqloom.io import SequenceReader
 
         if self._keep.min_mean_quality is not None and reader.format != "fastq":
@@ -335,7 +335,7 @@ class Selection:
             yield (chosen[0], chosen[1]) if len(chosen) > 1 else chosen[0]
 
     def _judge(self, mates: Sequence[SequenceBatch]) -> NDArray[np.bool_]:
-        """Says which records or pairs are kept; each that goes is counted once."""
+        """Say which records or pairs are kept; each that goes is counted once."""
         kept = np.ones(len(mates[0]), np.bool_)
         lengths, keep = [mate.sequences.lengths for mate in mates], self._keep
         if keep.min_length is not None:
@@ -353,13 +353,13 @@ class Selection:
     def _drop(
         self, kept: NDArray[np.bool_], goes: Sequence[NDArray[np.bool_]], *, why: str
     ) -> None:
-        """Leaves out records, or pairs of which either read goes."""
+        """Leave out records, or pairs of which either read goes."""
         gone = np.any(goes, axis=0)
         self.dropped[why] += int((kept & gone).sum())
         kept &= ~gone
 
     def report(self, reader: SequenceReader | PairedReader) -> Iterator[str]:
-        """Says how much was written, and what became of the rest."""
+        """Say how much was written, and what became of the rest."""
         from seqloom.io import PairedReader
 
         is_paired = isinstance(reader, PairedReader)

@@ -85,7 +85,7 @@ def demo(
 def _compare(
     console: "Console", out: Path, machine: MachineOptions, *, seed: int, overwrite: bool
 ) -> None:
-    """Trains the network and the linear model, and shows how they do."""
+    """Train the network and the linear model, and show how they do."""
     from seqloom.cli._splice import compare, publish, read_splice
     from seqloom.train import Computation, RunFolder
     from seqloom.train._watch import Watch
@@ -109,14 +109,14 @@ def _compare(
 
 
 def _may_replace(out: Path) -> bool:
-    """Says whether a run in the folder is a demo's."""
+    """Return whether a run in the folder is a demo's."""
     from seqloom.cli._splice import RESULTS
 
     return out == HOME or (out / RESULTS).exists()
 
 
 def _check_folder(out: Path, *, overwrite: bool) -> None:
-    """Refuses a folder that holds something else, with the demo's own way out."""
+    """Refuse a folder that holds something else, with the demo's own way out."""
     if overwrite or _may_replace(out):
         return
     if out.is_dir() and any(out.iterdir()):
@@ -127,7 +127,7 @@ def _check_folder(out: Path, *, overwrite: bool) -> None:
 
 
 def _fit_network(splice: "Splice", **settings: Any) -> "Run":
-    """Trains the network; the test windows are scored when all is decided."""
+    """Train the network; the test windows are scored when all is decided."""
     from seqloom.models import SequenceCNNConfig
 
     config = SequenceCNNConfig.for_data(splice.train)
@@ -135,7 +135,7 @@ def _fit_network(splice: "Splice", **settings: Any) -> "Run":
 
 
 def _fit_linear(splice: "Splice", **settings: Any) -> "Run":
-    """Trains logistic regression on the same windows."""
+    """Train logistic regression on the same windows."""
     from seqloom.cli._splice import Logistic
     from seqloom.train import Updates
 
@@ -155,7 +155,7 @@ def _fit(model: "Config | Module", splice: "Splice", **settings: Any) -> "Run":
 
 
 def _copy_files(console: "Console", folder: Path, *, overwrite: bool) -> None:
-    """Copies the demo's files; one of another content is replaced only if that is asked."""
+    """Copy the demo's files; one of another content is replaced only if that is asked."""
     packed = {"genome": GENOME, "genotypes": GENOTYPES}
     beside = [
         f"{folder_name}/{name}" for folder_name, names in packed.items() for name in names
@@ -178,7 +178,7 @@ def _copy_files(console: "Console", folder: Path, *, overwrite: bool) -> None:
 
 
 def _make(folder: Path) -> None:
-    """Makes the folder, if there is none."""
+    """Make the folder, if there is none."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError:

@@ -70,7 +70,7 @@ def doctor(*, json: Flag = False) -> None:
 
 
 def _find_facts() -> dict[str, str]:
-    """Describes the installation and the machine, in the order in which it is printed."""
+    """Describe the installation and the machine, in the order in which it is printed."""
     named = read_fact("/proc/cpuinfo", r"^model name\s*: (.*)$")
     name = (named or platform.processor() or platform.machine()).replace("(R)", "")
     return {
@@ -89,13 +89,13 @@ def _find_facts() -> dict[str, str]:
 
 
 def _gpu_names() -> list[str]:
-    """Lists the GPUs that NVIDIA's driver knows; reading this starts none of them."""
+    """List the GPUs that NVIDIA's driver knows; reading this starts none of them."""
     files = sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))
     return [read_fact(file, r"^Model:\s*(.*)$") or "a GPU" for file in files]
 
 
 def _version_of(package: str) -> str | None:
-    """Gives the version of an installed package; None if it is not installed."""
+    """Return the version of an installed package; None if it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -103,7 +103,7 @@ def _version_of(package: str) -> str | None:
 
 
 def _describe_capacity() -> dict[str, str]:
-    """Describes the threads that a command uses, and the memory."""
+    """Describe the threads that a command uses, and the memory."""
     try:
         cores = f"{count_cores()} cores that this process may use"
         threads = f"{count_threads()}, of {cores}"
@@ -117,7 +117,7 @@ def _describe_capacity() -> dict[str, str]:
 
 
 def _describe_matrix_library() -> str:
-    """Names the library that multiplies NumPy's matrices, and its kernels."""
+    """Name the library that multiplies NumPy's matrices, and its kernels."""
     from threadpoolctl import threadpool_info
 
     pools: list[dict[str, Any]] = cast("Any", threadpool_info)()
@@ -131,12 +131,12 @@ def _describe_matrix_library() -> str:
 
 
 def _versions(*packages: str) -> str:
-    """Lists packages with their versions."""
+    """List packages with their versions."""
     return ", ".join(f"{name} {_version_of(name) or 'not installed'}" for name in packages)
 
 
 def _describe_extras() -> str:
-    """Lists the packages of each extra, and which are not installed."""
+    """List the packages of each extra, and which are not installed."""
     wanted = [
         found.groups()
         for line in metadata.requires("seqloom") or []
@@ -150,7 +150,7 @@ def _describe_extras() -> str:
 
 
 def _describe_disk() -> dict[str, str]:
-    """Describes where and how large the cache is, and the space for further files."""
+    """Describe where and how large the cache is, and the space for further files."""
     home = cache_home()
     sizes = [path.stat().st_size for path in home.rglob("*") if path.is_file()]
     folders = {str(Path.cwd()): "here", tempfile.gettempdir(): "for temporary files"}
@@ -165,12 +165,12 @@ def _describe_disk() -> dict[str, str]:
 
 
 def find_advice() -> list[Advice]:
-    """Lists what makes seqloom slow here, with the remedies."""
+    """List what makes seqloom slow here, with the remedies."""
     return [*_check_variables(), *_check_processor(), *_check_threads(), *_check_files()]
 
 
 def _check_variables() -> Iterator[Advice]:
-    """Finds variables that make programs slower."""
+    """Find variables that make programs slower."""
     if capped := os.environ.get("SEQLOOM_SIMD"):
         yield Advice(
             f"SEQLOOM_SIMD={capped} caps the instructions of seqloom's kernels.",
@@ -189,7 +189,7 @@ def _check_variables() -> Iterator[Advice]:
 
 
 def _check_processor() -> Iterator[Advice]:
-    """Finds a slow or busy processor, and a GPU that no library here computes on."""
+    """Find a slow or busy processor, and a GPU that no library here computes on."""
     if _native.simd() == "portable" and not os.environ.get("SEQLOOM_SIMD"):
         yield Advice(
             "The processor has neither AVX2 nor NEON: kernels compute number by number.",
@@ -217,7 +217,7 @@ def _check_processor() -> Iterator[Advice]:
 
 
 def _check_threads() -> Iterator[Advice]:
-    """Finds fewer threads than cores, and fewer cores than the machine has."""
+    """Find fewer threads than cores, and fewer cores than the machine has."""
     try:
         threads, cores, variable = count_threads(), count_cores(), threads_variable()
     except ArgumentError as error:
@@ -236,7 +236,7 @@ def _check_threads() -> Iterator[Advice]:
 
 
 def _check_files() -> Iterator[Advice]:
-    """Finds a cache that cannot be written, and a program that was not built."""
+    """Find a cache that cannot be written, and a program that was not built."""
     home = cache_home()
     first = next(folder for folder in (home, *home.parents) if folder.exists())
     if not os.access(first, os.W_OK):

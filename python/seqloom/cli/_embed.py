@@ -149,7 +149,7 @@ def embed(
 
 
 def list_devices(backend: str, count: int) -> list[str]:
-    """Names the device of each process: GPUs by number, or a processor repeatedly."""
+    """Name the device of each process: GPUs by number, or a processor repeatedly."""
     from seqloom.train._ranks import are_started
 
     if are_started():

@@ -43,7 +43,7 @@ _ELSEWHERE = {
 
 
 def guard(app: App, words: Sequence[str], *, with_traceback: bool) -> int:
-    """Runs a command line and returns its exit code; a bug of ours shows its traceback."""
+    """Run a command line and return its exit code; a bug of ours shows its traceback."""
     number = _number_among_others()
     try:
         with _silence(is_needed=number > 0), _print_warnings():
@@ -74,7 +74,7 @@ def guard(app: App, words: Sequence[str], *, with_traceback: bool) -> int:
 
 
 def _number_among_others() -> int:
-    """Returns this process's number in torchrun; 0 for the first, and without torchrun."""
+    """Return this process's number in torchrun; 0 for the first, and without torchrun."""
     several = os.environ.get("WORLD_SIZE", "1") != "1"
     rank = os.environ.get("RANK", "0")
     return int(rank) if several and rank.isdecimal() else 0
@@ -82,7 +82,7 @@ def _number_among_others() -> int:
 
 @contextmanager
 def _silence(*, is_needed: bool) -> Generator[None]:
-    """Discards the output of the block in all but the first process."""
+    """Discard the output of the block in all but the first process."""
     if not is_needed:
         yield
         return
@@ -96,13 +96,13 @@ def _silence(*, is_needed: bool) -> Generator[None]:
 
 @contextmanager
 def _print_warnings() -> Generator[None]:
-    """Prints a warning for users as a line; warnings for programmers stay as they are."""
+    """Print a warning for users as a line; warnings for programmers stay as they are."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", DataWarning)
         show = warnings.showwarning
 
         def spell(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
-            """Prints one warning."""
+            """Print one warning."""
             if issubclass(category, (UserWarning, SeqloomError)):
                 sys.stderr.write(f"warning: {printable(str(message))}\n")
             else:
@@ -113,7 +113,7 @@ def _print_warnings() -> Generator[None]:
 
 
 def _describe(error: BaseException) -> str:
-    """Returns an error's message; an error of Python's own without its number."""
+    """Return an error's message; an error of Python's own without its number."""
     is_foreign = not isinstance(error, SeqloomError)
     if isinstance(error, OSError) and is_foreign and error.strerror:
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
@@ -122,7 +122,7 @@ def _describe(error: BaseException) -> str:
 
 
 def _print_stop(message: str, words: Sequence[str]) -> None:
-    """Prints what is left of a run that was stopped, and how to resume it."""
+    """Print what is left of a run that was stopped, and how to resume it."""
     sys.stderr.write(f"\n{printable(message or 'stopped', lines=True)}\n")
     if words[:1] == ["train"] and message:
         kept = [word for word in words if word not in {"--overwrite", "--resume"}]
@@ -131,7 +131,7 @@ def _print_stop(message: str, words: Sequence[str]) -> None:
 
 
 def _describe_words(app: App, error: CycloptsError, words: Sequence[str]) -> str:
-    """Describes in two lines what is wrong with the words, and where options are listed."""
+    """Describe in two lines what is wrong with the words, and where options are listed."""
     named: list[str] = []
     command = app
     for word in words:
@@ -148,7 +148,7 @@ def _describe_words(app: App, error: CycloptsError, words: Sequence[str]) -> str
 
 
 def _describe_stream(error: CycloptsError, words: Sequence[str]) -> str | None:
-    """Says that an option takes no standard input, if - follows it."""
+    """Say that an option takes no standard input, if - follows it."""
     is_unknown = (
         isinstance(error, UnknownOptionError)
         and (error.token.keyword or error.token.value) == STREAM
@@ -167,7 +167,7 @@ def _describe_stream(error: CycloptsError, words: Sequence[str]) -> str | None:
 
 
 def _describe_repeatable(error: CycloptsError, words: Sequence[str]) -> str | None:
-    """Describes how an option is given several times, if words follow its value."""
+    """Describe how an option is given several times, if words follow its value."""
     unused = (
         list(error.unused_tokens or ()) if isinstance(error, UnusedCliTokensError) else []
     )
@@ -185,7 +185,7 @@ def _describe_repeatable(error: CycloptsError, words: Sequence[str]) -> str | No
 
 
 def _describe_error(command: App, error: CycloptsError, name: str) -> str:
-    """Describes an error; words that are too many, as they were typed."""
+    """Describe an error; words that are too many, as they were typed."""
     if isinstance(error, UnusedCliTokensError):
         words = printable(shlex.join(error.unused_tokens or ()))
         return f"One file too many, or an unknown word: {words}."
@@ -199,7 +199,7 @@ def _describe_error(command: App, error: CycloptsError, name: str) -> str:
 
 
 def _describe_missing(command: App, name: str) -> str:
-    """Describes a missing word, and quotes the example of the command's help."""
+    """Describe a missing word, and quotes the example of the command's help."""
     arguments = command.assemble_argument_collection(parse_docstring=True)
     text = next((it.parameter.help for it in arguments if it.name == name), None) or ""
     first = re.split(r"[.;] ", " ".join(text.split()))[0].removesuffix(".")[:_MAX_QUOTED]

@@ -136,7 +136,7 @@ def explain(
 
 
 def _check_ending(out: str) -> None:
-    """Raises for a name that says neither page nor table."""
+    """Raise for a name that says neither page nor table."""
     if out != STREAM and not out.endswith((_PAGE, *_TABLES)):
         raise ArgumentError(
             f"{out}: --out must end in {_PAGE} (a page) or in .tsv, .csv or .parquet (a "
@@ -154,7 +154,7 @@ def _write(
     total: int,
     sources: dict[str, str],
 ) -> None:
-    """Writes the page or the table, and says what is in it."""
+    """Write the page or the table, and say what is in it."""
     if out.endswith(_PAGE):
         write_page(Path(out), found, most=len(found), total=total, sources=sources)
     else:

@@ -93,7 +93,7 @@ def inspect(
 
 
 def _refuse_options(reading: TextOptions) -> None:
-    """Raises if options read sequences, because the file has genotypes."""
+    """Raise if options read sequences, because the file has genotypes."""
     usual = asdict(TextOptions())
     names = [f"--{name}" for name, value in asdict(reading).items() if value != usual[name]]
     if names:
@@ -104,7 +104,7 @@ def _refuse_options(reading: TextOptions) -> None:
 
 
 def _summarise_table(file: str, **options: Any) -> "Summary":
-    """Counts the sequences of a table, read as `seqloom train` reads it."""
+    """Count the sequences of a table, read as `seqloom train` reads it."""
     from seqloom.data._inputs import SourceOptions
     from seqloom.data._sources import sources_of
     from seqloom.io._inspect import summarise
@@ -130,7 +130,7 @@ def _summarise_table(file: str, **options: Any) -> "Summary":
 
 
 def _draw(summary: "Summary", console: "Console") -> None:
-    """Draws lengths, qualities and bases, as far as the file has them."""
+    """Draw lengths, qualities and bases, as far as the file has them."""
     is_plain = not console.encoding.startswith("utf")
     if summary.shortest != summary.longest:
         groups = summary.histogram
@@ -152,7 +152,7 @@ def _draw(summary: "Summary", console: "Console") -> None:
 def _draw_bars(
     title: str, names: Sequence[str], records: Sequence[int], *, is_plain: bool
 ) -> Table:
-    """Draws a row with a bar for each name."""
+    """Draw a row with a bar for each name."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
     table.add_column(title, justify="right")
     table.add_column("records", justify="right")
@@ -164,7 +164,7 @@ def _draw_bars(
 
 
 def _draw_positions(summary: "Summary", *, is_plain: bool) -> Iterator[Text]:
-    """Draws qualities and bases by position, one column for one or more positions."""
+    """Draw qualities and bases by position, one column for one or more positions."""
     means = [position.mean_quality or 0.0 for position in summary.positions]
     width = len(_squeeze(means))
     last = f"{summary.longest - 1:,}"
@@ -184,7 +184,7 @@ def _draw_positions(summary: "Summary", *, is_plain: bool) -> Iterator[Text]:
 
 
 def _draw_shares(summary: "Summary", bases: str, *, is_plain: bool) -> Iterator[Text]:
-    """Draws a line for each base of the file, all to one scale."""
+    """Draw a line for each base of the file, all to one scale."""
     totals = [max(sum(position.letters.values()), 1) for position in summary.positions]
     rows: dict[str, list[float]] = {}
     for base in (base for base in bases if base in summary.letters):
@@ -202,7 +202,7 @@ def _draw_shares(summary: "Summary", bases: str, *, is_plain: bool) -> Iterator[
 def _draw_columns(
     values: Sequence[float], top: float, *, rows: int = 1, is_plain: bool = False
 ) -> list[str]:
-    """Draws a column for each value, from 0 to ``top``, as lines from top to bottom."""
+    """Draw a column for each value, from 0 to ``top``, as lines from top to bottom."""
     steps = _PLAIN_BLOCKS if is_plain else _BLOCKS
     full = len(steps) - 1
     heights = [round(rows * full * it / top) if top > 0 else 0 for it in values]
@@ -215,7 +215,7 @@ def _draw_columns(
 
 
 def _squeeze(values: Sequence[float]) -> list[float]:
-    """Averages neighbours until there are few enough columns."""
+    """Average neighbours until there are few enough columns."""
     step = -(-len(values) // _MAX_COLUMNS)
     parts = [values[start : start + step] for start in range(0, len(values), step)]
     return [sum(part) / len(part) for part in parts]
@@ -259,7 +259,7 @@ def index(
 
 
 def _make_index(console: "Console", file: str, threads: int | None) -> Path:
-    """Makes the index, with a bar on a terminal."""
+    """Make the index, with a bar on a terminal."""
     from seqloom.io import build_index
 
     if not console.is_terminal:

@@ -48,7 +48,7 @@ class NetworkOptions:
 
 
 def check_network(options: NetworkOptions, kind: Kind) -> None:
-    """Raises for options of adapters that do not go together, or have no sequences."""
+    """Raise for options of adapters that do not go together, or have no sequences."""
     given = {"--model": options.model is not None, "--rank": options.rank is not None}
     names = [name for name, is_given in given.items() if is_given]
     if options.finetune is None and names:
@@ -69,7 +69,7 @@ def check_network(options: NetworkOptions, kind: Kind) -> None:
 def network_for(
     options: NetworkOptions, kind: Kind, train: Dataset, *others: Dataset
 ) -> Config:
-    """Chooses the network that reads such records, and changes what the options say."""
+    """Choose the network that reads such records, and change what the options say."""
     changes: dict[str, Any] = {}
     if options.dropout is not None:
         changes["dropout"] = options.dropout
@@ -93,7 +93,7 @@ def encoding_for(
     *,
     letters: LetterOptions,
 ) -> dict[str, Any]:
-    """Chooses encoder and augmentation of the training records, by the alphabet."""
+    """Choose encoder and augmentation of the training records, by the alphabet."""
     policy = {name: inputs.given[name] for name in _POLICY if name in inputs.given}
     alphabet: str = letters.alphabet
     if options.finetune:
@@ -114,7 +114,7 @@ def encoding_for(
 
 
 def _check_protein(alphabet: str, policy: dict[str, Any]) -> None:
-    """Raises for options that do not fit ESM-2: other alphabets, and rules for letters."""
+    """Raise for options that do not fit ESM-2: other alphabets, and rules for letters."""
     if alphabet not in {"auto", "protein"}:
         raise ArgumentError(f"--finetune lora reads proteins, not --alphabet {alphabet}")
     strange = [name for name in ("unknown", "rare", "rna_as_dna") if name in policy]
@@ -126,7 +126,7 @@ def _check_protein(alphabet: str, policy: dict[str, Any]) -> None:
 
 
 def augment_for(alphabet: str, options: NetworkOptions) -> ReverseComplement | None:
-    """Returns what changes the training sequences, if anything does."""
+    """Return what changes the training sequences, if anything does."""
     if not options.reverse_complement:
         return None
     if alphabet == "dna" or alphabet == "rna":  # noqa: PLR1714 - narrows the type

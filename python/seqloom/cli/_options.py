@@ -24,7 +24,7 @@ FURTHER = Parameter(group=Group("Further options", sort_key=10))
 
 
 def read_whole(kind: Any, tokens: Sequence[Token]) -> int:
-    """Reads an integer; cyclopts alone would take 1.5 for 1."""
+    """Read an integer; cyclopts alone would take 1.5 for 1."""
     del kind  # part of the protocol
     try:
         return int(tokens[0].value)
@@ -34,13 +34,13 @@ def read_whole(kind: Any, tokens: Sequence[Token]) -> int:
 
 
 def read_whole_or_text(kind: Any, tokens: Sequence[Token]) -> int | str:
-    """Reads an integer where the word is one."""
+    """Read an integer where the word is one."""
     del kind  # part of the protocol
     return int(tokens[0].value) if tokens[0].value.isdecimal() else tokens[0].value
 
 
 def _check_paths(kind: Any, names: str | Sequence[str] | None) -> None:
-    """Takes - for a stream; a misspelt option is no file."""
+    """Take - for a stream; a misspelt option is no file."""
     del kind  # part of the protocol
     for name in (names,) if isinstance(names, str) else names or ():
         if name.startswith("-") and name != "-":
@@ -81,7 +81,7 @@ _NAMES_OF_TYPES = {"re": re, "Sequence": Sequence}
 def takes_options(
     *, shown: str | None = None, without: str = ""
 ) -> Callable[[FunctionType], FunctionType]:
-    """Makes fields of the dataclasses that a function takes options of its command.
+    """Make fields of the dataclasses that a function takes options of its command.
 
     Types, defaults and help texts are those of the fields. A field that an earlier value or
     an argument has too, or that words cannot spell, is no option.
@@ -122,7 +122,7 @@ def takes_options(
 
 
 def _make_form(kind: type[Any], taken: set[str], listed: set[str] | None) -> type[Any]:
-    """Makes a dataclass that cyclopts fills in; its constructor returns a `kind`."""
+    """Make a dataclass that cyclopts fills in; its constructor returns a `kind`."""
     texts = _read_texts(kind)
     hints = get_type_hints(kind, localns=_NAMES_OF_TYPES, include_extras=True)
     members: list[tuple[str, Any, Any]] = []
@@ -152,7 +152,7 @@ def _make_form(kind: type[Any], taken: set[str], listed: set[str] | None) -> typ
 
 
 def _spell_type(item: Field[Any], hint: Any) -> Any:
-    """Returns how words spell a field's type; None if they cannot."""
+    """Return how words spell a field's type; None if they cannot."""
     if get_origin(hint) is Annotated:
         return hint
     if item.name == "num_threads":
@@ -181,7 +181,7 @@ def _spell_type(item: Field[Any], hint: Any) -> Any:
 
 
 def _read_texts(kind: type[Any]) -> dict[str, str]:
-    """Reads help texts from docstrings: of a library's class the first sentences."""
+    """Read help texts from docstrings: of a library's class the first sentences."""
     texts: dict[str, str] = {}
     for base in reversed(kind.__mro__):
         section = inspect.cleandoc(base.__doc__ or "").partition("Args:\n")[2]
@@ -205,7 +205,7 @@ class MachineOptions:
     threads: Threads | None = None
 
     def to_keywords(self) -> dict[str, Any]:
-        """Spells the options as the packages take them."""
+        """Spell the options as the packages take them."""
         return {"backend": self.backend, "num_threads": self.threads}
 
 
@@ -220,7 +220,7 @@ class TrainedOptions(MachineOptions):
     base: Path | None = None
 
     def to_keywords(self) -> dict[str, Any]:
-        """Spells the options as `seqloom.models.load` takes them."""
+        """Spell the options as `seqloom.models.load` takes them."""
         found = {"backend": self.backend, "num_threads": self.threads}
         return found if self.base is None else {**found, "base": self.base}
 

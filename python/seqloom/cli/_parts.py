@@ -55,7 +55,7 @@ class PartOptions:
 
 
 def check_parts(options: PartOptions, kind: Kind) -> None:
-    """Raises for two ways to choose the epoch, and for a test part with folds."""
+    """Raise for two ways to choose the epoch, and for a test part with folds."""
     _check_chromosomes(options, kind)
     given = {
         "--valid": bool(options.valid),
@@ -83,7 +83,7 @@ def check_parts(options: PartOptions, kind: Kind) -> None:
 
 
 def _check_chromosomes(options: PartOptions, kind: Kind) -> None:
-    """Raises for chromosomes of records without, and for one in two parts."""
+    """Raise for chromosomes of records without, and for one in two parts."""
     given = {
         "--valid-chromosomes": options.valid_chromosomes,
         "--test-chromosomes": options.test_chromosomes,
@@ -122,7 +122,7 @@ def open_parts(
     labels: Labels,
     encoding: dict[str, Any],
 ) -> TrainingData:
-    """Opens the training records, and the validation and test records that are named."""
+    """Open the training records, and the validation and test records that are named."""
     whole = inputs.open(console, labels=labels, **encoding)
     console.print(str(whole))
     if whole.labels is None:
@@ -152,7 +152,7 @@ def _open_part(
     files: Sequence[Path],
     labels: Labels,
 ) -> Dataset | None:
-    """Opens the files of the validation or test part, if there are any."""
+    """Open the files of the validation or test part, if there are any."""
     if not files:
         return None
     if "intervals" in inputs.given:  # files of intervals, in the same genome
@@ -189,7 +189,7 @@ class DataPart:
 def parts_of(
     data: TrainingData, options: PartOptions, *, folder: Path, seed: int, groups: Any
 ) -> Iterator[DataPart]:
-    """Yields the one run to make, or one for each fold, in a folder of its own."""
+    """Yield the one run to make, or one for each fold, in a folder of its own."""
     whole, count = data.whole, options.folds
     if count is not None:
         groups = _equal_sequences(whole, count) if groups is None else groups
@@ -210,7 +210,7 @@ def parts_of(
 
 
 def _equal_sequences(whole: Dataset, parts: int) -> str | None:
-    """Keeps equal sequences in one part, where there are any, and enough of others."""
+    """Keep equal sequences in one part, where there are any, and enough of others."""
     hashes = hash_letters(whole)
     distinct = 0 if hashes is None else len(np.unique(hashes))
     return "sequence" if _MIN_SEQUENCES * parts <= distinct < len(whole) else None
@@ -219,7 +219,7 @@ def _equal_sequences(whole: Dataset, parts: int) -> str | None:
 def hold_out(
     whole: Dataset, chromosomes: Sequence[str], option: str
 ) -> tuple[Dataset, Dataset]:
-    """Returns the rest, and the intervals of some chromosomes, which are not augmented."""
+    """Return the rest, and the intervals of some chromosomes, which are not augmented."""
     names = whole.group("chrom")
     known = dict.fromkeys(names)
     for name in chromosomes:
@@ -240,7 +240,7 @@ def hold_out(
 
 
 def groups_of(whole: Dataset, inputs: Inputs, parts: PartOptions, *, labels: Labels) -> Any:
-    """Returns the groups that --groups or --group-column names; None without either."""
+    """Return the groups that --groups or --group-column names; None without either."""
     column = parts.group_column or "group"
     tables = parts.groups or inputs.given.get("labels", ())
     kind = inputs.kind
@@ -264,7 +264,7 @@ def groups_of(whole: Dataset, inputs: Inputs, parts: PartOptions, *, labels: Lab
 
 
 def _read_groups(whole: Dataset, files: Sequence[Path], column: str) -> list[Any]:
-    """Reads a column of the tables that sequences are in."""
+    """Read a column of the tables that sequences are in."""
     frames = [read_frame(str(file)) for file in files]
     for frame in frames:
         column_position(frame.what, frame.names, column, hint="--group-column")
@@ -273,5 +273,5 @@ def _read_groups(whole: Dataset, files: Sequence[Path], column: str) -> list[Any
 
 
 def _group(cell: Any) -> Any:
-    """Returns a group; None for a mark of a missing value."""
+    """Return a group; None for a mark of a missing value."""
     return None if cell in MISSING else cell

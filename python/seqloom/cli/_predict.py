@@ -194,7 +194,7 @@ def _print_metrics(
     metrics: dict[str, float],
     as_json: bool,
 ) -> None:
-    """Prints the metrics as a table, or with their intervals as JSON."""
+    """Print the metrics as a table, or with their intervals as JSON."""
     task = trained.task.name
     if not as_json:
         show_metrics(open_console(), {str(model): metrics}, task=task, noun=data.noun)
@@ -209,7 +209,7 @@ def _print_metrics(
 def open_both(
     console: Console, model: Path, inputs: Inputs, *, machine: TrainedOptions
 ) -> tuple[Any, Any]:
-    """Opens a model and files as it reads them; an exported one opens files itself."""
+    """Open a model and files as it reads them; an exported one opens files itself."""
     if (export := find_exported(model)) is not None:
         names = [*find_given(machine), *inputs.given]
         why = "not with an exported model; give the run folder that it is of"
@@ -225,14 +225,14 @@ def open_both(
 
 
 def paths_of(files: list[str]) -> list[Path]:
-    """Gives the files' paths; standard input, which ends once, is read alone."""
+    """Return the files' paths; standard input, which ends once, is read alone."""
     if STREAM in files and len(files) > 1:
         raise ArgumentError("-: standard input is read alone; give it, or files")
     return [Path(file) for file in files]
 
 
 def check_out(out: str, files: list[Path], *, overwrite: bool) -> None:
-    """Raises before the work, not after it, if a file cannot be written."""
+    """Raise before the work, not after it, if a file cannot be written."""
     if out == STREAM:
         return
     path = Path(out)

@@ -114,13 +114,13 @@ class LabelTables:
     label_from_file: Flag = False
 
     def to_labels(self, options: Labels) -> Labels:
-        """Adds the tables to the options of labels."""
+        """Add the tables to the options of labels."""
         source = "file" if self.label_from_file else list(self.labels) or None
         return replace(options, source=source)
 
 
 def find_given(*values: Any) -> dict[str, Any]:
-    """Returns the options that differ from their defaults, by name."""
+    """Return the options that differ from their defaults, by name."""
     return {
         item.name: value
         for options in values
@@ -130,7 +130,7 @@ def find_given(*values: Any) -> dict[str, Any]:
 
 
 def refuse(names: Sequence[str], why: str) -> None:
-    """Raises if options are given that do not go with the others."""
+    """Raise if options are given that do not go with the others."""
     if names:
         spelled = " and ".join(f"--{name.replace('_', '-')}" for name in names)
         raise ArgumentError(f"{spelled}: {why}")
@@ -148,7 +148,7 @@ class Inputs:
     def of(
         cls, files: Sequence[Path], *values: Any, others: Sequence[Path] = ()
     ) -> "Inputs":
-        """Finds the kind of the files; raises for options that do not go with it."""
+        """Find the kind of the files; raises for options that do not go with it."""
         given = find_given(*values)
         kind = kind_of_files([*files, *others], given)
         kind.check_options([*files, *others], given)
@@ -159,7 +159,7 @@ class Inputs:
         return cls(files=files, kind=kind, given=given)
 
     def check_labels(self) -> None:
-        """Raises if there are no labels, or more than one way to find them."""
+        """Raise if there are no labels, or more than one way to find them."""
         ways = ("labels", "label_from_header", "label_from_file")
         names = [f"--{name.replace('_', '-')}" for name in ways if name in self.given]
         if len(names) > 1:
@@ -178,7 +178,7 @@ class Inputs:
     def open(
         self, console: Console, *, labels: Labels | Literal[False], **settings: Any
     ) -> Dataset:
-        """Opens the files as a dataset; a copy that must be made first shows a bar."""
+        """Open the files as a dataset; a copy that must be made first shows a bar."""
         with work_bar(console, "copy, samples first") as tell:
             options = {**self.kind.options_of(self.given), **settings}
             if self.kind.reports_progress:
@@ -186,7 +186,7 @@ class Inputs:
             return self.kind.open(self.files, labels=labels, **options)
 
     def open_like(self, console: Console, model: Any, labels: Labels) -> Dataset:
-        """Opens labelled files with the encoder and the classes of a dataset or a model."""
+        """Open labelled files with the encoder and the classes of a dataset or a model."""
         task = model.task if isinstance(model, Dataset) else model.task.name
         has_names = self.kind.has_named_columns or labels.source is not None
         columns = model.classes if task == "regress" and has_names else None
@@ -199,7 +199,7 @@ class Inputs:
         return self.open(console, labels=labels, encoder=model.encoder)
 
     def open_unlabelled(self, console: Console, encoder: Any) -> Any:
-        """Opens files to be scored; `seqloom.infer` opens standard input itself."""
+        """Open files to be scored; `seqloom.infer` opens standard input itself."""
         if list(self.files) == [Path(STREAM)]:
             why = "only for files; save standard input to a file first"
             refuse(list(self.kind.options_of(self.given)), why)
@@ -211,7 +211,7 @@ class Inputs:
 
 
 def show_left_out(console: Console, *datasets: Dataset) -> None:
-    """Prints which records were left out of datasets, and which labels have no record."""
+    """Print which records were left out of datasets, and which labels have no record."""
     # Parts of one dataset share its report, which counts once.
     reports = [data.report for data in datasets]
     reports = list({id(report): report for report in reports}.values())
@@ -229,12 +229,12 @@ def show_left_out(console: Console, *datasets: Dataset) -> None:
 
 
 def _count(number: int, names: Sequence[str]) -> str:
-    """Writes a number with some of the names as examples."""
+    """Write a number with some of the names as examples."""
     shown = f" ({', '.join(names[:_MAX_EXAMPLES])})" if names else ""
     return f"{number:,}{shown}"
 
 
 def show_letters(console: Console, data: Dataset) -> None:
-    """Prints how many letters are ambiguous or soft-masked, if any are."""
+    """Print how many letters are ambiguous or soft-masked, if any are."""
     if text := describe_letters(data.report.get("letters", {})):
         console.print(text)

@@ -27,7 +27,7 @@ _OF_ONE_CALL = {"out", "resume", "overwrite", "quiet", "json", "set", "config"}
 def fill_options(
     app: App, commands: tuple[str, ...], arguments: ArgumentCollection
 ) -> None:
-    """Fills in options that the command line leaves out, before cyclopts reads them.
+    """Fill in options that the command line leaves out, before cyclopts reads them.
 
     Raises:
         SystemExit: `--set help` has printed the names of the options.
@@ -50,12 +50,12 @@ def fill_options(
 
 
 def _name_of(argument: Argument) -> str:
-    """Names an argument as a file does: without dashes in front, with _ for -."""
+    """Name an argument as a file does: without dashes in front, with _ for -."""
     return argument.name.removeprefix("--").replace("-", "_").lower()
 
 
 def _print_options(options: Mapping[str, Argument]) -> None:
-    """Prints the options that --help does not list, by their groups."""
+    """Print the options that --help does not list, by their groups."""
     console = open_console()
     groups: dict[str, dict[str, str]] = {}
     for name, argument in options.items():
@@ -82,7 +82,7 @@ def _print_options(options: Mapping[str, Argument]) -> None:
 def _fill_from_words(
     options: Mapping[str, Argument], words: Sequence[str], help_command: str
 ) -> None:
-    """Takes NAME=VALUE of each --set."""
+    """Take NAME=VALUE of each --set."""
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
@@ -112,7 +112,7 @@ def _fill_from_words(
 
 
 def _fill_from_file(options: Mapping[str, Argument], path: Path, help_command: str) -> None:
-    """Takes the options of a TOML file that the command line does not give."""
+    """Take the options of a TOML file that the command line does not give."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -132,7 +132,7 @@ def _fill_from_file(options: Mapping[str, Argument], path: Path, help_command: s
 def _find(
     options: Mapping[str, Argument], name: str, *, where: str, help_command: str
 ) -> Argument:
-    """Finds an option by its name; an unknown name is an error with the nearest ones."""
+    """Find an option by its name; an unknown name is an error with the nearest ones."""
     found = options.get(name.replace("-", "_"))
     if name in {"set", "config", "resume"}:
         raise ArgumentError(f"{where}: write --{name} on the command line itself")
@@ -157,7 +157,7 @@ class Keep:
         }
 
     def on_start(self, plan: "Plan") -> None:
-        """Writes them where the run has just been begun or opened."""
+        """Write them where the run has just been begun or opened."""
         from seqloom.models._folder import COMMAND
 
         if plan.folder is not None:
@@ -166,13 +166,13 @@ class Keep:
 
 
 def _spell(value: Any) -> list[str]:
-    """Spells a value as words of a command line."""
+    """Spell a value as words of a command line."""
     several = cast("list[Any]", value) if isinstance(value, (list, tuple)) else [value]
     return [str(item) for item in several]
 
 
 def _fill_from_run(arguments: ArgumentCollection, out: str) -> None:
-    """Takes the options of a run from its folder, or from those of its folds."""
+    """Take the options of a run from its folder, or from those of its folds."""
     from seqloom.models._folder import COMMAND
 
     kept: Mapping[str, list[str]] = {}
@@ -206,7 +206,7 @@ def _fill_from_run(arguments: ArgumentCollection, out: str) -> None:
 
 
 def _decode(text: bytes) -> Mapping[str, list[str]]:
-    """Reads names with their words; anything else is a ValueError."""
+    """Read names with their words; anything else is a ValueError."""
     words: dict[str, Any] = dict(json.loads(text).items())
     for value in words.values():
         is_list = isinstance(value, list)
@@ -216,7 +216,7 @@ def _decode(text: bytes) -> Mapping[str, list[str]]:
 
 
 def _fill(argument: Argument, words: Sequence[str], source: str) -> None:
-    """Gives an argument its words, as if they stood on the command line."""
+    """Give an argument its words, as if they stood on the command line."""
     is_flag = words == ["True"] and argument.is_flag()
     for index, word in enumerate(words):
         value: Any = {"implicit_value": True} if is_flag else {"value": word}

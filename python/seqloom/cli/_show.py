@@ -30,7 +30,7 @@ TITLES = {
 
 
 def show_run(console: Console, run: "Run") -> None:
-    """Prints how the kept weights do, and where everything is."""
+    """Print how the kept weights do, and where everything is."""
     parts = {"validation": run.valid, "test": run.test}
     judged = {name: part.metrics for name, part in parts.items() if part is not None}
     for confusion in run.report.confusions[:1]:
@@ -52,7 +52,7 @@ def show_metrics(
     task: str,
     noun: str = "sequences",
 ) -> None:
-    """Prints a column for each part; one answer a record gives accuracy its interval."""
+    """Print a column for each part; one answer a record gives accuracy its interval."""
     table = start_table("", *parts)
     for name in next(iter(parts.values())):
         values = [part[name] for part in parts.values()]
@@ -68,7 +68,7 @@ def show_metrics(
 
 
 def show_confusion(console: Console, confusion: Confusion) -> None:
-    """Prints counts, true classes as rows, and the share of each that was found."""
+    """Print counts, true classes as rows, and the share of each that was found."""
     table = start_table(confusion.name, *confusion.classes, "found")
     for position, name in enumerate(confusion.classes):
         counts = confusion.matrix[position]
@@ -78,7 +78,7 @@ def show_confusion(console: Console, confusion: Confusion) -> None:
 
 
 def show_tiles(console: Console, tiles: Sequence[Tile]) -> None:
-    """Prints key figures below each other."""
+    """Print key figures below each other."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 1))
     for number, tile in enumerate(tiles):
         table.add_row(tile.name, tile.value, tile.note, style="" if number else "bold")
@@ -86,7 +86,7 @@ def show_tiles(console: Console, tiles: Sequence[Tile]) -> None:
 
 
 def start_table(first: str, *names: str) -> Table:
-    """Starts a table of numbers with a column of words."""
+    """Start a table of numbers with a column of words."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
     table.add_column(first)
     for name in names:
@@ -95,26 +95,26 @@ def start_table(first: str, *names: str) -> Table:
 
 
 def noun_of(run: "Run") -> str:
-    """Returns what the records of a run are called."""
+    """Return what the records of a run are called."""
     from seqloom.infer._kinds import kind_of_encoder
 
     return kind_of_encoder(run.trained.encoder).noun
 
 
 def title_of(name: str, noun: str = "") -> str:
-    """Spells a metric's name."""
+    """Spell a metric's name."""
     if name == "n":
         return noun
     return TITLES.get(name, name.replace("_", " "))
 
 
 def print_json(facts: Mapping[str, Any]) -> None:
-    """Prints one object; a number that JSON lacks (NaN) is null."""
+    """Print one object; a number that JSON lacks (NaN) is null."""
     sys.stdout.write(json.dumps(_plain(facts), indent=2, allow_nan=False) + "\n")
 
 
 def facts_of(run: "Run") -> dict[str, Any]:
-    """Gives what a run printed."""
+    """Return what a run printed."""
     parts = {"validation": run.valid, "test": run.test}
     return {
         "folder": None if run.folder is None else str(run.folder),
@@ -129,7 +129,7 @@ def facts_of(run: "Run") -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Makes what JSON knows of nested values."""
+    """Make what JSON knows of nested values."""
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     if isinstance(value, (list, tuple)):
@@ -166,7 +166,7 @@ class Spread:
 
 
 def show_folds(console: Console, runs: Sequence["Run"]) -> None:
-    """Prints each metric in each fold and over the folds, and what a mean leaves out."""
+    """Print each metric in each fold and over the folds, and what a mean leaves out."""
     parts = _parts_of(runs)
     folds = (f"fold {fold}" for fold in range(1, len(parts) + 1))
     table = start_table("", *folds, "mean", "deviation")
@@ -182,7 +182,7 @@ def show_folds(console: Console, runs: Sequence["Run"]) -> None:
 
 
 def facts_of_folds(runs: Sequence["Run"]) -> dict[str, Any]:
-    """Gives what each fold printed, and each metric's mean over those that define it."""
+    """Return what each fold printed, and each metric's mean over those that define it."""
     spreads = spreads_of(runs)
     return {
         "folds": [facts_of(run) for run in runs],
@@ -194,14 +194,14 @@ def facts_of_folds(runs: Sequence["Run"]) -> dict[str, Any]:
 
 
 def spreads_of(runs: Sequence["Run"]) -> dict[str, Spread]:
-    """Gives each metric of the validation parts over the folds."""
+    """Return each metric of the validation parts over the folds."""
     parts = [part.metrics for part in _parts_of(runs)]
     names = [name for name in parts[0] if name != "n"]
     return {name: Spread(tuple(part[name] for part in parts)) for name in names}
 
 
 def notes_of(runs: Sequence["Run"]) -> Iterator[str]:
-    """Says which folds and classes a mean leaves out, and what a fold has not learned."""
+    """Say which folds and classes a mean leaves out, and what a fold has not learned."""
     task = runs[0].trained.task
     if task.name == "classify":
         yield from _notes_of_classes(_parts_of(runs), task.columns)
@@ -211,12 +211,12 @@ def notes_of(runs: Sequence["Run"]) -> Iterator[str]:
 
 
 def _parts_of(runs: Sequence["Run"]) -> list["Part"]:
-    """Gives the validation part of each fold."""
+    """Return the validation part of each fold."""
     return [run.valid for run in runs if run.valid is not None]
 
 
 def _notes_of_classes(parts: Sequence["Part"], classes: Sequence[str]) -> Iterator[str]:
-    """Names the classes that a fold has not learned, or is not judged by."""
+    """Name the classes that a fold has not learned, or is not judged by."""
     size = len(classes)
     counts = np.stack([np.bincount(part.labels, minlength=size) for part in parts])
     # A class that only one fold is judged by is in no record that this fold learns from.
@@ -235,7 +235,7 @@ def _notes_of_classes(parts: Sequence["Part"], classes: Sequence[str]) -> Iterat
 
 
 def _notes_of_labels(parts: Sequence["Part"], names: Sequence[str]) -> Iterator[str]:
-    """Names the labels that all records of a fold have, or none."""
+    """Name the labels that all records of a fold have, or none."""
     same = np.stack([np.ptp(part.labels, axis=0) == 0 for part in parts])
     for folds, labels in _group(same, names):
         yield (
@@ -245,7 +245,7 @@ def _notes_of_labels(parts: Sequence["Part"], names: Sequence[str]) -> Iterator[
 
 
 def _notes_of_metrics(spreads: dict[str, Spread]) -> Iterator[str]:
-    """Names the metrics that a fold does not define."""
+    """Name the metrics that a fold does not define."""
     grouped: dict[tuple[int, ...], list[str]] = {}
     for name, spread in spreads.items():
         if spread.lacking:
@@ -258,7 +258,7 @@ def _notes_of_metrics(spreads: dict[str, Spread]) -> Iterator[str]:
 
 
 def _group(marks: NDArray[np.bool_], names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Gives the folds that have the same marks, and the names that are marked there."""
+    """Return the folds that have the same marks, and the names that are marked there."""
     grouped: dict[tuple[str, ...], list[int]] = {}
     for fold, row in enumerate(marks, start=1):
         marked = tuple(repr(name) for name, mark in zip(names, row, strict=True) if mark)
@@ -269,11 +269,11 @@ def _group(marks: NDArray[np.bool_], names: Sequence[str]) -> Iterator[tuple[str
 
 
 def _spell_folds(folds: Sequence[int]) -> str:
-    """Names folds by their numbers."""
+    """Name folds by their numbers."""
     return f"fold{'s' if len(folds) > 1 else ''} {_list([str(it) for it in folds])}"
 
 
 def _list(words: Sequence[Any]) -> str:
-    """Joins words as a sentence does."""
+    """Join words as a sentence does."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last

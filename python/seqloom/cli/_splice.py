@@ -44,7 +44,7 @@ class Splice:
 
 
 def read_splice(seed: int) -> Splice:
-    """Reads the packaged files and keeps a tenth of the training windows aside."""
+    """Read the packaged files and keep a tenth of the training windows aside."""
     from seqloom.data import split
 
     whole = _read("train", classes=None)
@@ -56,7 +56,7 @@ def read_splice(seed: int) -> Splice:
 
 
 def _read(part: str, classes: tuple[str, ...] | None) -> "Dataset":
-    """Reads one part of the official split."""
+    """Read one part of the official split."""
     from seqloom import _demo
     from seqloom.data import Labels, SequenceDataset
     from seqloom.encode import OneHot
@@ -77,7 +77,7 @@ class Logistic(Module):
         self.head = Linear(inputs, outputs)
 
     def logits(self, x: Tensor, *, mask: object = None, key: object = None) -> Tensor:
-        """Gives the outputs ``(batch, class)`` of ``(batch, channel, position)``."""
+        """Return the outputs ``(batch, class)`` of ``(batch, channel, position)``."""
         del mask, key  # windows have one length, and nothing is drawn
         return self.head(x.reshape(x.shape[0], -1))
 
@@ -95,7 +95,7 @@ class Outcome:
     seconds: float
 
     def tiles(self) -> tuple[Tile, ...]:
-        """Spells the figures, the network's first."""
+        """Spell the figures, the network's first."""
         low, high = self.interval
         unseen = f"{self.tests - self.shared:,} windows that training never saw"
         return (
@@ -110,7 +110,7 @@ class Outcome:
         )
 
     def note(self) -> str:
-        """Says how many windows stand in both parts of the official split."""
+        """Say how many windows stand in both parts of the official split."""
         return (
             f"{self.shared:,} of the {self.tests:,} test windows are also in the "
             "official training part."
@@ -118,7 +118,7 @@ class Outcome:
 
 
 def compare(run: "Run", linear: "Run", splice: Splice) -> Outcome:
-    """Compares the network with the linear model, and with itself on unseen windows."""
+    """Compare the network with the linear model, and with itself on unseen windows."""
     right = _find_hits(run)
     hits, tests = int(right.sum()), right.size
     return Outcome(
@@ -133,7 +133,7 @@ def compare(run: "Run", linear: "Run", splice: Splice) -> Outcome:
 
 
 def publish(run: "Run", outcome: Outcome, splice: Splice, *, folder: Path) -> Path:
-    """Writes the run's report with the comparison, and the numbers beside it."""
+    """Write the run's report with the comparison, and the numbers beside it."""
     report = replace(
         run.report,
         title="Primate splice junctions",
@@ -146,6 +146,6 @@ def publish(run: "Run", outcome: Outcome, splice: Splice, *, folder: Path) -> Pa
 
 
 def _find_hits(run: "Run") -> NDArray[np.bool_]:
-    """Returns for each test window whether its class was predicted."""
+    """Return for each test window whether its class was predicted."""
     part = cast("Part", run.test)  # the demo always has one
     return part.scores.to_numpy().argmax(axis=1) == part.labels

@@ -7,7 +7,7 @@ from seqloom._signals import STOPPED, fatal_signals_interrupting
 
 
 def main(tokens: Sequence[str] | None = None) -> None:
-    """Runs one command and leaves the interpreter.
+    """Run one command and leave the interpreter.
 
     Args:
         tokens: The words of the command line; None: those that the program was called with.

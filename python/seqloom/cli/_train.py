@@ -104,7 +104,7 @@ class RateOptions:
     seed: Seed = 0
 
     def to_keywords(self, updates: Updates) -> dict[str, Any]:
-        """Spells the options as `seqloom.train.fit` takes them."""
+        """Spell the options as `seqloom.train.fit` takes them."""
         lr: Any = self.lr  # the highest rate of the cosine that `fit` makes
         if self.schedule != "cosine":
             kind = optim.Constant if self.schedule == "constant" else optim.Plateau
@@ -244,13 +244,13 @@ def train(
 
 
 def _check_folder(*, resume: bool, overwrite: bool) -> None:
-    """Raises if a run is to be resumed and replaced at once."""
+    """Raise if a run is to be resumed and replaced at once."""
     if resume and overwrite:
         raise ArgumentError("--resume and --overwrite exclude each other: give one")
 
 
 def _holds_run(out: Path) -> bool:
-    """Returns True if a run was begun in a folder, or in its folds'."""
+    """Return True if a run was begun in a folder, or in its folds'."""
     begun = (out.glob(name) for name in ("config.json", "fold-*/config.json"))
     return any(chain.from_iterable(begun))
 
@@ -264,7 +264,7 @@ def _fit(
     test: Dataset | None,
     **settings: Any,
 ) -> Run:
-    """Trains one network, and shows its progress."""
+    """Train one network, and show its progress."""
     warn_of_part(warnings, part)
     warn_of_overlaps(warnings, part, test)
     judges = [it for it in (part.valid, test) if it is not None]
@@ -277,7 +277,7 @@ def _fit(
 
 
 def _show(console: Console, runs: list[Run], *, has_folds: bool, as_json: bool) -> None:
-    """Prints the results, for a person or as JSON."""
+    """Print the results, for a person or as JSON."""
     if as_json:
         print_json(facts_of_folds(runs) if has_folds else facts_of(runs[0]))
     elif has_folds:

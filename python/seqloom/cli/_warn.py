@@ -16,7 +16,7 @@ _EXAMPLES = 3
 
 
 def warn_of_files(console: Console, files: Sequence[Path], parts: PartOptions) -> None:
-    """Says which files are to teach and to choose or to judge."""
+    """Say which files are to teach and to choose or to judge."""
     for option, others in (("--valid", parts.valid), ("--test", parts.test)):
         for other in (it for it in others if any(it.samefile(file) for file in files)):
             console.print(
@@ -26,7 +26,7 @@ def warn_of_files(console: Console, files: Sequence[Path], parts: PartOptions) -
 
 
 def warn_of_classes(console: Console, whole: Dataset) -> None:
-    """Says which classes look like names, are of one record, or look like each other."""
+    """Say which classes look like names, are of one record, or look like each other."""
     if whole.task != "classify":
         return
     classes, records = len(whole.classes), len(whole)
@@ -46,7 +46,7 @@ def warn_of_classes(console: Console, whole: Dataset) -> None:
 
 
 def _warn_of_similar_names(console: Console, classes: Sequence[str]) -> None:
-    """Says which classes are told apart by capitals or blanks alone."""
+    """Say which classes are told apart by capitals or blanks alone."""
     spellings: dict[str, list[str]] = {}
     for name in classes:
         spellings.setdefault("".join(name.split()).casefold(), []).append(name)
@@ -59,14 +59,14 @@ def _warn_of_similar_names(console: Console, classes: Sequence[str]) -> None:
 
 
 def _list(names: Sequence[str]) -> str:
-    """Lists classes, the first of them where there are many."""
+    """List classes, the first of them where there are many."""
     shown = ", ".join(map(repr, names[:_EXAMPLES]))
     more = ", ..." if len(names) > _EXAMPLES else ""
     return f"the class{'es' if len(names) > 1 else ''} {shown}{more}"
 
 
 def warn_of_part(console: Console, part: DataPart) -> None:
-    """Says which classes are asked for, but not taught."""
+    """Say which classes are asked for, but not taught."""
     if part.valid is None or part.train.task != "classify":
         return
     taught, asked = part.train.class_counts, part.valid.class_counts
@@ -79,7 +79,7 @@ def warn_of_part(console: Console, part: DataPart) -> None:
 
 
 def warn_of_overlaps(console: Console, part: DataPart, test: Dataset | None) -> None:
-    """Says how many parts of a genome judge a model that has seen letters of them."""
+    """Say how many parts of a genome judge a model that has seen letters of them."""
     if not kind_of(part.train).has_chromosomes:
         return
     for name, other in (("validation", part.valid), ("test", test)):
@@ -93,7 +93,7 @@ def warn_of_overlaps(console: Console, part: DataPart, test: Dataset | None) -> 
 
 
 def count_overlaps(train: Dataset, others: Dataset) -> int:
-    """Counts the other intervals that overlap a training interval, jitter included."""
+    """Count the other intervals that overlap a training interval, jitter included."""
     train_spans, other_spans = _group_spans(train), _group_spans(others)
     return sum(
         _count_overlapping(train_spans[chromosome], spans)
@@ -103,7 +103,7 @@ def count_overlaps(train: Dataset, others: Dataset) -> int:
 
 
 def _group_spans(data: Dataset) -> dict[str, NDArray[np.int64]]:
-    """Groups by chromosome: starts and stops of shape (2, intervals), widened by jitter."""
+    """Group by chromosome: starts and stops of shape (2, intervals), widened by jitter."""
     chromosomes = np.asarray(data.group("chrom"))
     spans = np.array([data.group("start"), data.group("stop")], np.int64)
     spans += np.array([[-1], [1]]) * data.jitter
@@ -111,7 +111,7 @@ def _group_spans(data: Dataset) -> dict[str, NDArray[np.int64]]:
 
 
 def _count_overlapping(train: NDArray[np.int64], others: NDArray[np.int64]) -> int:
-    """Counts the other spans on one chromosome that overlap a training span."""
+    """Count the other spans on one chromosome that overlap a training span."""
     starts: NDArray[np.int64] = train[0]
     other_stops: NDArray[np.int64] = others[1]
     order = np.argsort(starts)
@@ -124,7 +124,7 @@ def _count_overlapping(train: NDArray[np.int64], others: NDArray[np.int64]) -> i
 
 
 def warn_of_judges(console: Console, trained: Trained, files: Sequence[Path]) -> None:
-    """Says which of the files that judge a model have taught it."""
+    """Say which of the files that judge a model have taught it."""
     known = trained.trained_on
     for file in () if known is None else known.find_again(files):
         console.print(

@@ -32,7 +32,7 @@ def guess_alphabet(
     ids: IdRule = "error",
     symbols: str = "strip_terminal_stop",
 ) -> str:
-    """Decides on all letters of some sequences whether they are DNA, RNA or protein.
+    """Decide on all letters of some sequences whether they are DNA, RNA or protein.
 
     Sequences of which nearly all letters are A, C, G, T, U or N are no proteins: any letter
     among them that DNA or RNA does not have is an error, and so are T and U together.
@@ -91,7 +91,7 @@ def guess_alphabet(
 
 
 def _refuse(found: FoundAlphabet, inputs: Inputs, *, total: int) -> NoReturn:
-    """Refuses letters that do not belong, with the place of the first."""
+    """Refuse letters that do not belong, with the place of the first."""
     strange = found.strange
     rest = total - sum(strange.values())
     expected = (
@@ -107,7 +107,7 @@ def _refuse(found: FoundAlphabet, inputs: Inputs, *, total: int) -> NoReturn:
 
 
 def _name_remedy(found: FoundAlphabet) -> str:
-    """Names the option that reads letters which do not belong, if there is one."""
+    """Name the option that reads letters which do not belong, if there is one."""
     strange = found.strange.keys()
     if strange <= set(_GAPS):
         return ', or symbols="zeros" (--symbols zeros) reads - and . as nothing known'
@@ -119,7 +119,7 @@ def _name_remedy(found: FoundAlphabet) -> str:
 
 
 def _records_with(inputs: Inputs, letters: str) -> Iterator[tuple[str, int, str, str]]:
-    """Goes through the records that have some letters: file, number, id and letters."""
+    """Go through the records that have some letters: file, number, id and letters."""
     wanted = np.frombuffer((letters + letters.lower()).encode("latin-1"), np.uint8)
     for path in inputs.paths:
         before = 0

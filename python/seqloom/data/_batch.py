@@ -69,14 +69,14 @@ class BatchMaker:
         return self.augment is None and supports_native_batches(self.encoder)
 
     def native(self, *, length: int | None = None, multiple: int = 1) -> NativeBatchMaker:
-        """Prepares batches that Rust makes."""
+        """Prepare batches that Rust makes."""
         native = self.source.native
         if native is None or not self.is_native:
             raise ArgumentError("this dataset's batches need Python: use batch()")
         return self._native(native, Shape(length, multiple))
 
     def _native(self, native: NativeRecords, shape: Shape) -> NativeBatchMaker:
-        """Prepares batches of records that Rust reads."""
+        """Prepare batches of records that Rust reads."""
 
         def columns(positions: Rows, rows: Rows) -> dict[str, Any]:
             # A copy: who changes the ordinals must not change the ids.
@@ -102,7 +102,7 @@ class BatchMaker:
         out: NDArray[Any] | None = None,
         num_threads: int = 1,
     ) -> dict[str, Any]:
-        """Makes the batch of some positions: in Rust where it can be."""
+        """Make the batch of some positions: in Rust where it can be."""
         native = self.source.native if out is None and self._is_plain else None
         if native is not None:
             maker = self._native(native, Shape(length, multiple))
@@ -142,7 +142,7 @@ class BatchMaker:
     def _check(
         self, found: Fetched | dict[str, Any], columns: dict[str, Any], size: int
     ) -> None:
-        """Refuses what the source returned for other than so many rows."""
+        """Refuse what the source returned for other than so many rows."""
         source = self.source
         check_columns(source, "columns", columns, size=size)
         if isinstance(found, dict):
@@ -154,7 +154,7 @@ class BatchMaker:
                 check_size(source, "fetch", part, size=size)
 
     def _encode(self, rows: Rows, found: Fetched, options: FetchOptions) -> dict[str, Any]:
-        """Encodes letters; an error says where in its file the letter stands."""
+        """Encode letters; an error says where in its file the letter stands."""
         try:
             return encode_columns(
                 self.encoder,
@@ -171,7 +171,7 @@ class BatchMaker:
     def _explain(
         self, rows: Rows, error: LetterError, epoch: int | None = None
     ) -> LetterError:
-        """Adds the position in its file to a letter's error, if the encoder names it."""
+        """Add the position in its file to a letter's error, if the encoder names it."""
         if error.record is None or error.position is None:
             return error
         is_augmented = self.augment is not None
@@ -179,12 +179,12 @@ class BatchMaker:
         return self.source.locate(error, row, epoch, is_augmented=is_augmented)
 
     def _labels_at(self, positions: Rows) -> dict[str, Any]:
-        """Returns the column of labels, if there are any."""
+        """Return the column of labels, if there are any."""
         return {} if self.labels is None else {"label": self.labels[positions]}
 
 
 def items_of(batch: dict[str, Any], encoder: Any) -> list[dict[str, Any]]:
-    """Takes a batch apart into items, and the padding off."""
+    """Take a batch apart into items, and the padding off."""
     lengths = batch.pop("lengths", None)
     batch.pop("mask", None)
     items = [
@@ -200,7 +200,7 @@ def items_of(batch: dict[str, Any], encoder: Any) -> list[dict[str, Any]]:
 
 
 def list_letters(letters: Letters) -> dict[str, Any]:
-    """Lists letters, and qualities where there are any."""
+    """List letters, and qualities where there are any."""
     sequences, qualities = letters
     columns: dict[str, Any] = {"sequence": sequences.to_list()}
     if qualities is not None:
@@ -209,7 +209,7 @@ def list_letters(letters: Letters) -> dict[str, Any]:
 
 
 def encode_part(encoder: Any, letters: Letters) -> Ragged:
-    """Gives what an encoder reads of records: their qualities, or their letters."""
+    """Return what an encoder reads of records: their qualities, or their letters."""
     sequences, qualities = letters
     if not isinstance(encoder, Quality):
         return sequences
@@ -231,7 +231,7 @@ def encode_columns(
     out: NDArray[Any] | None = None,
     num_threads: int = 1,
 ) -> dict[str, Any]:
-    """Encodes sequences, and says where letters stand in the array."""
+    """Encode sequences, and says where letters stand in the array."""
     sequences = encode_part(encoder, letters)
     lengths = extents_of(encoder, sequences)
     length = padded_length(lengths, lambda: names, length=length, multiple=multiple)
@@ -293,19 +293,19 @@ class NativeBatchMaker:
         self._rows = {}
 
     def begin(self, maker: _native.BatchMaker, positions: Rows) -> Callable[[], Batch]:
-        """Starts a batch in threads; wait for batches in the order of their starts."""
+        """Start a batch in threads; wait for batches in the order of their starts."""
         plan = self._plan(positions)
         maker.push(self._kernel, self.store, plan.rows, plan.size, not self.stays)
         return partial(self._finish, plan, maker.pop)
 
     def make(self, positions: Rows, num_threads: int = 1) -> Batch:
-        """Makes a batch now."""
+        """Make a batch now."""
         plan, names = self._plan(positions), not self.stays
         arguments = self._kernel, self.store, plan.rows, plan.size, names, num_threads
         return self._finish(plan, partial(_HERE.make, *arguments))
 
     def _plan(self, positions: Rows) -> _Plan:
-        """Finds out all but the numbers."""
+        """Find out all but the numbers."""
         rows = positions if self.selected is None else self.selected[positions]
         lengths = self.extents.at(rows)
         width = pad_length(
@@ -321,7 +321,7 @@ class NativeBatchMaker:
         return _Plan(positions, rows, lengths, width, row, size * rows.size)
 
     def _finish(self, plan: _Plan, made: Callable[[], Made]) -> Batch:
-        """Puts the columns together."""
+        """Put the columns together."""
         try:
             memory, _, names = made()
         except LetterError as error:

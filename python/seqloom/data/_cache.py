@@ -45,7 +45,7 @@ def cached(
     *,
     size_limit: int | None = None,
 ) -> Dataset:
-    """Keeps what precedes augmentation in memory-mapped files.
+    """Keep what precedes augmentation in memory-mapped files.
 
     Without augmentation that is encoded items, with it letters. Files are named by the
     content of the dataset and the settings of the encoder: what was made for the same is
@@ -131,7 +131,7 @@ class CachedSource(Source):
         return self._folder.get(key.hexdigest(), make)
 
     def _letters(self) -> Iterator[Arrays]:
-        """Yields letters, and qualities where there are any."""
+        """Yield letters, and qualities where there are any."""
         for start in range(0, self.size, _AT_ONCE):
             rows = self._rows[start : start + _AT_ONCE]
             sequences, qualities = fetch_letters(self._source, rows, self._encoder)
@@ -141,7 +141,7 @@ class CachedSource(Source):
             yield chunk
 
     def _encoded_items(self) -> Iterator[Arrays]:
-        """Yields the numbers of each item, without padding."""
+        """Yield the numbers of each item, without padding."""
         whole = Dataset(self._source, self._rows, encoder=self._encoder)
         for start in range(0, self.size, _AT_ONCE):
             rows = np.arange(start, min(start + _AT_ONCE, self.size))
@@ -150,7 +150,7 @@ class CachedSource(Source):
             yield {"inputs": np.concatenate(arrays), "lengths": sizes}
 
     def _uncut(self) -> Arrays:
-        """Returns the arrays; raises if their files are shorter than they were."""
+        """Return the arrays; raises if their files are shorter than they were."""
         for array in self._arrays.values():
             if isinstance(array, np.memmap) and array.filename is not None:
                 check_uncut(array.filename, array.nbytes)
@@ -162,34 +162,34 @@ class CachedSource(Source):
         return offsets_of(np.asarray(self._arrays.get("lengths", np.empty(0, np.int64))))
 
     def ids(self, rows: Rows) -> list[str]:
-        """Lists ids."""
+        """List ids."""
         return self._source.ids(self._rows[rows])
 
     def lengths(self, rows: Rows, encoder: Any) -> Rows:
-        """Counts letters."""
+        """Count letters."""
         return self._source.lengths(self._rows[rows], encoder)
 
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
-        """Returns the further columns of the records."""
+        """Return the further columns of the records."""
         return columns_of(self._source, self._rows[rows], epoch)
 
     def locate(
         self, error: LetterError, row: int, epoch: int | None, *, is_augmented: bool
     ) -> LetterError:
-        """Adds to an error the position of its letter in the file."""
+        """Add to an error the position of its letter in the file."""
         row = int(self._rows[row])
         return self._source.locate(error, row, epoch, is_augmented=is_augmented)
 
     def content(
         self, rows: Rows, labels: LabelColumn, *, encoder: Any, jitter: int
     ) -> Iterator[bytes]:
-        """Yields the content of the records that are kept."""
+        """Yield the content of the records that are kept."""
         return self._source.content(
             self._rows[rows], labels, encoder=encoder, jitter=jitter
         )
 
     def fetch(self, rows: Rows, options: FetchOptions) -> Fetched | dict[str, Any]:
-        """Copies encoded items, or letters if they are kept or wanted."""
+        """Copy encoded items, or letters if they are kept or wanted."""
         if self._is_encoded:
             if options.as_letters:
                 return self._source.fetch(self._rows[rows], options)
@@ -202,7 +202,7 @@ class CachedSource(Source):
         return Fetched(self.ids(rows), (sequences, qualities))
 
     def _inputs(self, rows: Rows, options: FetchOptions) -> dict[str, Any]:
-        """Makes the numbers of a batch of encoded items."""
+        """Make the numbers of a batch of encoded items."""
         encoder = self._encoder
         sizes = self._starts[rows + 1] - self._starts[rows]
         lengths = sizes // math.prod(encoder.shape(1, 1))
@@ -220,7 +220,7 @@ class CachedSource(Source):
         return {"inputs": inputs, "lengths": lengths, **mask}
 
     def _gather(self, rows: Rows, lengths: Rows, inputs: NDArray[Any]) -> None:
-        """Copies items into a batch, and pads the shorter ones."""
+        """Copy items into a batch, and pad the shorter ones."""
         kept, starts = self._uncut()["inputs"], self._starts
         if (lengths != inputs.shape[position_axis(self._encoder)]).any():
             inputs.fill(self._encoder.pad_value)

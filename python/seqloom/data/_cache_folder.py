@@ -63,7 +63,7 @@ class CacheFolder:
     size_limit: int | None = None
 
     def get(self, key: str, make: Callable[[], Chunks]) -> Arrays:
-        """Opens an entry, and makes it if it is absent or damaged."""
+        """Open an entry, and make it if it is absent or damaged."""
         return self.entry(key, _open, lambda part: _write(part, make(), self.size_limit))
 
     def entry(
@@ -72,7 +72,7 @@ class CacheFolder:
         opened: Callable[[Path], Opened | None],
         write: Callable[[Path], None],
     ) -> Opened:
-        """Opens an entry of any files, and makes it if it is absent or damaged."""
+        """Open an entry of any files, and make it if it is absent or damaged."""
         found = _open_entry(self.path / key, opened)
         if found is not None:
             return found
@@ -92,7 +92,7 @@ class CacheFolder:
         opened: Callable[[Path], Opened | None],
         write: Callable[[Path], None],
     ) -> Opened:
-        """Writes an entry; the lock is held."""
+        """Write an entry; the lock is held."""
         for left in self.path.glob(f"{_PART}{key}-*"):
             shutil.rmtree(left, ignore_errors=True)
         part = self.path / f"{_PART}{key}-{secrets.token_hex(4)}"
@@ -114,7 +114,7 @@ class CacheFolder:
         return made
 
     def _limit(self, key: str) -> None:
-        """Removes what was used least recently, but not the entry that was just made."""
+        """Remove what was used least recently, but not the entry that was just made."""
         if self.size_limit is None:
             return
         with _lock(self.path / "limit.lock"):
@@ -127,7 +127,7 @@ class CacheFolder:
                     excess -= size
 
     def _remove(self, entry: Path) -> None:
-        """Takes an entry away at once, then deletes it."""
+        """Take an entry away at once, then deletes it."""
         gone = self.path / f"{_GONE}{secrets.token_hex(4)}"
         with suppress(FileNotFoundError):
             entry.rename(gone)
@@ -137,7 +137,7 @@ class CacheFolder:
 
 
 def _open(entry: Path) -> Arrays | None:
-    """Maps an entry's files; one that is absent or not as it was written gives None."""
+    """Map an entry's files; one that is absent or not as it was written gives None."""
     try:
         facts = entry_facts(entry)
         arrays = {name: _map(entry / name, about) for name, about in facts.items()}
@@ -147,7 +147,7 @@ def _open(entry: Path) -> Arrays | None:
 
 
 def _map(path: Path, about: dict[str, Any]) -> NDArray[Any] | None:
-    """Maps one file, if it has the size and the checksum that were written down."""
+    """Map one file, if it has the size and the checksum that were written down."""
     kind, size = np.dtype(about["dtype"]), int(about["size"])
     if kind.hasobject or path.stat().st_size != size * kind.itemsize:
         return None
@@ -159,7 +159,7 @@ def _map(path: Path, about: dict[str, Any]) -> NDArray[Any] | None:
 
 
 def _checksum(path: Path) -> int:
-    """Reads a file through, so that it is also known to be readable."""
+    """Read a file through, so that it is also known to be readable."""
     crc = 0
     with path.open("rb") as file:
         while block := file.read(_AT_ONCE):
@@ -168,7 +168,7 @@ def _checksum(path: Path) -> int:
 
 
 def _write(folder: Path, chunks: Chunks, limit: int | None) -> None:
-    """Writes pieces of arrays end to end, then what they are."""
+    """Write pieces of arrays end to end, then what they are."""
     facts: dict[str, dict[str, Any]] = {}
     total = 0
     for chunk in chunks:
@@ -191,7 +191,7 @@ def _write(folder: Path, chunks: Chunks, limit: int | None) -> None:
 
 
 def private_folder(path: Path) -> None:
-    """Makes a folder that only its owner may look into, and those above it likewise.
+    """Make a folder that only its owner may look into, and those above it likewise.
 
     One that is there already stays as it is.
     """
@@ -201,7 +201,7 @@ def private_folder(path: Path) -> None:
 
 
 def finish_entry(folder: Path, facts: dict[str, Any]) -> None:
-    """Puts the files of an entry on the disk, never to be changed, and what they are."""
+    """Put the files of an entry on the disk, never to be changed, and what they are."""
     for path in folder.iterdir():
         _finish(path)
     text = json.dumps(facts)
@@ -211,7 +211,7 @@ def finish_entry(folder: Path, facts: dict[str, Any]) -> None:
 
 
 def entry_facts(entry: Path) -> dict[str, Any]:
-    """Reads what an entry's files are, and notes that it was used."""
+    """Read what an entry's files are, and notes that it was used."""
     text, _, checksum = (entry / _FACTS).read_text(encoding="utf-8").partition("\n")
     if checksum.strip() != _sum(text):
         raise ValueError("the checksum differs")  # who opens it takes it for absent
@@ -220,35 +220,35 @@ def entry_facts(entry: Path) -> dict[str, Any]:
 
 
 def _sum(text: str) -> str:
-    """Writes a checksum: nothing else would show that a dtype is another one."""
+    """Write a checksum: nothing else would show that a dtype is another one."""
     return f"{zlib.crc32(text.encode()):08x}"
 
 
 def forget_entry(entry: Path) -> None:
-    """Makes an entry absent for whoever opens it next."""
+    """Make an entry absent for whoever opens it next."""
     (entry / _FACTS).unlink(missing_ok=True)
 
 
 def _finish(path: Path) -> None:
-    """Puts a file on the disk, for nobody else to read."""
+    """Put a file on the disk, for nobody else to read."""
     sync(path)
     path.chmod(_PRIVATE)
 
 
 def _open_entry(entry: Path, opened: Callable[[Path], Opened | None]) -> Opened | None:
-    """Opens an entry if it is there; a link to somewhere else is none."""
+    """Open an entry if it is there; a link to somewhere else is none."""
     return None if entry.is_symlink() else opened(entry)
 
 
 def _last_use(facts: Path) -> float:
-    """Tells when an entry was last opened."""
+    """Tell when an entry was last opened."""
     with suppress(FileNotFoundError):
         return facts.stat().st_mtime
     return 0.0
 
 
 def _size(entry: Path) -> int:
-    """Sums the bytes of an entry."""
+    """Sum the bytes of an entry."""
     with suppress(FileNotFoundError):
         return sum(path.stat().st_size for path in entry.iterdir())
     return 0
@@ -256,7 +256,7 @@ def _size(entry: Path) -> int:
 
 @contextmanager
 def _lock(path: Path) -> Generator[None]:
-    """Holds a lock that the system takes back when the process ends, however it ends."""
+    """Hold a lock that the system takes back when the process ends, however it ends."""
     # The name of a lock is known: in a shared folder it may be somebody's link.
     handle = open_handle(path, os.O_CREAT | os.O_RDWR | NOFOLLOW, _PRIVATE)
     try:

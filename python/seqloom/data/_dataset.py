@@ -163,7 +163,7 @@ class Dataset:
         return self.items_at(positions(indices, len(self)), epoch_of(indices))
 
     def __add__(self, other: Any) -> Dataset:
-        """Joins two parts of one dataset, this one's records first."""
+        """Join two parts of one dataset, this one's records first."""
         # In two datasets one number may stand for two classes: joined, they would be mixed.
         if not isinstance(other, Dataset) or other.whole is not self.whole:
             name = other.title if isinstance(other, Dataset) else type(other).__name__
@@ -174,7 +174,7 @@ class Dataset:
         return self.whole.select(np.concatenate([self.indices, other.indices]))
 
     def select(self, indices: ArrayLike) -> Dataset:
-        """Selects records, in a given order; the classes stay those of the whole.
+        """Select records, in a given order; the classes stay those of the whole.
 
         Args:
             indices: Positions of the records, or a mask of True and False.
@@ -200,7 +200,7 @@ class Dataset:
         return part
 
     def replace(self, **attributes: Any) -> Dataset:
-        """Copies the dataset, with other values of some attributes.
+        """Copy the dataset, with other values of some attributes.
 
         Args:
             **attributes: New values of ``augment``, ``encoder`` or ``seed``.
@@ -237,11 +237,11 @@ class Dataset:
         return other
 
     def ids_of(self, indices: ArrayLike) -> list[str]:
-        """Lists the ids of some records, by positions or a mask."""
+        """List the ids of some records, by positions or a mask."""
         return ids_of(self.source, self.rows[positions(indices, len(self))])
 
     def group(self, name: str) -> list[Any]:
-        """Lists the values of a column, or the letters, to split the dataset by them.
+        """List the values of a column, or the letters, to split the dataset by them.
 
         Args:
             name: A column: ``"file"`` of sequences of files; ``"chrom"``, ``"start"``,
@@ -272,7 +272,7 @@ class Dataset:
         out: NDArray[Any] | None = None,
         num_threads: int | None = 1,
     ) -> dict[str, Any]:
-        """Fetches several records at once, as columns.
+        """Fetch several records at once, as columns.
 
         Args:
             indices: Which ones: positions, or a mask of True and False.
@@ -312,20 +312,20 @@ class Dataset:
         )
 
     def to_numpy(self) -> dict[str, Any]:
-        """Fetches all records at once, in order, as ``batch`` gives them."""
+        """Fetch all records at once, in order, as ``batch`` gives them."""
         return self._maker().make(np.arange(len(self)), self._current(None))
 
     def items_at(self, indices: Rows, epoch: int | None = None) -> list[dict[str, Any]]:
-        """Fetches several items at once, by checked positions."""
+        """Fetch several items at once, by checked positions."""
         return items_of(self._maker().make(indices, self._current(epoch)), self.encoder)
 
     def plain(self) -> Dataset:
-        """Shows the same records without augmentation and jitter; itself if it has none."""
+        """Show the same records without augmentation and jitter; itself if it has none."""
         is_plain = self.augment is None and not self.jitter
         return self if is_plain else self.replace(augment=None, jitter=0)
 
     def with_encoder(self, encoder: Any) -> Dataset:
-        """Shows the same samples of a ``GenotypeDataset`` through another encoder.
+        """Show the same samples of a ``GenotypeDataset`` through another encoder.
 
         Args:
             encoder: A ``GenotypeEncoder``; a fitted one decides on variants and covariates.
@@ -347,7 +347,7 @@ class Dataset:
         return self.replace(source=source, encoder=encoder)
 
     def set_epoch(self, epoch: int) -> None:
-        """Sets the epoch of the items that are fetched next, in all worker processes too.
+        """Set the epoch of the items that are fetched next, in all worker processes too.
 
         Our loader sets its own. This is for other loops, and for samplers of PyTorch.
 
@@ -358,13 +358,13 @@ class Dataset:
         self._epoch.set(epoch)
 
     def _current(self, epoch: int | None) -> int:
-        """Returns the requested epoch, or the one that was set last."""
+        """Return the requested epoch, or the one that was set last."""
         if epoch is not None:
             return as_integer("epoch", epoch)
         return 0 if self._epoch is None else self._epoch.get()
 
     def fingerprint(self) -> str:
-        """Hashes ids, inputs, labels and classes to 32 hexadecimal digits."""
+        """Hash ids, inputs, labels and classes to 32 hexadecimal digits."""
         if self._whole is not None:
             content = self._whole.fingerprint().encode() + self.indices.tobytes()
             return hashlib.blake2b(content, digest_size=16).hexdigest()
@@ -389,11 +389,11 @@ class Dataset:
         return self._maker().is_native
 
     def native_batches(self, **shape: Any) -> NativeBatchMaker:
-        """Prepares batches of a ``length`` or a ``multiple`` that Rust makes."""
+        """Prepare batches of a ``length`` or a ``multiple`` that Rust makes."""
         return self._maker().native(**shape)
 
     def _maker(self) -> BatchMaker:
-        """Returns what makes batches with the attributes of now."""
+        """Return what makes batches with the attributes of now."""
         rows, jitter = None if self._has_all_rows else self.rows, self.jitter
         return BatchMaker(
             self.source, rows, self.encoder, self.augment, self.seed, self.labels, jitter

@@ -32,7 +32,7 @@ def describe(
     classes: tuple[str, ...],
     noun: str = "sequences",
 ) -> str:
-    """Writes how many items there are, how long, and of which classes."""
+    """Write how many items there are, how long, and of which classes."""
     noun = noun.removesuffix("s") if lengths.size == 1 else noun
     head = f"{lengths.size:,} {noun}"
     if lengths.size:
@@ -43,7 +43,7 @@ def describe(
 
 
 def as_html(name: str, text: str, paths: tuple[str, ...]) -> str:
-    """Writes a dataset for a notebook: what it is, and the files it comes from."""
+    """Write a dataset for a notebook: what it is, and the files it comes from."""
     files = [html.escape(path) for path in paths[:_SHOWN]]
     rest = [f"and {len(paths) - _SHOWN:,} more"] if len(paths) > _SHOWN else []
     rows = (("content", html.escape(text)), ("files", "<br>".join([*files, *rest])))
@@ -59,12 +59,12 @@ class Shown(Protocol):
 
 
 def html_of(dataset: Shown) -> str:
-    """Writes a dataset for a notebook."""
+    """Write a dataset for a notebook."""
     return as_html(dataset.title, str(dataset), dataset.paths)
 
 
 def class_counts(labels: Any, task: str | None, classes: tuple[str, ...]) -> dict[str, int]:
-    """Counts how many sequences each class has."""
+    """Count how many sequences each class has."""
     if task == "classify":
         numbers = np.bincount(labels, minlength=len(classes))
     elif task == "multilabel":
@@ -75,7 +75,7 @@ def class_counts(labels: Any, task: str | None, classes: tuple[str, ...]) -> dic
 
 
 def _labels(labels: Any, task: str, classes: tuple[str, ...]) -> str:
-    """Writes the classes with their numbers, or the values with their range."""
+    """Write the classes with their numbers, or the values with their range."""
     if task == "regress":
         columns = np.asarray(labels).reshape(-1, len(classes)).T
         parts = [
@@ -91,7 +91,7 @@ def _labels(labels: Any, task: str, classes: tuple[str, ...]) -> str:
 
 
 def composition(parts: Iterable[Ragged], encoder: Any) -> dict[str, int]:
-    """Counts letters, those that stand for several others, and lower case."""
+    """Count letters, those that stand for several others, and lower case."""
     alphabet: str | None = getattr(encoder, "alphabet", None)
     counts = np.zeros(256, np.int64)
     for letters in parts:
@@ -105,12 +105,12 @@ def composition(parts: Iterable[Ragged], encoder: Any) -> dict[str, int]:
 
 
 def _count(counts: NDArray[np.int64], codes: str) -> int:
-    """Counts some letters in both cases."""
+    """Count some letters in both cases."""
     return int(counts[list((codes + codes.lower()).encode())].sum())
 
 
 def describe_letters(found: dict[str, int]) -> str:
-    """Writes what stands beside the plain letters; nothing where there is nothing."""
+    """Write what stands beside the plain letters; nothing where there is nothing."""
     total = found.get("letters", 0)
     parts = [
         f"{_NAMES.get(name, name)} {count:,} ({100 * count / total:.2f} %)"

@@ -39,22 +39,22 @@ class EmbeddingSource(Source):
         self.size = len(rows.ordinals)
 
     def ids(self, rows: Rows) -> list[str]:
-        """Lists ids."""
+        """List ids."""
         names = self._rows.ids
         return [names[row] for row in rows.tolist()]
 
     def lengths(self, rows: Rows, encoder: Any) -> Rows:
-        """Counts the residues of each record."""
+        """Count the residues of each record."""
         del encoder
         return np.asarray(self._rows.lengths)[rows]
 
     def fetch(self, rows: Rows, options: FetchOptions) -> dict[str, Any]:
-        """Reads embeddings, ``(records, features)``."""
+        """Read embeddings, ``(records, features)``."""
         del options
         return {"inputs": self._features(rows)}
 
     def _features(self, rows: Rows) -> NDArray[Any]:
-        """Reads embeddings, ``(records, features)``."""
+        """Read embeddings, ``(records, features)``."""
         width, layer = self._encoder.width, self._encoder.layer
         ordinals = self.columns(rows, None)["ordinal"].tolist()
         found = [self._rows.get(number, layer=layer) for number in ordinals]
@@ -66,14 +66,14 @@ class EmbeddingSource(Source):
         return np.stack(found)
 
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
-        """Says which records of the embedded files these are."""
+        """Say which records of the embedded files these are."""
         del epoch
         return {"ordinal": np.asarray(self._rows.ordinals)[rows]}
 
     def content(
         self, rows: Rows, labels: LabelColumn, *, encoder: Any, jitter: int
     ) -> Iterator[bytes]:
-        """Yields the ids, the embeddings and the labels."""
+        """Yield the ids, the embeddings and the labels."""
         del jitter
         yield repr((labels.task, labels.classes)).encode()
         yield repr((encoder, self.ids(rows))).encode()
@@ -156,7 +156,7 @@ class EmbeddingEncoder(JsonConfig):
     encodes: ClassVar[str] = "embeddings"
 
     def places(self, lengths: Any) -> NDArray[np.int64]:
-        """Returns the number of rows that records take: one each.
+        """Return the number of rows that records take: one each.
 
         Args:
             lengths: The numbers of letters of the records.
@@ -192,7 +192,7 @@ class EmbeddedRows(Protocol):
         ...
 
     def get(self, record: int, *, layer: int | None = None) -> NDArray[Any]:
-        """Reads the embedding of a record."""
+        """Read the embedding of a record."""
         ...
 
 
@@ -206,13 +206,13 @@ class RowsInMemory:
         self.lengths = np.ones(len(self.ids), np.int64)
 
     def get(self, record: int, *, layer: int | None = None) -> NDArray[Any]:
-        """Returns a row; there is one layer only."""
+        """Return a row; there is one layer only."""
         del layer
         return self._rows[record]
 
 
 def rows_of(embeddings: Any) -> EmbeddedRows:
-    """Takes an open folder of embeddings, or a dict of rows."""
+    """Take an open folder of embeddings, or a dict of rows."""
     if isinstance(embeddings, Mapping) and embeddings:
         return RowsInMemory(cast("Mapping[Any, Any]", embeddings))
     found = cast("object", embeddings)
@@ -227,7 +227,7 @@ def rows_of(embeddings: Any) -> EmbeddedRows:
 
 
 def describe_rows(rows: Any, layer: int | None) -> EmbeddingEncoder:
-    """Says how embeddings were made; refuses those that have no single row a record."""
+    """Say how embeddings were made; refuses those that have no single row a record."""
     pool = str(getattr(rows, "pool", ""))
     if pool == "none":
         raise ArgumentError(

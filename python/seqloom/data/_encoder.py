@@ -53,7 +53,7 @@ class Encoder(Protocol):
         ...
 
     def batch(self, sequences: Ragged, *, length: int | None = None) -> NDArray[Any]:
-        """Encodes many sequences at once, into ``length`` positions each."""
+        """Encode many sequences at once, into ``length`` positions each."""
         ...
 
 
@@ -62,18 +62,18 @@ class Refusing(Protocol):
     """An encoder that can say in advance which letters it would refuse."""
 
     def refuses(self, letters: bytes) -> bytes:
-        """Tells which letters would be an error."""
+        """Tell which letters would be an error."""
         ...
 
 
 def encoded_kind(encoder: Any) -> str:
-    """Returns what an encoder of ours encodes; an empty text for a user's own."""
+    """Return what an encoder of ours encodes; an empty text for a user's own."""
     return encoder.encodes if isinstance(encoder, JsonConfig) else ""
 
 
 @lru_cache(maxsize=64)
 def find_override(kind: Any) -> str | None:
-    """Names the method by which a subclass of our encoders encodes, if not by ours."""
+    """Name the method by which a subclass of our encoders encodes, if not by ours."""
     for base in kind.__mro__ if issubclass(kind, SequenceEncoder) else ():
         own = vars(base)
         if own.get("supports_native_batches", False):
@@ -84,7 +84,7 @@ def find_override(kind: Any) -> str | None:
 
 
 def check_encoder(encoder: Any) -> None:
-    """Refuses what is no encoder, such as the name of an alphabet."""
+    """Refuse what is no encoder, such as the name of an alphabet."""
     fits = hasattr(encoder, "batch") and hasattr(encoder, "channels")
     if encoder is not None and (isinstance(encoder, type) or not fits):
         named = str(encoder).lower()
@@ -95,7 +95,7 @@ def check_encoder(encoder: Any) -> None:
 
 
 def check_augment(augment: Any, encoder: Any) -> Any:
-    """Refuses what cannot change a sequence, or puts nucleotides into a protein."""
+    """Refuse what cannot change a sequence, or puts nucleotides into a protein."""
     if augment is not None and (isinstance(augment, type) or not callable(augment)):
         raise ArgumentError(
             "augment must be one such as sl.augment.ReverseComplement(), or a function of "
@@ -112,7 +112,7 @@ def check_augment(augment: Any, encoder: Any) -> Any:
 
 
 def _check_of_protein(augment: Any) -> None:
-    """Refuses augmentations of nucleotides, of which some letters are residues too."""
+    """Refuse augmentations of nucleotides, of which some letters are residues too."""
     for member in getattr(augment, "members", ()):
         _check_of_protein(member)
     if not isinstance(augment, Augmentation):
@@ -134,7 +134,7 @@ def _check_of_protein(augment: Any) -> None:
 
 
 def _takes_letters_and_key(augment: Any) -> bool:
-    """Tells whether a function can be called with both, where that can be told."""
+    """Tell whether a function can be called with both, where that can be told."""
     try:
         signature = inspect.signature(augment)
     except ValueError:  # a function in C that does not say
@@ -153,30 +153,30 @@ copyreg.pickle(_native.Ring, lambda _: (_native.Ring, ()))
 
 
 def empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """Takes memory for one batch: it holds anything, as that of ``np.empty`` does."""
+    """Take memory for one batch: it holds anything, as that of ``np.empty`` does."""
     kind = np.dtype(dtype)
     memory = RING.take(math.prod(shape) * kind.itemsize)
     return memory.view(kind).reshape(shape)
 
 
 def mask_of(lengths: NDArray[np.int64], positions: int) -> NDArray[np.float32]:
-    """Marks the positions that hold a letter."""
+    """Mark the positions that hold a letter."""
     return (np.arange(positions) < lengths[:, None]).astype(np.float32)
 
 
 def count_positions(encoder: Any, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Counts the positions that an encoder makes of so many letters."""
+    """Count the positions that an encoder makes of so many letters."""
     count = getattr(encoder, "places", None)
     return lengths if count is None else count(lengths)
 
 
 def leaves_out(encoder: Any) -> bool:
-    """Tells whether an encoder may leave letters out, such as a stop at the end."""
+    """Tell whether an encoder may leave letters out, such as a stop at the end."""
     return bool(getattr(encoder, "leaves_out", False))
 
 
 def extents_of(encoder: Any, sequences: Ragged) -> NDArray[np.int64]:
-    """Counts the positions that sequences fill, which is less where a stop is left out."""
+    """Count the positions that sequences fill, which is less where a stop is left out."""
     count = getattr(encoder, "extents", None)
     return (
         count_positions(encoder, sequences.lengths) if count is None else count(sequences)
@@ -184,7 +184,7 @@ def extents_of(encoder: Any, sequences: Ragged) -> NDArray[np.int64]:
 
 
 def position_axis(encoder: Any) -> int:
-    """Tells which axis of a batch is the position."""
+    """Tell which axis of a batch is the position."""
     return 2 if encoder.channels == "first" else 1
 
 
@@ -196,12 +196,12 @@ class Extents:
 
     @classmethod
     def of(cls, positions: NDArray[np.int64]) -> Self:
-        """Looks whether all are alike."""
+        """Look whether all are alike."""
         is_alike = positions.size and (positions == positions[0]).all()
         return cls(int(positions[0]) if is_alike else positions)
 
     def at(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Lists the positions of some sequences."""
+        """List the positions of some sequences."""
         if isinstance(self.each, int):
             # For every batch of a loader: np.full takes three times as long.
             positions = np.empty(rows.size, np.int64)
@@ -210,13 +210,13 @@ class Extents:
         return self.each[rows]
 
     def longest(self, lengths: NDArray[np.int64]) -> int:
-        """Finds the most positions of some sequences."""
+        """Find the most positions of some sequences."""
         if isinstance(self.each, int):
             return self.each if lengths.size else 0
         return int(lengths.max(initial=0))
 
     def mask(self, lengths: NDArray[np.int64], positions: int) -> dict[str, Any]:
-        """Marks the positions that hold a letter, if there is padding."""
+        """Mark the positions that hold a letter, if there is padding."""
         is_full = (
             self.each == positions
             if isinstance(self.each, int)
@@ -228,7 +228,7 @@ class Extents:
 def padded_length(
     lengths: NDArray[np.int64], names: Any, *, length: int | None, multiple: int
 ) -> int:
-    """Decides how many positions a batch has."""
+    """Decide how many positions a batch has."""
     longest = int(lengths.max(initial=0))
     return pad_length(
         longest,
@@ -239,7 +239,7 @@ def padded_length(
 
 
 def pad_length(longest: int, name: Any, *, length: int | None, multiple: int) -> int:
-    """Decides how many positions a batch has whose longest sequence fills so many."""
+    """Decide how many positions a batch has whose longest sequence fills so many."""
     if length is None:
         return -(-longest // multiple) * multiple
     if longest > length:
@@ -258,7 +258,7 @@ def encode(
     out: NDArray[Any] | None,
     num_threads: int,
 ) -> NDArray[Any]:
-    """Encodes sequences into memory that is used again once the batch has died."""
+    """Encode sequences into memory that is used again once the batch has died."""
     options: dict[str, Any] = {"length": length}
     kind = encoder.__class__
     known = _options(kind)
@@ -275,7 +275,7 @@ def encode(
 
 
 def _encode_each(encoder: Any, letters: Ragged, *, length: int, out: Any) -> Any:
-    """Calls an encoder of ours whose ``__call__`` is overridden for each sequence."""
+    """Call an encoder of ours whose ``__call__`` is overridden for each sequence."""
     inputs, _ = prepare_output(encoder.shape(len(letters), length), encoder.dtype, out)
     inputs[...] = encoder.pad_value
     is_last = encoder.channels == "first"
@@ -295,14 +295,14 @@ def _encode_each(encoder: Any, letters: Ragged, *, length: int, out: Any) -> Any
 
 @lru_cache(maxsize=64)
 def _options(kind: Any) -> frozenset[str]:
-    """Lists what an encoder's ``batch`` can be told."""
+    """List what an encoder's ``batch`` can be told."""
     return frozenset(inspect.signature(kind.batch).parameters)
 
 
 def apply_augment(
     augment: Any, letters: Letters, keys: NDArray[np.uint32], *, num_threads: int
 ) -> Letters:
-    """Changes sequences, each by its own key."""
+    """Change sequences, each by its own key."""
     sequences, qualities = letters
     if not getattr(augment, "has_kernel", hasattr(augment, "batch")):
         return _one_by_one(augment, letters, keys)
@@ -312,7 +312,7 @@ def apply_augment(
 
 
 def _one_by_one(augment: Any, letters: Letters, keys: NDArray[np.uint32]) -> Letters:
-    """Calls a user's own function for each sequence."""
+    """Call a user's own function for each sequence."""
     sequences, qualities = letters
     each = [Key.from_json(words) for words in keys.tolist()]
     rows = sequences.to_list()
@@ -328,7 +328,7 @@ def _one_by_one(augment: Any, letters: Letters, keys: NDArray[np.uint32]) -> Let
 
 
 def _as_letters(augment: Any, given: Any) -> Any:
-    """Takes the letters that a user's function gives."""
+    """Take the letters that a user's function gives."""
     is_bytes = isinstance(given, (bytes, bytearray, memoryview))
     if not is_bytes and getattr(getattr(given, "dtype", None), "itemsize", 0) != 1:
         found = quote(given)
@@ -337,7 +337,7 @@ def _as_letters(augment: Any, given: Any) -> Any:
 
 
 def _as_pair(augment: Any, given: Any) -> tuple[Any, Any]:
-    """Takes letters and as many qualities."""
+    """Take letters and as many qualities."""
     both: list[Any] = list(given) if isinstance(given, (tuple, list)) else []  # pyright: ignore[reportUnknownArgumentType]
     pair = [_as_letters(augment, it) for it in both] if len(both) == 2 else []  # noqa: PLR2004 - a pair
     if len({len(it) for it in pair}) != 1:
@@ -351,7 +351,7 @@ def _as_pair(augment: Any, given: Any) -> tuple[Any, Any]:
 def in_file(
     error: LetterError, found_at: tuple[str, int], name: str, *, augmented: bool
 ) -> LetterError:
-    """Adds file, record, line and byte to what the encoder knows."""
+    """Add file, record, line and byte to what the encoder knows."""
     path, record = found_at
     where = f"{path}: record {record} ({name})"
     line = byte = None
@@ -376,7 +376,7 @@ def in_file(
 
 
 def _line_and_byte(path: str, record: int, position: int) -> tuple[int | None, int | None]:
-    """Looks again where a letter stands; a pipe, or a file that is gone, tells nothing."""
+    """Look again where a letter stands; a pipe, or a file that is gone, tells nothing."""
     if not Path(path).is_file():
         return None, None
     try:
@@ -386,7 +386,7 @@ def _line_and_byte(path: str, record: int, position: int) -> tuple[int | None, i
 
 
 def first_refused(encoder: Any, letters: Ragged) -> int | None:
-    """Finds the first sequence with a letter that the encoder would refuse."""
+    """Find the first sequence with a letter that the encoder would refuse."""
     if encoded_kind(encoder) == SequenceEncoder.encodes:
         return encoder.first_refused(letters)
     data = letters.data

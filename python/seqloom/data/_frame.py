@@ -29,7 +29,7 @@ class Frame:
 
     @classmethod
     def of(cls, table: Any) -> Frame | None:
-        """Makes a frame of a table; None for a value that is not a table."""
+        """Make a frame of a table; None for a value that is not a table."""
         what = f"the {type(table).__name__}"
         if isinstance(table, Mapping):
             columns: dict[Any, Any] = dict(table)  # pyright: ignore[reportUnknownArgumentType]
@@ -45,7 +45,7 @@ class Frame:
         return cls(what, [str(name) for name in names], table, features)
 
     def column(self, name: str) -> list[Any]:
-        """Lists the values of a column; of a Hugging Face `ClassLabel` the names."""
+        """List the values of a column; of a Hugging Face `ClassLabel` the names."""
         if self.names.count(name) > 1:
             raise LabelError(f"{self.what}: two columns are named {name!r}; rename one")
         # Names may be numbers.
@@ -56,12 +56,12 @@ class Frame:
         return values_of(column, None if has_type else self.features.get(name))  # pyright: ignore[reportUnknownMemberType]
 
     def index(self) -> list[Any] | None:
-        """Lists the index of the rows; None where it only counts them."""
+        """List the index of the rows; None where it only counts them."""
         is_dict = isinstance(self.table, Mapping)
         return index_of(next(iter(self.table.values())) if is_dict else self.table)
 
     def ids(self, id_column: str) -> list[Any] | None:
-        """Lists the column of ids, or the index if it has the name or none is chosen."""
+        """List the column of ids, or the index if it has the name or none is chosen."""
         if id_column in self.names:
             return self.column(id_column)
         name: Any = getattr(getattr(self.table, "index", None), "name", None)
@@ -82,12 +82,12 @@ def _check_indexes(columns: dict[Any, Any]) -> None:
 
 
 def _names_of(table: Any) -> Any:
-    """Returns the names of the columns of an object; None if it has no columns."""
+    """Return the names of the columns of an object; None if it has no columns."""
     return getattr(table, "column_names", getattr(table, "columns", None))
 
 
 def is_column(value: Any) -> bool:
-    """Returns True for a list, an array or a series; False for a single value."""
+    """Return True for a list, an array or a series; False for a single value."""
     if isinstance(value, (str, bytes)):
         return False
     has_axis = getattr(value, "ndim", 1) > 0 and hasattr(value, "__len__")
@@ -95,7 +95,7 @@ def is_column(value: Any) -> bool:
 
 
 def values_of(column: Any, feature: Any = None) -> list[Any]:
-    """Lists the values of an array, a series or any other column."""
+    """List the values of an array, a series or any other column."""
     name = next((it for it in _LISTING if hasattr(column, it)), None)
     values: list[Any] = list(column) if name is None else getattr(column, name)()
     feature = getattr(column, "features", feature)
@@ -107,7 +107,7 @@ def values_of(column: Any, feature: Any = None) -> list[Any]:
 
 
 def index_of(table: Any) -> list[Any] | None:
-    """Lists the index of a series or a frame of pandas; None if it is the default one."""
+    """List the index of a series or a frame of pandas; None if it is the default one."""
     if not has_index(table):
         return None
     # pandas stores any evenly spaced integers as a RangeIndex, ids of a column too.
@@ -115,7 +115,7 @@ def index_of(table: Any) -> list[Any] | None:
 
 
 def key_text(key: Any) -> str:
-    """Writes an id as text; a whole float, as a column with gaps has, is an integer."""
+    """Write an id as text; a whole float, as a column with gaps has, is an integer."""
     if isinstance(key, bytes):
         return decode_header(key)
     is_whole = isinstance(key, float) and key.is_integer()
@@ -123,13 +123,13 @@ def key_text(key: Any) -> str:
 
 
 def has_index(table: Any) -> bool:
-    """Returns True for a series or frame of pandas. A list's ``index`` is a method."""
+    """Return True for a series or frame of pandas. A list's ``index`` is a method."""
     index = getattr(table, "index", None)
     return index is not None and not callable(index)
 
 
 def values_by_id(name: str, values: Any, dataset: Any) -> list[Any] | None:
-    """Orders the values of a dict or an indexed series as a dataset; None for others."""
+    """Order the values of a dict or an indexed series as a dataset; None for others."""
     is_dict = isinstance(values, Mapping)
     if not is_dict and (table := Frame.of(values)) and len(table.names) > 1:
         raise ArgumentError(
@@ -182,7 +182,7 @@ def _order_by_ids(name: str, values: Any, keys: list[Any], *, ids: list[str]) ->
 
 
 def is_array(value: Any) -> bool:
-    """Returns True for an array or a series of any library."""
+    """Return True for an array or a series of any library."""
     if isinstance(value, (str, bytes, Mapping, np.generic)):
         return False
     has_values = any(hasattr(value, name) for name in (*_LISTING, "features"))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def ids_of(headers: Ragged) -> list[str]:
-    """Reads headers up to their first blanks, as text."""
+    """Read headers up to their first blanks, as text."""
     return _native.header_ids(headers.data, headers.offsets)
 
 
@@ -80,7 +80,7 @@ class Ids(list[str]):
 
     @classmethod
     def of(cls, names: list[str]) -> Self:
-        """Wraps ids that are texts already.
+        """Wrap ids that are texts already.
 
         Args:
             names: The ids.
@@ -95,7 +95,7 @@ class Ids(list[str]):
         return cls(names)
 
     def to_list(self) -> list[str]:
-        """Gives the ids as a plain list.
+        """Return the ids as a plain list.
 
         Returns:
             A list of its own.
@@ -107,7 +107,7 @@ class Ids(list[str]):
         return [*self]
 
     def look(self) -> None:
-        """Makes the texts, where nobody has looked yet.
+        """Make the texts, where nobody has looked yet.
 
         Examples:
             >>> Ids(lambda: ["x"], 1).look()
@@ -127,7 +127,7 @@ class Ids(list[str]):
 
 
 def _looking(name: str) -> Any:
-    """Makes a method of lists look first, at other ids that it is given too."""
+    """Make a method of lists look first, at other ids that it is given too."""
     method = getattr(list, name)
 
     def looks(self: Ids, *arguments: Any, **options: Any) -> Any:

@@ -74,7 +74,7 @@ class SourceOptions(TextOptions):
     def rename(
         self, batch: SequenceBatch, locate: Callable[[int], tuple[str, int]]
     ) -> SequenceBatch:
-        """Puts the id that the pattern finds in each header in front of the header."""
+        """Put the id that the pattern finds in each header in front of the header."""
         if self.id_from_header is None:
             return batch
         search = as_pattern("id_from_header", self.id_from_header).search
@@ -97,14 +97,14 @@ class SourceOptions(TextOptions):
         return SequenceBatch(Ragged.from_list(headers), batch.sequences, batch.qualities)
 
     def find_sequences(self, what: str, names: list[str]) -> str:
-        """Finds the column of sequences."""
+        """Find the column of sequences."""
         column_position(
             what, names, self.sequence_column, hint="sequence_column (--sequence-column)"
         )
         return self.sequence_column
 
     def check_ids(self, what: str, names: list[str]) -> None:
-        """Refuses a chosen column of ids that the table does not have."""
+        """Refuse a chosen column of ids that the table does not have."""
         if self.id_column != "id":
             column_position(what, names, self.id_column)
 
@@ -123,7 +123,7 @@ class Inputs:
         return bool(self.held) or self.reading.leaves_out
 
     def batches(self, path: str) -> Iterator[SequenceBatch]:
-        """Reads one file from start to end."""
+        """Read one file from start to end."""
         with ExitStack() as stack:
             if path in self.held:
                 batches = iter([self.held[path]])
@@ -143,7 +143,7 @@ class Inputs:
 def letters_of_rows(
     name: str, ids: list[str], rows: list[Any], *, whitespace: str
 ) -> Ragged:
-    """Joins sequences, and refuses what no file could hold as letters."""
+    """Join sequences, and refuse what no file could hold as letters."""
     parts: list[bytes] = []
     for i, row in enumerate(rows):
         part = _bytes(row)
@@ -172,7 +172,7 @@ def letters_of_rows(
 
 
 def _bytes(row: Any) -> bytes | None:
-    """Takes a text, bytes, an array of bytes, or a sequence of Biopython; else None."""
+    """Take a text, bytes, an array of bytes, or a sequence of Biopython; else None."""
     text = str(row) if type(row).__name__ in {"Seq", "MutableSeq"} else row
     if isinstance(text, str):
         return text.encode("utf-8", "surrogatepass")  # refused as no letter, later
@@ -184,7 +184,7 @@ def _bytes(row: Any) -> bytes | None:
 
 
 def _without(letters: Ragged, dropped: NDArray[np.bool_]) -> Ragged:
-    """Leaves some letters out."""
+    """Leave some letters out."""
     if not dropped.any():
         return letters
     before = offsets_of(dropped.astype(np.int64))

@@ -32,7 +32,7 @@ _SHOWN = 5
 
 
 def Subset(dataset: Dataset, indices: ArrayLike) -> Dataset:
-    """Selects records of a dataset, as ``dataset.select(indices)`` does.
+    """Select records of a dataset, as ``dataset.select(indices)`` does.
 
     Parts of one dataset are joined by ``+``: ``train + valid``.
 
@@ -73,7 +73,7 @@ def check_dataset(dataset: Any) -> None:
 
 
 def letters_of(examples: Any, rows: NDArray[np.int64]) -> list[bytes] | None:
-    """Reads letters as they are before augmentation; None without letters."""
+    """Read letters as they are before augmentation; None without letters."""
     if not has_letters(examples):
         return None
     found = fetch_letters(examples.source, examples.rows[rows], examples.encoder)
@@ -81,7 +81,7 @@ def letters_of(examples: Any, rows: NDArray[np.int64]) -> list[bytes] | None:
 
 
 def hash_letters(examples: Any) -> NDArray[np.uint64] | None:
-    """Hashes each record's letters, in capitals; None without letters, or of too many."""
+    """Hash each record's letters, in capitals; None without letters, or of too many."""
     if not has_letters(examples):
         return None
     if len(examples) > _MAX_RECORDS or examples.lengths.sum() > _MAX_LETTERS:
@@ -103,7 +103,7 @@ def split(
     groups: Groups | None = None,
     seed: int = 0,
 ) -> tuple[Dataset, ...]:
-    """Cuts a dataset into parts that have no record in common.
+    """Cut a dataset into parts that have no record in common.
 
     Two records with equal letters may fall into different parts, so that a network is
     judged by what it learned; ``groups="sequence"`` keeps them in one part.
@@ -159,7 +159,7 @@ def folds(
     groups: Groups | None = None,
     seed: int = 0,
 ) -> list[tuple[Dataset, Dataset]]:
-    """Cuts a dataset into k parts, each of which is once the one to validate by.
+    """Cut a dataset into k parts, each of which is once the one to validate by.
 
     What is validated by is not augmented; genotypes of both are standardised by what is
     trained on, unless their encoder is fitted.
@@ -200,13 +200,13 @@ def folds(
 
 
 def _fit_to(dataset: Dataset, rows: NDArray[np.int64]) -> Dataset:
-    """Standardises a dataset by some of its records, if it is not fitted yet."""
+    """Standardise a dataset by some of its records, if it is not fitted yet."""
     source = dataset.source.fitted(dataset.rows[rows])
     return dataset if source is dataset.source else dataset.replace(source=source)
 
 
 def _check_shares(shares: Any) -> list[float]:
-    """Checks that there is one share for each part."""
+    """Check that there is one share for each part."""
     try:
         each = [float(share) for share in shares]
     except (TypeError, ValueError):
@@ -226,7 +226,7 @@ def _deal(
     stratify: bool,
     seed: int,
 ) -> NDArray[np.int64]:
-    """Gives each sequence the number of its part."""
+    """Return each sequence the number of its part."""
     key = Key(as_seed(seed)).fold("split")
     classes = dataset.labels
     # Numbers and several labels are not balanced.
@@ -249,7 +249,7 @@ def _deal(
 def _deal_each(
     classes: NDArray[np.int64], shares: list[float], key: Key
 ) -> NDArray[np.int64]:
-    """Deals sequence by sequence: exact sizes, and every class within one of its share."""
+    """Deal sequence by sequence: exact sizes, and every class within one of its share."""
     parts = np.zeros(classes.size, np.int64)
     left = permutation(classes.size, key)
     for part, size in enumerate(_apportion(classes.size, shares)):
@@ -260,7 +260,7 @@ def _deal_each(
 
 
 def _first_of_each(classes: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
-    """Marks ``size`` positions: the first ones of each class, as many as its share."""
+    """Mark ``size`` positions: the first ones of each class, as many as its share."""
     counts = np.bincount(classes)
     quotas = np.array(_apportion(size, counts / max(classes.size, 1)), np.int64)
     by_class = np.argsort(classes, kind="stable")
@@ -271,7 +271,7 @@ def _first_of_each(classes: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
 
 
 def _apportion(n: int, shares: Iterable[float]) -> list[int]:
-    """Rounds shares of n to integers that sum to n, by largest remainder."""
+    """Round shares of n to integers that sum to n, by largest remainder."""
     exact = [n * share for share in shares]
     sizes = [math.floor(size + 1e-9) for size in exact]
     by_remainder = sorted(range(len(exact)), key=lambda i: sizes[i] - exact[i])
@@ -283,7 +283,7 @@ def _apportion(n: int, shares: Iterable[float]) -> list[int]:
 def group_numbers(
     dataset: Dataset, groups: ArrayLike | Mapping[str, Any]
 ) -> NDArray[np.int64]:
-    """Numbers the groups that sequences belong to."""
+    """Number the groups that sequences belong to."""
     if isinstance(groups, str):
         groups = dataset.group(groups)
     by_id = values_by_id("groups", groups, dataset)
@@ -306,7 +306,7 @@ def group_numbers(
 def deal_groups(
     groups: NDArray[np.int64], classes: NDArray[np.int64], shares: list[float], *, key: Key
 ) -> NDArray[np.int64]:
-    """Deals whole groups, large ones first, each to the part that lacks most of it."""
+    """Deal whole groups, large ones first, each to the part that lacks most of it."""
     counts = np.zeros((int(groups.max(initial=-1)) + 1, int(classes.max(initial=0)) + 1))
     np.add.at(counts, (groups, classes), 1)
     if len(counts) < len(shares):

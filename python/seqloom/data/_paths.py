@@ -27,7 +27,7 @@ _ENDS = 1 << 16  # bytes that are hashed at the beginning and at the end of a fi
 def expand(
     paths: Any,
 ) -> tuple[str, ...]:
-    """Lists files, patterns replaced by what they match, in sorted order."""
+    """List files, patterns replaced by what they match, in sorted order."""
     is_one = isinstance(paths, (str, bytes, os.PathLike)) or not isinstance(paths, Iterable)
     several: Any = [paths] if is_one else list(paths)  # pyright: ignore[reportArgumentType]
     if not several:
@@ -38,7 +38,7 @@ def expand(
 def tables_of(
     what: str, paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 ) -> tuple[str, ...]:
-    """Lists tables; a list of names that are no files may be meant as the values."""
+    """List tables; a list of names that are no files may be meant as the values."""
     names = expand(paths)
     if len(names) > 1 and not any(Path(name).exists() for name in names):
         raise MissingFileError(
@@ -49,7 +49,7 @@ def tables_of(
 
 
 def _matches(given: Any) -> list[str]:
-    """Lists what one path or pattern stands for."""
+    """List what one path or pattern stands for."""
     path = os.fspath(as_path("each file", given).expanduser())
     if not glob.has_magic(path) or Path(path).exists():
         return [path]
@@ -60,7 +60,7 @@ def _matches(given: Any) -> list[str]:
 
 
 def content_digest(parts: Iterable[Columns]) -> bytes:
-    """Hashes ids, letters and qualities, and how they are cut."""
+    """Hash ids, letters and qualities, and how they are cut."""
     import hashlib  # loads OpenSSL, which most programs never need
 
     hashes = [hashlib.blake2b(digest_size=16) for _ in range(6)]
@@ -74,7 +74,7 @@ def content_digest(parts: Iterable[Columns]) -> bytes:
 
 
 def file_digest(path: str) -> str:
-    """Hashes the size, the beginning and the end of a file, to recognise it again."""
+    """Hash the size, the beginning and the end of a file, to recognise it again."""
     check_regular(path)
     import hashlib  # see above
 
@@ -89,7 +89,7 @@ def file_digest(path: str) -> str:
 
 
 def index_of(path: str, num_threads: int | None = None) -> SequenceIndex:
-    """Opens the index of a file; of several processes that want it, one makes it."""
+    """Open the index of a file; of several processes that want it, one makes it."""
     # Nobody waits for an index that is there: a stopped process may hold the lock for long.
     if (index := ready_index(path, num_threads)) is not None:
         return index
@@ -98,7 +98,7 @@ def index_of(path: str, num_threads: int | None = None) -> SequenceIndex:
 
 
 def ready_index(path: str, num_threads: int | None = None) -> SequenceIndex | None:
-    """Takes an index that is there already; to go on reading, none needs to be made."""
+    """Take an index that is there already; to go on reading, none needs to be made."""
     try:
         return SequenceIndex(path, build=False, num_threads=num_threads)
     except (FileError, FormatError):
@@ -107,7 +107,7 @@ def ready_index(path: str, num_threads: int | None = None) -> SequenceIndex | No
 
 @contextmanager
 def _alone_with(path: str) -> Generator[None]:
-    """Keeps other processes from making the same index meanwhile, where it can."""
+    """Keep other processes from making the same index meanwhile, where it can."""
     try:
         file = Path(path).open("rb")  # noqa: SIM115 - closed below
     except OSError:

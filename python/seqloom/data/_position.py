@@ -28,7 +28,7 @@ _EVEN_RANKS = ("pad", "drop", "error")
 
 
 def check_state(state: Any, identity: dict[str, Any], *, owner: str = "loader") -> None:
-    """Refuses a state that is incomplete, or that another object has saved."""
+    """Refuse a state that is incomplete, or that another object has saved."""
     names = ["version", "epoch", "position", *identity]
     if not isinstance(state, Mapping) or any(name not in state for name in names):
         raise ArgumentError(
@@ -51,7 +51,7 @@ def check_state(state: Any, identity: dict[str, Any], *, owner: str = "loader") 
 
 
 def check_integer(name: str, value: Any, *, least: int = 0, most: int | None = None) -> int:
-    """Converts an integer of Python or NumPy, from `least` to `most`, to ``int``."""
+    """Convert an integer of Python or NumPy, from `least` to `most`, to ``int``."""
     try:
         number = as_integer(name, value, least=least)
     except ArgumentError:
@@ -82,17 +82,17 @@ class Position(int):
 
 
 def _position(number: int, epoch: int) -> Position:
-    """Makes a position again in another process."""
+    """Make a position again in another process."""
     return Position(number, epoch=epoch)
 
 
 def positions_in(epoch: int, numbers: Iterable[int]) -> list[Position]:
-    """Gives positions the epoch they are asked for in."""
+    """Return positions the epoch they are asked for in."""
     return [Position(number, epoch=epoch) for number in numbers]
 
 
 def epoch_of(indices: Any) -> int | None:
-    """Reads the epoch that positions carry; None where they are plain numbers."""
+    """Read the epoch that positions carry; None where they are plain numbers."""
     # All positions of one request are of one epoch, so the first one tells.
     if isinstance(indices, Position):
         return indices.epoch
@@ -102,7 +102,7 @@ def epoch_of(indices: Any) -> int | None:
 
 
 def position(index: Any, size: int) -> int:
-    """Checks one position; below 0 it counts from the end."""
+    """Check one position; below 0 it counts from the end."""
     try:
         row = operator.index(index)
     except TypeError:
@@ -118,7 +118,7 @@ def position(index: Any, size: int) -> int:
 
 
 def positions(indices: ArrayLike, size: int) -> NDArray[np.int64]:
-    """Checks positions, of which those below 0 count from the end, or takes a mask's."""
+    """Check positions, of which those below 0 count from the end, or take a mask's."""
     rows = np.array(indices, ndmin=1)
     # A loader's positions are 0 to size. As unsigned, a number below 0 is beyond any size.
     is_plain = rows.dtype == np.int64 and rows.ndim == 1 and rows.size > 0
@@ -161,17 +161,17 @@ class Epoch:
         self._made = 0
 
     def get(self) -> int:
-        """Tells the epoch that was set last."""
+        """Tell the epoch that was set last."""
         return self._shared[1]
 
     def set(self, epoch: int) -> None:
-        """Sets it, here and in all processes that came from this one."""
+        """Set it, here and in all processes that came from this one."""
         check_integer("epoch", epoch)
         self._shared[1] = epoch
         self._shared[0] += 1
 
     def next(self) -> int:
-        """Counts on from the epoch that was set last: each call is one epoch later."""
+        """Count on from the epoch that was set last: each call is one epoch later."""
         times, epoch = self._shared[:]
         if times != self._seen:
             self._seen, self._made = times, 0
@@ -179,7 +179,7 @@ class Epoch:
         return epoch + self._made - 1
 
     def apart(self) -> Epoch:
-        """Counts apart, from the same epoch that is set for all."""
+        """Count apart, from the same epoch that is set for all."""
         return Epoch(self._shared)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -199,21 +199,21 @@ class Epoch:
 
 
 def _cells() -> Any:
-    """Makes two integers in shared memory: how often it was set, and the epoch."""
+    """Make two integers in shared memory: how often it was set, and the epoch."""
     from multiprocessing import sharedctypes  # takes 20 ms, which most programs never need
 
     return sharedctypes.RawArray("q", 2)
 
 
 def permutation(n: int, key: Key) -> NDArray[np.int64]:
-    """Shuffles the integers from 0 to n - 1; the key decides the order."""
+    """Shuffle the integers from 0 to n - 1; the key decides the order."""
     out = np.empty(n, np.int64)
     _native.permutation(n, *key.words, out)
     return out
 
 
 def permute(positions: NDArray[np.int64], size: int, key: Key | None) -> NDArray[np.int64]:
-    """Finds the items at increasing positions of an epoch; without a key unshuffled."""
+    """Find the items at increasing positions of an epoch; without a key unshuffled."""
     # Only these positions are computed. Positions from `size` on start again at 0.
     is_within = not positions.size or positions[-1] < size
     wrapped = positions if is_within else positions % size
@@ -233,7 +233,7 @@ class Rank:
     even: str = "pad"  # what happens to a remainder; "uneven": some ranks get one item more
 
     def share(self, start: int, stop: int) -> tuple[int, int]:
-        """Makes a range divisible by the ranks: its new stop, and the items of a rank."""
+        """Make a range divisible by the ranks: its new stop, and the items of a rank."""
         if self.even == "uneven":
             return stop, len(range(start + self.number, stop, self.world))
         rest = (stop - start) % self.world
@@ -247,12 +247,12 @@ class Rank:
         return stop, (stop - start) // self.world
 
     def positions(self, start: int, stop: int) -> NDArray[np.int64]:
-        """Lists the positions from start to stop that belong to this rank."""
+        """List the positions from start to stop that belong to this rank."""
         return np.arange(start + self.number, stop, self.world)
 
 
 def find_rank(rank: int | None, world: int | None, even: str) -> Rank:
-    """Takes rank and world size from the arguments, or from torch.distributed."""
+    """Take rank and world size from the arguments, or from torch.distributed."""
     as_choice("even_ranks", even, _EVEN_RANKS)
     if (rank is None) != (world is None):
         raise ArgumentError(
@@ -267,7 +267,7 @@ def find_rank(rank: int | None, world: int | None, even: str) -> Rank:
 
 
 def _torch_rank() -> tuple[int, int]:
-    """Reads rank and world size from torch.distributed, if it is initialized."""
+    """Read rank and world size from torch.distributed, if it is initialized."""
     group: Any = sys.modules.get("torch.distributed")
     if group is None or not group.is_available() or not group.is_initialized():
         return 0, 1

@@ -157,7 +157,7 @@ def SequenceDataset(
 
 
 def _check_letters(data: Dataset, records: SequenceSource) -> None:
-    """Finds a letter that the encoder would refuse, before any work is done."""
+    """Find a letter that the encoder would refuse, before any work is done."""
     # Files too large to hold are not read twice: there the batch finds it.
     if not (records.in_memory and isinstance(data.encoder, Refusing)):
         return

@@ -80,11 +80,11 @@ class SequenceSource(Source):
         return self._native
 
     def ids(self, rows: Rows) -> list[str]:
-        """Lists ids."""
+        """List ids."""
         return self.store.ids(rows)
 
     def lengths(self, rows: Rows, encoder: Any) -> Rows:
-        """Counts letters; a stop that the encoder leaves out is no letter."""
+        """Count letters; a stop that the encoder leaves out is no letter."""
         if not leaves_out(encoder):
             return self.store.lengths[rows]
         # Of files too large to hold this reads all letters, once: no index knows stops.
@@ -95,11 +95,11 @@ class SequenceSource(Source):
         return self._encoded[1][rows]
 
     def fetch(self, rows: Rows, options: FetchOptions) -> Fetched:
-        """Copies ids, letters and qualities."""
+        """Copy ids, letters and qualities."""
         return Fetched(*self.store.fetch(rows, options.num_threads))
 
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
-        """Returns the file and the number of each record."""
+        """Return the file and the number of each record."""
         del epoch
         if len(self.paths) == 1:
             return {"file": [self.paths[0]] * rows.size, "ordinal": rows}
@@ -107,14 +107,14 @@ class SequenceSource(Source):
         return {"file": [self.paths[at] for at in numbers.tolist()], "ordinal": rows}
 
     def place(self, row: int) -> tuple[str, int]:
-        """Finds the file of a record, and its number there."""
+        """Find the file of a record, and its number there."""
         file = int(np.searchsorted(self.starts, row, side="right")) - 1
         return self.paths[file], row - int(self.starts[file])
 
     def locate(
         self, error: LetterError, row: int, epoch: int | None, *, is_augmented: bool
     ) -> LetterError:
-        """Adds the position of the letter in its file."""
+        """Add the position of the letter in its file."""
         del epoch
         name = self.ids(np.array([row]))[0]
         return in_file(error, self.place(row), name, augmented=is_augmented)
@@ -122,7 +122,7 @@ class SequenceSource(Source):
     def content(
         self, rows: Rows, labels: LabelColumn, *, encoder: Any, jitter: int
     ) -> Iterator[bytes]:
-        """Yields hashes of the records and of which are used, and their labels."""
+        """Yield hashes of the records and of which are used, and their labels."""
         del encoder, jitter
         if self._digest is None:
             self._digest = self.store.digest()
@@ -132,7 +132,7 @@ class SequenceSource(Source):
         yield labels.to_bytes()
 
     def records(self) -> Iterator[SequenceRecord]:
-        """Yields all records in order."""
+        """Yield all records in order."""
         return (record for batch in self.store.batches() for record in batch)
 
     def check_lengths(self, max_length: int | None, encoder: Any) -> None:
@@ -161,7 +161,7 @@ class SequenceSource(Source):
             )
 
     def _fault(self, row: int, message: str) -> FormatError:
-        """Names the record in an error."""
+        """Name the record in an error."""
         path, record = self.place(row)
         name = self.ids(np.array([row]))[0]
         return FormatError(
@@ -175,7 +175,7 @@ class SequenceSource(Source):
 
 
 def _open(inputs: Inputs, *, in_memory: bool | None) -> Store:
-    """Reads files into memory if they are small, or finds out where their records are."""
+    """Read files into memory if they are small, or finds out where their records are."""
     if in_memory is not False or inputs.held:
         store = read_store(inputs, None if in_memory or inputs.held else LIMIT)
         if store is not None:

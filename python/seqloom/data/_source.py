@@ -56,7 +56,7 @@ class Fetched(NamedTuple):
 
     @classmethod
     def of(cls, ids: list[str], sequences: Iterable[bytes | str]) -> Fetched:
-        """Joins the letters of several records.
+        """Join the letters of several records.
 
         Args:
             ids: The id of each record.
@@ -80,7 +80,7 @@ class NativeRecords:
         self._extents: tuple[SequenceEncoder, Extents] | None = None
 
     def extents(self, encoder: SequenceEncoder) -> Extents:
-        """Counts the positions that an encoder makes of each record."""
+        """Count the positions that an encoder makes of each record."""
         if self._extents is None or self._extents[0] is not encoder:
             self._extents = encoder, Extents.of(extents_of(encoder, self.letters[0]))
         return self._extents[1]
@@ -156,20 +156,20 @@ class Source(ABC):
 
     @abstractmethod
     def ids(self, rows: Rows) -> list[str]:
-        """Lists ids."""
+        """List ids."""
 
     @abstractmethod
     def lengths(self, rows: Rows, encoder: Any) -> Rows:
-        """Counts the letters, or numbers, that the encoder reads of each record."""
+        """Count the letters, or numbers, that the encoder reads of each record."""
 
     @abstractmethod
     def fetch(self, rows: Rows, options: FetchOptions) -> Fetched | dict[str, Any]:
-        """Reads records: letters, or the columns of a batch, ``inputs`` first."""
+        """Read records: letters, or the columns of a batch, ``inputs`` first."""
 
     def content(
         self, rows: Rows, labels: LabelColumn, *, encoder: Any, jitter: int
     ) -> Iterator[bytes]:
-        """Yields what a hash of these rows and their labels is computed from."""
+        """Yield what a hash of these rows and their labels is computed from."""
         del jitter
         yield repr((labels.task, labels.classes, self.ids(rows))).encode()
         for parts in each_letters(self, rows, encoder):
@@ -179,12 +179,12 @@ class Source(ABC):
         yield labels.to_bytes()
 
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
-        """Returns further columns of a batch; ``ordinal`` is added to them."""
+        """Return further columns of a batch; ``ordinal`` is added to them."""
         del rows, epoch
         return {}
 
     def group(self, rows: Rows, name: str, labels: NDArray[Any] | None) -> list[Any]:
-        """Lists the values of a column, to split a dataset by them."""
+        """List the values of a column, to split a dataset by them."""
         del labels
         columns = columns_of(self, rows, 0)
         if self.has_letters and name == "sequence":
@@ -197,7 +197,7 @@ class Source(ABC):
     def locate(
         self, error: LetterError, row: int, epoch: int | None, *, is_augmented: bool
     ) -> LetterError:
-        """Adds to an error the id of its record, and the file if there is one."""
+        """Add to an error the id of its record, and the file if there is one."""
         del epoch
         where = f"{self.paths[0]}: " if len(self.paths) == 1 else ""
         where += f"record {self.ids(np.array([row]))[0]!r}"
@@ -215,13 +215,13 @@ class Source(ABC):
         )
 
     def fitted(self, to: Any) -> Source:
-        """Returns the source as standardised by some rows, or by a fitted encoder."""
+        """Return the source as standardised by some rows, or by a fitted encoder."""
         del to
         return self
 
 
 def columns_of(source: Source, rows: Rows, epoch: int | None) -> dict[str, Any]:
-    """Returns the further columns of rows, with their numbers."""
+    """Return the further columns of rows, with their numbers."""
     columns = source.columns(rows, epoch)
     if source.has_ordinals and "ordinal" not in columns:
         return {"ordinal": rows} | columns
@@ -229,7 +229,7 @@ def columns_of(source: Source, rows: Rows, epoch: int | None) -> dict[str, Any]:
 
 
 def check_size(source: Source, method: str, found: Any, *, size: int) -> None:
-    """Refuses what a method of a source returned of other than so many rows."""
+    """Refuse what a method of a source returned of other than so many rows."""
     if len(found) != size:
         raise ShapeError(
             f"{type(source).__name__}.{method} returned {len(found):,} for {size:,} rows; "
@@ -238,14 +238,14 @@ def check_size(source: Source, method: str, found: Any, *, size: int) -> None:
 
 
 def ids_of(source: Source, rows: Rows) -> list[str]:
-    """Lists the ids of rows, one for each."""
+    """List the ids of rows, one for each."""
     ids = source.ids(rows)
     check_size(source, "ids", ids, size=rows.size)
     return ids
 
 
 def lengths_of(source: Source, rows: Rows, encoder: Any) -> Rows:
-    """Lists the lengths of rows, one for each."""
+    """List the lengths of rows, one for each."""
     lengths = source.lengths(rows, encoder)
     check_size(source, "lengths", lengths, size=rows.size)
     return lengths
@@ -254,7 +254,7 @@ def lengths_of(source: Source, rows: Rows, encoder: Any) -> Rows:
 def check_columns(
     source: Source, method: str, columns: dict[str, Any], *, size: int
 ) -> None:
-    """Refuses columns of a source that have another size, or a name of the dataset's."""
+    """Refuse columns of a source that have another size, or a name of the dataset's."""
     taken = _OF_DATASETS if method == "fetch" else _OF_BATCHES
     for name, values in columns.items():
         if len(values) != size:
@@ -267,7 +267,7 @@ def check_columns(
 
 
 def find_group(name: str, columns: dict[str, Any], *others: str) -> list[Any]:
-    """Returns the values of a column by its name."""
+    """Return the values of a column by its name."""
     if name in columns:
         return list(columns[name])
     known = ", ".join(map(repr, (*columns, *others)))
@@ -282,7 +282,7 @@ def are_all(rows: Rows, size: int) -> bool:
 
 
 def fetch_letters(source: Source, rows: Rows, encoder: Any = None) -> Letters:
-    """Reads letters as they are before augmentation, without jitter."""
+    """Read letters as they are before augmentation, without jitter."""
     found = source.fetch(rows, FetchOptions(encoder=encoder, as_letters=True))
     if isinstance(found, dict):
         raise ArgumentError(f"{source.title} has no letters")
@@ -290,7 +290,7 @@ def fetch_letters(source: Source, rows: Rows, encoder: Any = None) -> Letters:
 
 
 def each_letters(source: Source, rows: Rows, encoder: Any = None) -> Iterator[Letters]:
-    """Yields the letters of many rows, some at once; those in memory without a copy."""
+    """Yield the letters of many rows, some at once; those in memory without a copy."""
     native = source.native
     if native is not None and are_all(rows, source.size):
         yield native.letters

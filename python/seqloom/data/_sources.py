@@ -71,7 +71,7 @@ class Sources:
         return all(held.has_ids for held in self.held.values())
 
     def count_numbered(self, id_column: str) -> dict[str, Any]:
-        """Counts the records of tables without ids, which have numbers instead."""
+        """Count the records of tables without ids, which have numbers instead."""
         tables = [held for held in self.held.values() if held.is_numbered(id_column)]
         names = [held.name for held in tables]
         count = sum(len(held.batch) for held in tables)
@@ -79,7 +79,7 @@ class Sources:
 
 
 def sources_of(data: Any, options: SourceOptions) -> Sources:
-    """Tells sequences in memory, tables of sequences, and sequence files apart."""
+    """Tell sequences in memory, tables of sequences, and sequence files apart."""
     held = take_records(data, options)
     if held is not None:
         return Sources((held.name,), {held.name: held})
@@ -94,7 +94,7 @@ def sources_of(data: Any, options: SourceOptions) -> Sources:
 
 
 def is_sequence_table(path: str | os.PathLike[str], column: str) -> bool:
-    """Tells a table by its first line, or else by its name; a pipe is never one."""
+    """Tell a table by its first line, or else by its name; a pipe is never one."""
     path = os.fspath(path)
     if not Path(path).is_file():
         return False
@@ -107,7 +107,7 @@ def is_sequence_table(path: str | os.PathLike[str], column: str) -> bool:
 
 
 def _begins_as_table(path: str, column: str) -> bool:
-    """Looks at the first line."""
+    """Look at the first line."""
     begin = _begin(path)
     is_named = _is_named(path)
     if is_utf16(begin):
@@ -121,12 +121,12 @@ def _begins_as_table(path: str, column: str) -> bool:
 
 
 def _is_named(path: str) -> bool:
-    """Tells a table by its name."""
+    """Tell a table by its name."""
     return Path(path.removesuffix(".gz")).suffix.lower() in _SUFFIXES
 
 
 def _begin(path: str) -> bytes:
-    """Reads the first bytes of a file, unpacked if it is gzip."""
+    """Read the first bytes of a file, unpacked if it is gzip."""
     with Path(path).open("rb") as file:
         if not file.peek(2).startswith(_GZIP):
             return file.read(_LONGEST)
@@ -144,13 +144,13 @@ class MemoryRecords:
     has_ids: bool = True  # False: a list or a table without ids and without an index
 
     def is_numbered(self, id_column: str) -> bool:
-        """Says whether they come from a table without a column of ids or names of rows."""
+        """Return whether the labels come from a table without ids or row names."""
         frame = self.frame
         return frame is not None and frame.ids(id_column) is None
 
 
 def take_records(data: Any, options: SourceOptions) -> MemoryRecords | None:
-    """Takes records from memory."""
+    """Take records from memory."""
     if isinstance(data, (str, os.PathLike, bytes)) or hasattr(data, "read"):
         return None
     name = f"<{type(data).__name__}>"
@@ -171,7 +171,7 @@ def take_records(data: Any, options: SourceOptions) -> MemoryRecords | None:
 
 
 def from_frame(name: str, frame: Frame, options: SourceOptions) -> MemoryRecords:
-    """Takes the records of a table: sequences, and ids if it has such a column."""
+    """Take the records of a table: sequences, and ids if it has such a column."""
     letters = frame.column(options.find_sequences(name, frame.names))
     found = frame.ids(options.id_column)
     if found is None:
@@ -197,7 +197,7 @@ def _warn_of_marks(name: str, ids: list[str], letters: list[Any]) -> None:
 
 
 def _ids(name: str, ids: list[Any], options: SourceOptions) -> list[str]:
-    """Writes ids as text; one that is missing is the record's number where asked."""
+    """Write ids as text; one that is missing is the record's number where asked."""
     return [
         each
         if isinstance(each, str) and each and not each.isspace()
@@ -207,7 +207,7 @@ def _ids(name: str, ids: list[Any], options: SourceOptions) -> list[str]:
 
 
 def _id(each: Any, position: tuple[str, int], ids: str) -> str:
-    """Writes one id as text."""
+    """Write one id as text."""
     text = key_text(each)
     if not (is_nothing(each) or not text.strip() or isinstance(each, _NO_IDS)):
         return text
@@ -226,7 +226,7 @@ def _id(each: Any, position: tuple[str, int], ids: str) -> str:
 
 
 def _check_first_words(name: str, ids: list[str]) -> None:
-    """Refuses ids that differ behind a blank alone: the first word is the id."""
+    """Refuse ids that differ behind a blank alone: the first word is the id."""
     whole: dict[str, str] = {}
     for i, text in enumerate(ids):
         word = text.split(None, 1)[0] if text.strip() else text
@@ -240,7 +240,7 @@ def _check_first_words(name: str, ids: list[str]) -> None:
 
 
 def _rows(data: Any) -> list[Any]:
-    """Lists the rows of an array, a series, or whatever else can be gone through."""
+    """List the rows of an array, a series, or whatever else can be gone through."""
     if isinstance(data, _Array) and data.ndim == _OF_LETTERS:
         if data.dtype.itemsize == 1:
             return [row.tobytes() for row in data]
@@ -257,7 +257,7 @@ def _rows(data: Any) -> list[Any]:
 
 
 def _is_of_letters(data: NDArray[Any]) -> bool:
-    """Tells an array of single letters from one of pairs of id and sequence."""
+    """Tell an array of single letters from one of pairs of id and sequence."""
     if data.dtype.kind == "U":
         return data.dtype == np.dtype("U1")
     return data.size > 0 and all(
@@ -266,7 +266,7 @@ def _is_of_letters(data: NDArray[Any]) -> bool:
 
 
 def _are_paths(rows: list[Any]) -> bool:
-    """Tells names of files from sequences."""
+    """Tell names of files from sequences."""
     if any(isinstance(row, os.PathLike) for row in islice(rows, _LOOKED_AT)):
         return True
     texts = [row for row in rows if isinstance(row, str)]
@@ -283,7 +283,7 @@ def _are_paths(rows: list[Any]) -> bool:
 def _from_rows(
     name: str, rows: list[Any], data: Any, *, options: SourceOptions
 ) -> MemoryRecords:
-    """Takes sequences, pairs of id and sequence, records, or dicts of columns."""
+    """Take sequences, pairs of id and sequence, records, or dicts of columns."""
     first = rows[0]
     _check_alike(name, rows)
     if isinstance(first, Mapping):
@@ -305,7 +305,7 @@ def _from_rows(
 
 
 def _check_alike(name: str, rows: list[Any]) -> None:
-    """Refuses records among sequences, and dicts of columns among either."""
+    """Refuse records among sequences, and dicts of columns among either."""
     kind = _kind(rows[0])
     if {str} == set(map(type, rows)):
         return
@@ -321,7 +321,7 @@ def _check_alike(name: str, rows: list[Any]) -> None:
 
 
 def _kind(row: Any) -> str:
-    """Tells how a row gives id and sequence."""
+    """Tell how a row gives id and sequence."""
     if isinstance(row, (str, bytes)):
         return "alone"
     if isinstance(row, Mapping):
@@ -333,7 +333,7 @@ def _kind(row: Any) -> str:
 
 
 def _pair(name: str, row: Any) -> tuple[Any, Any]:
-    """Takes id and sequence."""
+    """Take id and sequence."""
     is_row = isinstance(row, (tuple, list))
     cells: list[Any] = list(row) if is_row else []  # pyright: ignore[reportUnknownArgumentType]
     if len(cells) != 2:  # noqa: PLR2004 - a pair
@@ -345,7 +345,7 @@ def _pair(name: str, row: Any) -> tuple[Any, Any]:
 
 
 def _from_records(name: str, rows: list[Any], options: SourceOptions) -> MemoryRecords:
-    """Takes records as `sl.io.open_sequences` gives them, qualities and all."""
+    """Take records as `sl.io.open_sequences` gives them, qualities and all."""
     held = _make_records(name, ((row.id, row.sequence) for row in rows), options)
     # The record's own header, or its id, which may be a number, and the rest.
     headers = [
@@ -360,7 +360,7 @@ def _from_records(name: str, rows: list[Any], options: SourceOptions) -> MemoryR
 
 
 def _check_qualities(name: str, batch: SequenceBatch) -> None:
-    """Refuses a record that has more letters than qualities, or fewer."""
+    """Refuse a record that has more letters than qualities, or fewer."""
     if batch.qualities is None:
         return
     differs = batch.qualities.lengths != batch.sequences.lengths
@@ -378,7 +378,7 @@ def _check_qualities(name: str, batch: SequenceBatch) -> None:
 def _make_records(
     name: str, pairs: Iterable[tuple[Any, Any]], options: SourceOptions
 ) -> MemoryRecords:
-    """Puts ids and letters into columns."""
+    """Put ids and letters into columns."""
     listed = list(pairs)
     if not listed:
         raise FormatError(f"{name}: expected sequences, found none", path=name)

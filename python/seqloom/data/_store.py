@@ -48,7 +48,7 @@ class MemoryStore:
         )
 
     def ids(self, rows: NDArray[np.int64]) -> list[str]:
-        """Lists the ids of some records."""
+        """List the ids of some records."""
         return self.native.ids(rows)
 
     @property
@@ -59,38 +59,38 @@ class MemoryStore:
     def fetch(
         self, rows: NDArray[np.int64], num_threads: int = 1
     ) -> tuple[list[str], Letters]:
-        """Copies ids, letters and qualities of some records."""
+        """Copy ids, letters and qualities of some records."""
         letters, qualities = self.native.take(rows, num_threads)
         taken = Ragged(*letters), None if qualities is None else Ragged(*qualities)
         return self.native.ids(rows), taken
 
     def batches(self) -> Iterator[SequenceBatch]:
-        """Goes through all records in order: there is one batch."""
+        """Go through all records in order: there is one batch."""
         names, sequences, qualities = self._columns
         headers = names if self._headers is None else self._headers
         yield SequenceBatch(headers, sequences, qualities)
 
     def forget_headers(self) -> None:
-        """Lets go of what only labels need; ids stay."""
+        """Let go of what only labels need; ids stay."""
         self._headers = None
 
     def digest(self) -> bytes:
-        """Hashes ids, letters and qualities, and how they are cut."""
+        """Hash ids, letters and qualities, and how they are cut."""
         return content_digest([self._columns])
 
     def stamp(self) -> bytes:
-        """Tells whether files are the same as before: here by their content."""
+        """Tell whether files are the same as before: here by their content."""
         return self.digest()
 
 
 def share_column(rows: Ragged) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Returns the arrays of a column, read-only: threads of Rust may read them any time."""
+    """Return the arrays of a column, read-only: threads of Rust may read them any time."""
     rows.data.flags.writeable = rows.offsets.flags.writeable = False
     return rows.data, rows.offsets
 
 
 def read_store(inputs: Inputs, limit: int | None = None) -> MemoryStore | None:
-    """Reads files into memory, one after the other; None where they pass the limit."""
+    """Read files into memory, one after the other; None where they pass the limit."""
     if limit is not None and sum(map(_size, inputs.paths)) > limit:
         return None
     columns, counts, kinds = _Growing(), [0] * len(inputs.paths), list[bool]()
@@ -122,7 +122,7 @@ class _Growing:
         self._has_qualities = False
 
     def append(self, batch: SequenceBatch) -> None:
-        """Adds the records of a batch."""
+        """Add the records of a batch."""
         self._headers.append(*share_column(batch.headers))
         self._sequences.append(*share_column(batch.sequences))
         if batch.qualities is not None:
@@ -130,7 +130,7 @@ class _Growing:
             self._has_qualities = True
 
     def finish(self) -> SequenceBatch:
-        """Gives all of them."""
+        """Return all of them."""
         qualities = Ragged(*self._qualities.finish())
         return SequenceBatch(
             Ragged(*self._headers.finish()),
@@ -140,7 +140,7 @@ class _Growing:
 
 
 def _size(path: str) -> int:
-    """Asks how large a file is; what is wrong with it, its reader says."""
+    """Ask how large a file is; what is wrong with it, its reader says."""
     try:
         return Path(path).stat().st_size
     except OSError:
@@ -148,7 +148,7 @@ def _size(path: str) -> int:
 
 
 def check_one_kind(paths: tuple[str, ...], has_qualities: list[bool]) -> None:
-    """Refuses a file with qualities beside one without."""
+    """Refuse a file with qualities beside one without."""
     if len(set(has_qualities)) > 1:
         other = paths[has_qualities.index(not has_qualities[0])]
         names = ("FASTA", "FASTQ")
@@ -174,7 +174,7 @@ class IndexedStore:
         check_one_kind(inputs.paths, kinds)
 
     def ids(self, rows: NDArray[np.int64]) -> list[str]:
-        """Lists the ids of some records."""
+        """List the ids of some records."""
         if rows.size <= _AT_ONCE:
             return self.fetch(rows)[0]
         # Of many records, headers alone are read.
@@ -186,12 +186,12 @@ class IndexedStore:
     def fetch(
         self, rows: NDArray[np.int64], num_threads: int = 1
     ) -> tuple[list[str], Letters]:
-        """Reads ids, letters and qualities of some records."""
+        """Read ids, letters and qualities of some records."""
         batch = self._read(rows, num_threads)
         return ids_of(batch.headers), (batch.sequences, batch.qualities)
 
     def _read(self, rows: NDArray[np.int64], num_threads: int) -> SequenceBatch:
-        """Reads records of all files, and puts them into the order asked for."""
+        """Read records of all files, and put them into the order asked for."""
         if len(self._indexes) == 1:
             return self._indexes[0].fetch_many(rows, num_threads=num_threads)
         files = np.searchsorted(self._starts, rows, side="right") - 1
@@ -208,19 +208,19 @@ class IndexedStore:
         return join(parts).take(np.argsort(np.concatenate(positions)))
 
     def batches(self) -> Iterator[SequenceBatch]:
-        """Goes through all records in order."""
+        """Go through all records in order."""
         for path in self._inputs.paths:
             yield from self._inputs.batches(path)
 
     def forget_headers(self) -> None:
-        """Has nothing to let go of."""
+        """Have nothing to let go of."""
 
     def digest(self) -> bytes:
-        """Hashes the content of the files, which are read once for it."""
+        """Hash the content of the files, which are read once for it."""
         return content_digest(map(_columns, self.batches()))
 
     def stamp(self) -> bytes:
-        """Names the files as they were when they were indexed."""
+        """Name the files as they were when they were indexed."""
         whole = hashlib.blake2b(digest_size=16)
         for index in self._indexes:
             whole.update(repr((index.content, len(index), index.letters)).encode())
@@ -228,7 +228,7 @@ class IndexedStore:
 
 
 def _columns(batch: SequenceBatch) -> Columns:
-    """Takes ids, letters and qualities out of a batch."""
+    """Take ids, letters and qualities out of a batch."""
     headers = batch.headers
     names = Ragged(*_native.first_words(headers.data, headers.offsets))
     return names, batch.sequences, batch.qualities

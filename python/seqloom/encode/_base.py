@@ -59,7 +59,7 @@ class SequenceEncoder(JsonConfig):
 
     @abstractmethod
     def _check(self) -> None:
-        """Refuses settings that exclude each other."""
+        """Refuse settings that exclude each other."""
 
     @cached_property
     def _letters(self) -> _native.Letters:
@@ -101,7 +101,7 @@ class SequenceEncoder(JsonConfig):
         return self._kernel
 
     def count_unusual(self, sequences: Ragged | Sequence[bytes | str]) -> dict[str, int]:
-        """Counts the letters that are not plain members of the alphabet.
+        """Count the letters that are not plain members of the alphabet.
 
         Args:
             sequences: The sequences.
@@ -131,7 +131,7 @@ class SequenceEncoder(JsonConfig):
         return 0
 
     def places(self, lengths: Any) -> NDArray[np.int64]:
-        """Returns the number of positions that sequences take.
+        """Return the number of positions that sequences take.
 
         Args:
             lengths: The numbers of letters of the sequences.
@@ -147,7 +147,7 @@ class SequenceEncoder(JsonConfig):
         return np.asarray(lengths, np.int64)
 
     def extents(self, sequences: Ragged) -> NDArray[np.int64]:
-        """Returns the number of positions that sequences take, without stops left out.
+        """Return the number of positions that sequences take, without stops left out.
 
         Args:
             sequences: The sequences.
@@ -167,7 +167,7 @@ class SequenceEncoder(JsonConfig):
         return self.places(self.encoded_lengths(sequences))
 
     def encoded_lengths(self, sequences: Ragged) -> NDArray[np.int64]:
-        """Counts the letters of sequences that are encoded, without stops left out.
+        """Count the letters of sequences that are encoded, without stops left out.
 
         Args:
             sequences: The sequences.
@@ -189,7 +189,7 @@ class SequenceEncoder(JsonConfig):
         return self._letters.strips
 
     def shape(self, n: int, places: int) -> tuple[int, ...]:
-        """Returns the shape of a batch.
+        """Return the shape of a batch.
 
         Args:
             n: The number of sequences.
@@ -206,7 +206,7 @@ class SequenceEncoder(JsonConfig):
         return (n, places)
 
     def __call__(self, sequence: bytes | str, *, out: Any = None) -> Any:
-        """Encodes one sequence.
+        """Encode one sequence.
 
         Args:
             sequence: The letters.
@@ -238,7 +238,7 @@ class SequenceEncoder(JsonConfig):
         out: Any = None,
         num_threads: int | None = None,
     ) -> Any:
-        """Encodes many sequences at once.
+        """Encode many sequences at once.
 
         Args:
             sequences: The sequences.
@@ -278,12 +278,12 @@ class SequenceEncoder(JsonConfig):
         starts: NDArray[np.int64] | None = None,
         num_threads: int | None,
     ) -> NDArray[np.int64]:
-        """Writes the numbers, and returns the number of letters of each unusual kind."""
+        """Write the numbers, and return the number of letters of each unusual kind."""
         threads = _choose_threads(rows, num_threads)
         return self._kernel.fill(rows.data, rows.offsets, bits, starts, threads)
 
     def _find_length(self, rows: Ragged, length: int | None) -> int:
-        """Returns the number of positions of a batch."""
+        """Return the number of positions of a batch."""
         if length is not None:
             length = as_integer("length", length)
         if not len(rows):
@@ -306,7 +306,7 @@ class SequenceEncoder(JsonConfig):
         return most if length is None else length
 
     def first_refused(self, sequences: Ragged) -> int | None:
-        """Finds the first sequence with a letter that would be an error.
+        """Find the first sequence with a letter that would be an error.
 
         Args:
             sequences: The sequences.
@@ -323,7 +323,7 @@ class SequenceEncoder(JsonConfig):
         return self._letters.refused_row(sequences.data, sequences.offsets)
 
     def refuses(self, letters: bytes) -> bytes:
-        """Returns the letters that would be an error.
+        """Return the letters that would be an error.
 
         Args:
             letters: The letters to check.
@@ -341,7 +341,7 @@ class SequenceEncoder(JsonConfig):
 
 
 def _choose_threads(rows: Ragged, num_threads: int | None) -> int:
-    """Returns the number of threads: one where there are few letters."""
+    """Return the number of threads: one where there are few letters."""
     if num_threads is not None:
         return count_threads(num_threads)
     worth = 1 + rows.data.size // _LETTERS_PER_THREAD
@@ -349,7 +349,7 @@ def _choose_threads(rows: Ragged, num_threads: int | None) -> int:
 
 
 def _make_length_error(letters: int, places: int, length: int) -> ShapeError:
-    """Makes the error for a sequence that is too long."""
+    """Make the error for a sequence that is too long."""
     if letters == places:
         return ShapeError(
             f"a sequence has {letters} letters, more than length={length}; give a larger "
@@ -362,7 +362,7 @@ def _make_length_error(letters: int, places: int, length: int) -> ShapeError:
 
 
 def join_sequences(sequences: Sequence[bytes | str]) -> Ragged:
-    """Joins sequences to rows of bytes; refuses letters that are not ASCII."""
+    """Join sequences to rows of bytes; refuses letters that are not ASCII."""
     if isinstance(sequences, (str, bytes)) or not hasattr(sequences, "__iter__"):
         raise ArgumentError(
             f"batch takes several sequences, such as a list of strings; got "

@@ -34,7 +34,7 @@ ALPHABETS = ("dna", "rna", "protein", "iupac")
 
 
 def check_choices(encoder: JsonConfig) -> None:
-    """Refuses a setting of an encoder that is not one of its choices."""
+    """Refuse a setting of an encoder that is not one of its choices."""
     for name, hint in _find_hints(type(encoder)).items():
         value = getattr(encoder, name)
         if hint is bool:
@@ -48,13 +48,13 @@ def check_choices(encoder: JsonConfig) -> None:
 
 @lru_cache
 def _find_hints(kind: type[Any]) -> dict[str, Any]:
-    """Returns the type of each setting."""
+    """Return the type of each setting."""
     hints = get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind)}
 
 
 def make_letters(encoder: Any) -> _native.Letters:
-    """Makes the table of letters that an encoder's settings describe."""
+    """Make the table of letters that an encoder's settings describe."""
     check_alphabet_name(encoder.alphabet)
     try:
         return _native.Letters(**letter_settings(encoder))
@@ -65,7 +65,7 @@ def make_letters(encoder: Any) -> _native.Letters:
 
 
 def letter_settings(encoder: Any) -> dict[str, Any]:
-    """Lists what the table of letters is told, as plain values."""
+    """List what the table of letters is told, as plain values."""
     return {
         "alphabet": encoder.alphabet,
         "codes": encoder.unknown != "error",
@@ -77,7 +77,7 @@ def letter_settings(encoder: Any) -> dict[str, Any]:
 
 
 def check_alphabet_name(alphabet: str) -> None:
-    """Refuses a name of an alphabet in upper case: it would be read as letters."""
+    """Refuse a name of an alphabet in upper case: it would be read as letters."""
     if not isinstance(alphabet, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller may give anything
         raise ArgumentError(
             'alphabet must be a name such as "dna", or a string of letters, got '
@@ -92,13 +92,13 @@ def check_alphabet_name(alphabet: str) -> None:
 
 
 def find_any_code(letters: _native.Letters) -> str:
-    """Returns the code that stands for the most letters (N, X), or a gap without codes."""
+    """Return the code that stands for the most letters (N, X), or a gap without codes."""
     codes = letters.ambiguities
     return max(codes, key=lambda pair: len(pair[1]))[0] if codes else "-"
 
 
 def count_encoded(letters: _native.Letters, rows: Ragged) -> NDArray[np.int64]:
-    """Counts the letters of each sequence without a stop that is left out."""
+    """Count the letters of each sequence without a stop that is left out."""
     lengths = rows.lengths
     if not (letters.strips and rows.data.size):
         return lengths
@@ -111,7 +111,7 @@ _BFLOAT16 = "bfloat16"
 
 
 def to_bits(values: object, dtype: str) -> NDArray[Any]:
-    """Converts numbers to a dtype, and returns their bits as unsigned integers."""
+    """Convert numbers to a dtype, and return their bits as unsigned integers."""
     if dtype != _BFLOAT16:
         return _view_bits(np.ascontiguousarray(values, dtype))
     wide = np.ascontiguousarray(values, np.float32).view(np.uint32)
@@ -120,7 +120,7 @@ def to_bits(values: object, dtype: str) -> NDArray[Any]:
 
 
 def to_values(bits: NDArray[Any], dtype: str) -> list[Any]:
-    """Converts bits back to plain numbers: those that the dtype holds."""
+    """Convert bits back to plain numbers: those that the dtype holds."""
     if dtype != _BFLOAT16:
         return bits.view(dtype).tolist()
     return (bits.astype(np.uint32) << 16).view(np.float32).tolist()
@@ -129,7 +129,7 @@ def to_values(bits: NDArray[Any], dtype: str) -> list[Any]:
 def prepare_output(
     shape: Shape, dtype: str, out: object = None
 ) -> tuple[Any, NDArray[Any]]:
-    """Returns a new array, or the caller's, and its bits as a flat array."""
+    """Return a new array, or the caller's, and its bits as a flat array."""
     if dtype == _BFLOAT16:
         return _prepare_tensor(shape, out)
     if out is None:
@@ -146,12 +146,12 @@ def prepare_output(
 
 
 def _view_bits(array: NDArray[Any]) -> NDArray[Any]:
-    """Returns the bits of numbers, without a copy."""
+    """Return the bits of numbers, without a copy."""
     return array.view(f"u{array.itemsize}")
 
 
 def _prepare_tensor(shape: Shape, out: Any) -> tuple[Any, NDArray[Any]]:
-    """Returns a new torch tensor, or the caller's, and its bits as a flat array."""
+    """Return a new torch tensor, or the caller's, and its bits as a flat array."""
     try:
         import torch
     except ImportError as error:
@@ -169,14 +169,14 @@ def _prepare_tensor(shape: Shape, out: Any) -> tuple[Any, NDArray[Any]]:
 
 
 def _describe_misfit(shape: Shape, dtype: str, found: str) -> str:
-    """Describes an output that does not fit."""
+    """Describe an output that does not fit."""
     return (
         f"out must be a writable, C-contiguous {dtype} array of shape {shape}, got {found}"
     )
 
 
 def to_numpy(array: Any) -> NDArray[Any]:
-    """Converts an array or a torch tensor, bfloat16 too, to an array of NumPy."""
+    """Convert an array or a torch tensor, bfloat16 too, to an array of NumPy."""
     if str(getattr(array, "dtype", "")).endswith(_BFLOAT16):
         array = array.float()
     return np.asarray(array)

@@ -95,7 +95,7 @@ class OneHot(SequenceEncoder):
         return self._letters.members
 
     def shape(self, n: int, places: int) -> tuple[int, ...]:
-        """Returns the shape of a batch.
+        """Return the shape of a batch.
 
         Args:
             n: The number of sequences.
@@ -112,7 +112,7 @@ class OneHot(SequenceEncoder):
         return (n, width, places) if self.channels == "first" else (n, places, width)
 
     def decode(self, array: Any, *, lengths: Iterable[int] | None = None) -> list[bytes]:
-        """Converts encoded sequences back to letters.
+        """Convert encoded sequences back to letters.
 
         The largest channel is the letter; a position of zeros is N (X in a protein).
 
@@ -156,7 +156,7 @@ class OneHot(SequenceEncoder):
         }
 
     def _make_rows(self) -> NDArray[np.float64]:
-        """Computes the channels of each byte."""
+        """Compute the channels of each byte."""
         members = self._letters.members
         shares = dict(self._letters.ambiguities) | {letter: letter for letter in members}
         if self.unknown == "zeros":

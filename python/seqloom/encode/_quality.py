@@ -68,7 +68,7 @@ class Quality(SequenceEncoder):
             )
 
     def decode(self, array: Any, *, lengths: Iterable[int] | None = None) -> list[bytes]:
-        """Converts numbers back to quality letters.
+        """Convert numbers back to quality letters.
 
         Args:
             array: The result of ``batch``, or the array of one sequence.
@@ -95,7 +95,7 @@ class Quality(SequenceEncoder):
         return [row[:end].tobytes() for row, end in zip(spelled, ends, strict=True)]
 
     def _make_numbers(self) -> NDArray[np.float64]:
-        """Computes the number of each byte."""
+        """Compute the number of each byte."""
         zero, lowest = _SCALES[self.encoding]
         scores = (np.arange(256.0) - zero).clip(lowest, _LAST - zero)
         if self.values == "score":

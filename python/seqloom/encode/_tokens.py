@@ -30,7 +30,7 @@ ESM2 = (
 
 
 def list_tokens(name: str, letters: str, *, k: int) -> tuple[str, ...]:
-    """Lists the tokens of a vocabulary, in the order of their numbers."""
+    """List the tokens of a vocabulary, in the order of their numbers."""
     if name == "esm2":
         return ESM2
     words = ("".join(word) for word in product(letters, repeat=k))
@@ -124,7 +124,7 @@ class Tokens(TokenEncoder):
         return _PAD
 
     def places(self, lengths: Any) -> NDArray[np.int64]:
-        """Returns the number of positions that sequences take.
+        """Return the number of positions that sequences take.
 
         Args:
             lengths: The numbers of letters of the sequences.
@@ -193,7 +193,7 @@ class Tokens(TokenEncoder):
         return {"kind": "kmers", **known, **words, "first": _FIRST_WORD}
 
     def _make_tokens(self) -> list[int]:
-        """Returns the token of each byte."""
+        """Return the token of each byte."""
         normal = self._letters.normal
         letters = {chr(letter) for letter in normal if letter}
         tokens = {letter: self.vocabulary.get(letter, _UNK) for letter in letters}

@@ -45,7 +45,7 @@ class TokenEncoder(SequenceEncoder):
         """The token of masked letters."""
 
     def __call__(self, sequence: bytes | str, *, out: Any = None) -> Any:
-        """Encodes one sequence.
+        """Encode one sequence.
 
         Args:
             sequence: Its letters.
@@ -69,7 +69,7 @@ class TokenEncoder(SequenceEncoder):
     def flat(
         self, sequences: Ragged | Sequence[bytes | str], *, num_threads: int | None = None
     ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """Encodes many sequences end to end, without padding.
+        """Encode many sequences end to end, without padding.
 
         Args:
             sequences: Their letters.
@@ -95,7 +95,7 @@ class TokenEncoder(SequenceEncoder):
         return tokens, starts
 
     def decode(self, array: Any) -> list[bytes]:
-        """Converts tokens back to letters.
+        """Convert tokens back to letters.
 
         Padding and the tokens at both ends are left out; masked letters become the code for
         any letter (N, X).
@@ -126,10 +126,10 @@ class TokenEncoder(SequenceEncoder):
 
     @abstractmethod
     def _decode_row(self, tokens: NDArray[np.int64]) -> bytes:
-        """Converts the tokens of one sequence to letters."""
+        """Convert the tokens of one sequence to letters."""
 
     def _check_range(self) -> None:
-        """Refuses tokens that do not fit the dtype."""
+        """Refuse tokens that do not fit the dtype."""
         largest = max(self.vocabulary_size - 1, int(self.pad_value))
         if largest > LIMITS[self.dtype] or (self.pad_value < 0 and self.dtype == "uint8"):
             raise ArgumentError(
@@ -139,12 +139,12 @@ class TokenEncoder(SequenceEncoder):
 
 
 def make_table(normal: bytes, tokens: dict[str, int], *, other: int) -> list[int]:
-    """Makes the table of each byte's token; `other` is for bytes without one."""
+    """Make the table of each byte's token; `other` is for bytes without one."""
     return [tokens.get(chr(letter), other) for letter in normal]
 
 
 def count_words(lengths: NDArray[np.int64], k: int, stride: int) -> NDArray[np.int64]:
-    """Counts the words of k letters in sequences of these lengths."""
+    """Count the words of k letters in sequences of these lengths."""
     starts = np.maximum(np.asarray(lengths, np.int64) + 1 - k, 0)
     return -(-starts // stride)
 
@@ -152,7 +152,7 @@ def count_words(lengths: NDArray[np.int64], k: int, stride: int) -> NDArray[np.i
 def join_words(
     numbers: NDArray[np.int64], letters: str, *, k: int, stride: int, other: str
 ) -> bytes:
-    """Joins overlapping words to a sequence; `other` replaces letters of unknown words."""
+    """Join overlapping words to a sequence; `other` replaces letters of unknown words."""
     if not numbers.size:
         return b""
     spelling = np.frombuffer(letters.encode(), np.uint8)

@@ -212,7 +212,7 @@ class Kmer(TokenEncoder):
         return max(self.mask_value, self.pad_value) + 1
 
     def places(self, lengths: Any) -> NDArray[np.int64]:
-        """Returns the number of positions that sequences take.
+        """Return the number of positions that sequences take.
 
         Args:
             lengths: The numbers of letters of the sequences.

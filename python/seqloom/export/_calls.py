@@ -43,7 +43,7 @@ class Subject:
 
 
 def prepare(model: object, *, encoder: Any, task: Any, batch_size: int | None) -> Subject:
-    """Takes a trained model, a run, its folder, or a network with what it needs."""
+    """Take a trained model, a run, its folder, or a network with what it needs."""
     held = getattr(model, "trained", model)
     if isinstance(held, (Trained, str, bytes, os.PathLike)):
         if encoder is not None or task is not None:
@@ -62,14 +62,14 @@ def prepare(model: object, *, encoder: Any, task: Any, batch_size: int | None) -
 
 
 def setting_of(model: object, name: str) -> Any:
-    """Gives a setting that a network may have: encoder, length, crop or pair."""
+    """Return a setting that a network may have: encoder, length, crop or pair."""
     # A network of an ONNX file has them itself; others keep settings in their config.
     holder = model if isinstance(model, OnnxModule) else getattr(model, "config", None)
     return getattr(holder, name, None)
 
 
 def check_reads(subject: Subject, inputs: object) -> None:
-    """Refuses a network of which it is not said what it reads, or twice."""
+    """Refuse a network of which it is not said what it reads, or twice."""
     if (subject.encoder is None) == (inputs is None):
         raise ArgumentError(
             "give either encoder=, what makes numbers of records, or inputs=, the shapes "
@@ -78,7 +78,7 @@ def check_reads(subject: Subject, inputs: object) -> None:
 
 
 def take_embeddings(subject: Subject, inputs: Any) -> tuple[Subject, Any]:
-    """Gives a head on embeddings as a network on arrays: nothing encodes its records."""
+    """Return a head on embeddings as a network on arrays: nothing encodes its records."""
     kind = kind_of_encoder(subject.encoder)
     if kind.count_inputs is None or kind.list_arrays is not None:
         return subject, inputs
@@ -89,12 +89,12 @@ def take_embeddings(subject: Subject, inputs: Any) -> tuple[Subject, Any]:
 
 
 def is_packed(model: Module) -> bool:
-    """Tells a network that reads tokens end to end."""
+    """Tell a network that reads tokens end to end."""
     return isinstance(model, ESM2)
 
 
 def _take(model: Any) -> Module:
-    """Copies a network, without its numbers, to NumPy; the user's stays as it is."""
+    """Copy a network, without its numbers, to NumPy; the user's stays as it is."""
     if isinstance(model, TorchModule) or (
         hasattr(model, "state_dict") and not isinstance(model, Module)
     ):
@@ -130,7 +130,7 @@ class Reading:
 
 
 def trace_padded(subject: Subject, reading: Reading) -> dict[str, Traced]:
-    """Traces the call that `predict` makes; by file, with a mask and without."""
+    """Trace the call that `predict` makes; by file, with a mask and without."""
     check_reads(subject, reading.inputs)
     model = subject.model
     forward = Forward.of(model)
@@ -147,7 +147,7 @@ def trace_padded(subject: Subject, reading: Reading) -> dict[str, Traced]:
 
 
 def _may_pad(reading: Reading) -> bool:
-    """Tells whether records of a batch may end before its last position."""
+    """Tell whether records of a batch may end before its last position."""
     encoder = reading.encoder
     if not kind_of_encoder(encoder).has_letters or counts_words(encoder):
         return False
@@ -155,7 +155,7 @@ def _may_pad(reading: Reading) -> bool:
 
 
 def trace_packed(model: Module) -> dict[str, Traced]:
-    """Traces the call of a network of tokens that lie end to end."""
+    """Trace the call of a network of tokens that lie end to end."""
     inputs = {
         "input_ids": Input(("total",), "int32"),
         "cu_seqlens": Input(("starts",), "int32"),
@@ -172,7 +172,7 @@ def trace_packed(model: Module) -> dict[str, Traced]:
 
 
 def trace_rows(model: Module) -> Traced:
-    """Traces the call of a network of tokens that are padded."""
+    """Trace the call of a network of tokens that are padded."""
     inputs = {
         "input_ids": Input(("batch", "length"), "int64"),
         "mask": Input(("batch", "length")),
@@ -187,19 +187,19 @@ def trace_rows(model: Module) -> Traced:
 
 
 def list_inputs(traced: Traced) -> list[str]:
-    """Lists the inputs that a graph reads."""
+    """List the inputs that a graph reads."""
     numbers = (value.number for value in traced.graph.inputs)
     return [traced.inputs[it] for it in numbers if it in traced.inputs]
 
 
 def _trace_inputs(model: Module, forward: Forward, inputs: Mapping[str, Input]) -> Traced:
-    """Traces the network's method on inputs by name."""
+    """Trace the network's method on inputs by name."""
     call = Call(inputs, lambda model, given, _: forward.call(model, given), _PADDED_SIZES)
     return trace(model, call)
 
 
 def _inputs_of(model: Module, forward: Forward, reading: Reading) -> dict[str, Input]:
-    """Finds the inputs of a network whose records an encoder makes."""
+    """Find the inputs of a network whose records an encoder makes."""
     encoder = reading.encoder
     places: Any = reading.length or "length"
     kind = "int32" if is_of_tokens(encoder) else float_type_of(model)
@@ -215,7 +215,7 @@ def _inputs_of(model: Module, forward: Forward, reading: Reading) -> dict[str, I
 
 
 def _check_fitted(encoder: Any) -> None:
-    """Raises for an encoder that has learned nothing."""
+    """Raise for an encoder that has learned nothing."""
     if isinstance(encoder, LearnedEncoder) and not encoder.is_fitted:
         raise ExportError(
             "the encoder is not fitted, so that no genotype has a number: "
@@ -224,7 +224,7 @@ def _check_fitted(encoder: Any) -> None:
 
 
 def _row_inputs(sizes: dict[str, int], forward: Forward, kind: str) -> dict[str, Input]:
-    """Finds the inputs of a network of rows, which may ask for some of them by name."""
+    """Find the inputs of a network of rows, which may ask for some of them by name."""
     asked = forward.names or set()
     others = {name: sizes[name] for name in sizes if name in asked and sizes[name]}
     others.pop("inputs", None)
@@ -234,7 +234,7 @@ def _row_inputs(sizes: dict[str, int], forward: Forward, kind: str) -> dict[str,
 
 
 def as_inputs(given: Any) -> dict[str, Input] | None:
-    """Takes a user's inputs: one, or several by name; a tuple is a shape of floats."""
+    """Take a user's inputs: one, or several by name; a tuple is a shape of floats."""
     if given is None:
         return None
     found: Mapping[str, Any] = given if hasattr(given, "items") else {"inputs": given}

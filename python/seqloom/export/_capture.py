@@ -41,7 +41,7 @@ class Line(str):
 
     @classmethod
     def current(cls) -> Line:
-        """Finds the line that is running now, and the innermost layer that it calls."""
+        """Find the line that is running now, and the innermost layer that it calls."""
         found, frame = cls(current_line()), caller(1)
         found.layer = found.function = ""
         while not found.layer and is_internal(frame.f_code.co_filename):
@@ -91,7 +91,7 @@ class ExportCapture(Capture):
         return ExportCapture(self.target)
 
     def record(self, name: str, *args: Any, **options: Any) -> Any:
-        """Records one call; computes one of known arrays, which no size makes."""
+        """Record one call; computes one of known arrays, which no size makes."""
         if name == "max_pool1d" and _is_beyond_kernel(**options):
             return _pooling.max_pool1d(self, *args, **options)
         known = len(self.recorder.graph.operations)
@@ -101,7 +101,7 @@ class ExportCapture(Capture):
         return made
 
     def _record(self, name: str, *args: Any, **options: Any) -> Any:
-        """Records one call, and one that makes an array of a size."""
+        """Record one call, and one that makes an array of a size."""
         if has_symbol(args):
             return super().record(name, *args, **options)
         if name not in _MAKERS:
@@ -117,7 +117,7 @@ class ExportCapture(Capture):
         return made[0]
 
     def _dtype_of(self, name: str, args: tuple[Any, ...], options: Any) -> np.dtype[Any]:
-        """Finds the element type, from an array of the same call that is small."""
+        """Find the element type, from an array of the same call that is small."""
         small = args if name in {"arange", "eye"} else ((), *args[1:])
         small = (1,) if name == "eye" else to_plain(small)
         return self.target.dtype(getattr(self.target, name)(*small, **options))
@@ -134,7 +134,7 @@ class _SizeRecorder(Recorder):
     def new_value(
         self, shape: tuple[int, ...], dtype: np.dtype[Any] | str, *, weak: bool = False
     ) -> Value:
-        """Makes a value that differs from all others."""
+        """Make a value that differs from all others."""
         value = super().new_value(shape, dtype, weak=weak)
         others = [probe.shapes.get(value.number, ()) for probe in self._probes]
         if any(len(other) != len(shape) for other in others):
@@ -144,7 +144,7 @@ class _SizeRecorder(Recorder):
         return replace(value, shape=tuple(sizes))
 
     def _restore(self, name: str, row: Series) -> int:
-        """Gives a size a symbol of its own, unless it follows from sizes before it."""
+        """Return a size a symbol of its own, unless it follows from sizes before it."""
         size, *others = row
         polynomial = polynomial_of(size)
         if [evaluate(polynomial, it.sizes) for it in self._probes] != others:
@@ -158,12 +158,12 @@ class _SizeRecorder(Recorder):
 
 
 def _is_beyond_kernel(dilation: Any = 1, *, ceil_mode: bool = False, **_: Any) -> bool:
-    """Tells whether a pool is recorded in parts: no reader's operation has its options."""
+    """Tell whether a pool is recorded in parts: no reader's operation has its options."""
     return ceil_mode or to_sizes(dilation, 1) != (1,)
 
 
 def _of_shape(shape: Any, *rest: Any, **_: Any) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-    """Gives the arguments of zeros and ones: the shape."""
+    """Return the arguments of zeros and ones: the shape."""
     del rest
     is_one = not isinstance(shape, (tuple, list))
     sizes = tuple((shape,) if is_one else cast("Any", shape))
@@ -171,7 +171,7 @@ def _of_shape(shape: Any, *rest: Any, **_: Any) -> tuple[tuple[Any, ...], tuple[
 
 
 def _of_value(shape: Any, value: Any, **_: Any) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-    """Gives the arguments of full: the shape and the value."""
+    """Return the arguments of full: the shape and the value."""
     sizes = _of_shape(shape)[1]
     return (sizes, value), sizes
 
@@ -179,7 +179,7 @@ def _of_value(shape: Any, value: Any, **_: Any) -> tuple[tuple[Any, ...], tuple[
 def _of_range(
     start: Any, stop: Any = None, step: Any = 1, **_: Any
 ) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-    """Gives the arguments of arange: start, stop and step."""
+    """Return the arguments of arange: start, stop and step."""
     start, stop = (0, start) if stop is None else (start, stop)
     return (start, stop, step), (max(0, math.ceil((stop - start) / step)),)
 
@@ -187,7 +187,7 @@ def _of_range(
 def _of_diagonal(
     rows: int, columns: int | None = None, **_: Any
 ) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-    """Gives the arguments of eye: rows and columns."""
+    """Return the arguments of eye: rows and columns."""
     shape = (rows, rows if columns is None else columns)
     return shape, shape
 

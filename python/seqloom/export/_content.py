@@ -46,13 +46,13 @@ class Weights:
         self._constants: dict[tuple[Any, ...], str] = {}
 
     def add(self, path: str) -> str:
-        """Adds a weight of the network."""
+        """Add a weight of the network."""
         part = self._stored[path]
         self.arrays[path] = part.bound_backend.to_numpy(part.share())
         return path
 
     def add_constant(self, array: NDArray[Any]) -> str:
-        """Adds a constant, unless there is an equal one."""
+        """Add a constant, unless there is an equal one."""
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._constants:
             taken = {*self._stored, *self._constants.values()}
@@ -64,7 +64,7 @@ class Weights:
 
 
 def to_json(traced: Traced, weights: Weights) -> dict[str, Any]:
-    """Writes a graph; its values are numbered in the order in which they are made."""
+    """Write a graph; its values are numbered in the order in which they are made."""
     writer = _Writer()
     graph = traced.graph
     inputs = [
@@ -100,7 +100,7 @@ def to_json(traced: Traced, weights: Weights) -> dict[str, Any]:
 
 
 def _group(graph: Graph) -> list[list[Operation]]:
-    """Orders the operations so that those of a group follow each other."""
+    """Order the operations so that those of a group follow each other."""
     # A reduction stays alone: it adds in another order when it is fused.
     aliases = Aliases(graph, with_views=False)
     grouping = Grouping(aliases, _find_dtype, with_reductions=False)
@@ -110,7 +110,7 @@ def _group(graph: Graph) -> list[list[Operation]]:
 
 
 def _find_dtype(operation: Operation) -> str | None:
-    """Returns the dtype in which a group computes an operation; None if it stays alone."""
+    """Return the dtype in which a group computes an operation; None if it stays alone."""
     if operation.name == "scale_shift" and len(operation.inputs()) == 3:  # noqa: PLR2004 - no mask
         return operation.outputs[0].dtype.name
     return find_dtype(operation)
@@ -123,17 +123,17 @@ class _Writer:
         self._numbers: dict[int, int] = {}
 
     def declare(self, value: Value) -> dict[str, Any]:
-        """Writes a value that is made here."""
+        """Write a value that is made here."""
         number = self._numbers.setdefault(value.number, len(self._numbers))
         kind = check_dtype(value.dtype, "an array of the network")
         return {"value": number, "dtype": kind, "shape": list(value.shape)}
 
     def use(self, value: Value) -> dict[str, Any]:
-        """Writes a value that was made before."""
+        """Write a value that was made before."""
         return {"value": self._numbers[value.number]}
 
     def operation(self, operation: Operation) -> dict[str, Any]:
-        """Writes an operation; an error names its line."""
+        """Write an operation; an error names its line."""
         options = operation.options
         if isinstance(options.get("dtype"), str):
             options = {**options, "dtype": np.dtype(options["dtype"])}
@@ -149,7 +149,7 @@ class _Writer:
             raise ExportError(f"{operation.where}, {operation.name}: {error}") from None
 
     def _argument(self, arg: Any) -> Any:
-        """Writes an argument as docs/reference/exported-model.md defines."""
+        """Write an argument as docs/reference/exported-model.md defines."""
         if isinstance(arg, Value):
             return self.use(arg)
         if is_list(arg):
@@ -161,7 +161,7 @@ class _Writer:
 
 
 def _normalise(operation: Operation) -> tuple[Any, ...]:
-    """Gives the arguments: an index's key as a list, and the type of a cast as one."""
+    """Return the arguments: an index's key as a list, and the type of a cast as one."""
     args: tuple[Any, ...] = operation.args
     if operation.name == "astype":
         return (args[0], np.dtype(args[1]), *args[2:])
@@ -180,7 +180,7 @@ class _Mark:
 
 
 def _plain(arg: Any) -> Any:
-    """Writes an argument that is not a container."""
+    """Write an argument that is not a container."""
     if arg is Ellipsis:
         arg = _Mark("ellipsis")
     if isinstance(arg, _Mark):
@@ -204,7 +204,7 @@ _PLACE = "0" * 64
 
 
 def to_json_lines(table: Mapping[str, Any]) -> bytes:
-    """Writes JSON as text: a line an entry, and of a list a line an element."""
+    """Write JSON as text: a line an entry, and of a list a line an element."""
     entries: list[str] = []
     for name, value in table.items():
         elements = value if is_list(value) else ()
@@ -215,7 +215,7 @@ def to_json_lines(table: Mapping[str, Any]) -> bytes:
 
 
 def seal(facts: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
-    """Writes export.json, with the hash of each other file and of itself."""
+    """Write export.json, with the hash of each other file and of itself."""
     table = {
         "checksum": _PLACE,
         "format": FORMAT,
@@ -229,7 +229,7 @@ def seal(facts: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
 
 
 def describe_task(task: Task) -> dict[str, Any]:
-    """Says what becomes of the outputs, and what they are called."""
+    """Say what becomes of the outputs, and what they are called."""
     known = {"name": task.name, "columns": list(task.columns)}
     if isinstance(task, Regress):
         return known | {"mean": list(task.mean), "deviation": list(task.deviation)}
@@ -239,7 +239,7 @@ def describe_task(task: Task) -> dict[str, Any]:
 
 
 def describe_training(trained: Trained | None, encoder: Any) -> dict[str, Any]:
-    """Says what the network was trained on, for the checks of what it is given."""
+    """Say what the network was trained on, for the checks of what it is given."""
     known = None if trained is None else trained.trained_on
     lengths = None if known is None else known.lengths
     return {
@@ -250,7 +250,7 @@ def describe_training(trained: Trained | None, encoder: Any) -> dict[str, Any]:
 
 
 def check_encoder(encoder: object) -> None:
-    """Refuses an encoder that nothing but Python's could run."""
+    """Refuse an encoder that nothing but Python's could run."""
     is_ours = bool(encoded_kind(encoder)) and find_override(type(encoder)) is None
     if encoder is None or is_ours:
         return
@@ -263,12 +263,12 @@ def check_encoder(encoder: object) -> None:
 
 
 def describe(encoder: Any, dtype: str) -> dict[str, Any]:
-    """Gives the content of encoder.json; the numbers are of the graph's input type."""
+    """Return the content of encoder.json; the numbers are of the graph's input type."""
     kernel = {**encoder.kernel_settings, "dtype": dtype}
     return {"settings": encoder.to_dict(), "kernel": kernel}
 
 
 def learned_arrays(encoder: Any, dtype: str) -> dict[str, NDArray[Any]]:
-    """Gives the content of encoder.safetensors: none of an encoder that learns nothing."""
+    """Return the content of encoder.safetensors: none of an encoder that learns nothing."""
     list_arrays = kind_of_encoder(encoder).list_arrays
     return {} if list_arrays is None else list_arrays(encoder, dtype)

@@ -67,7 +67,7 @@ def save(
     batch_size: int | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Writes a model as a folder that is read, and run, without Python.
+    """Write a model as a folder that is read, and run, without Python.
 
     The folder holds the operations of the network in evaluation mode, its weights, what
     its encoder does, and the names of its outputs; nothing in it is code. The page of the
@@ -129,7 +129,7 @@ def save(
 
 
 def _facts(subject: Subject, **given: Any) -> dict[str, Any]:
-    """Collects what export.json says beside versions and files."""
+    """Collect what export.json says beside versions and files."""
     held = subject.model
     known = {name: setting_of(held, name) for name in ("length", "crop", "pair")}
     found = {name: known.get(name) if it is None else it for name, it in given.items()}
@@ -154,12 +154,12 @@ def _facts(subject: Subject, **given: Any) -> dict[str, Any]:
 
 
 def _count(number: Any, name: str = "batch_size") -> int | None:
-    """Checks a number that may be left out."""
+    """Check a number that may be left out."""
     return None if number is None else as_integer(name, number, least=1)
 
 
 def _make_files(subject: Subject, graphs: Mapping[str, Traced]) -> dict[str, bytes]:
-    """Makes the content of each file but export.json."""
+    """Make the content of each file but export.json."""
     weights = Weights(subject.model)
     written = {name: to_json(traced, weights) for name, traced in graphs.items()}
     files = {name: to_json_lines(graph) for name, graph in written.items()}
@@ -183,7 +183,7 @@ def onnx(
     length: int | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Writes a network as one file of ONNX, by its standard operators (opset 18).
+    """Write a network as one file of ONNX, by its standard operators (opset 18).
 
     The sizes ``batch`` and ``length`` are dynamic. The inputs are those of the graph that
     `save` writes: ``inputs``, and ``mask`` or ``lengths`` where the network asks for them,
@@ -242,7 +242,7 @@ def onnx(
 
 
 def _to_bytes(subject: Subject, traced: Traced, *, length: int | None) -> bytes:
-    """Makes the file, and lets the library check it."""
+    """Make the file, and let the library check it."""
     weights = Weights(subject.model)
     for path in traced.weights.values():
         weights.add(path)

@@ -44,14 +44,14 @@ class SymbolicSize(int):
     def __new__(
         cls, value: int, polynomial: Polynomial, fraction: Fraction | None = None
     ) -> Self:
-        """Makes an integer that has a polynomial."""
+        """Make an integer that has a polynomial."""
         size = super().__new__(cls, value)
         size.polynomial, size.fraction = polynomial, fraction
         return size
 
     @classmethod
     def of_name(cls, name: str, value: int) -> SymbolicSize:
-        """Makes a size that follows from no other."""
+        """Make a size that follows from no other."""
         return cls(value, {(name,): 1})
 
     def __add__(self, other: Any) -> Any:
@@ -127,7 +127,7 @@ class SymbolicRatio(float):
     over: int
 
     def __new__(cls, value: float, size: Any, over: int) -> Self:
-        """Makes a float that has a quotient."""
+        """Make a float that has a quotient."""
         ratio = super().__new__(cls, value)
         ratio.size, ratio.over = size, over
         return ratio
@@ -140,7 +140,7 @@ class SymbolicRatio(float):
 
 
 def to_plain(arg: Any) -> Any:
-    """Replaces symbolic numbers by plain ones: NumPy's backend compares exact types."""
+    """Replace symbolic numbers by plain ones: NumPy's backend compares exact types."""
     if type(arg) in (list, tuple):
         return type(arg)(map(to_plain, arg))
     kinds: dict[type[Any], type[Any]] = {SymbolicSize: int, SymbolicRatio: float}
@@ -148,14 +148,14 @@ def to_plain(arg: Any) -> Any:
 
 
 def polynomial_of(size: int) -> Polynomial:
-    """Returns the polynomial of a size; that of a plain integer is a constant."""
+    """Return the polynomial of a size; that of a plain integer is a constant."""
     if isinstance(size, SymbolicSize):
         return size.polynomial
     return {(): int(size)} if size else {}
 
 
 def evaluate(polynomial: Polynomial, sizes: Mapping[str, int]) -> int:
-    """Computes a polynomial at some sizes."""
+    """Compute a polynomial at some sizes."""
     return sum(
         times * prod(_evaluate_factor(it, sizes) for it in factors)
         for factors, times in polynomial.items()
@@ -163,7 +163,7 @@ def evaluate(polynomial: Polynomial, sizes: Mapping[str, int]) -> int:
 
 
 def add(left: Polynomial, right: Polynomial, times: int = 1) -> Polynomial:
-    """Adds a multiple of a polynomial to another one."""
+    """Add a multiple of a polynomial to another one."""
     total = dict(left)
     for factors, more in right.items():
         total[factors] = total.get(factors, 0) + times * more
@@ -171,7 +171,7 @@ def add(left: Polynomial, right: Polynomial, times: int = 1) -> Polynomial:
 
 
 def multiply(left: Polynomial, right: Polynomial) -> Polynomial:
-    """Multiplies two polynomials."""
+    """Multiply two polynomials."""
     total: Polynomial = {}
     for one, times in left.items():
         shifted = {_sort((*one, *two)): it for two, it in right.items()}
@@ -180,7 +180,7 @@ def multiply(left: Polynomial, right: Polynomial) -> Polynomial:
 
 
 def divide(polynomial: Polynomial, over: int) -> Polynomial:
-    """Divides by a positive integer and rounds down; equal quotients look the same."""
+    """Divide by a positive integer and rounds down; equal quotients look the same."""
     if (fraction := find_fraction(polynomial)) is not None:
         return divide(fraction[0], over * fraction[1])
     whole = {factors: it // over for factors, it in polynomial.items() if it // over}
@@ -202,7 +202,7 @@ def divide(polynomial: Polynomial, over: int) -> Polynomial:
 
 
 def find_fraction(polynomial: Polynomial) -> Fraction | None:
-    """Writes a polynomial as one fraction, if it has one quotient: x + (x + 1) // 2."""
+    """Write a polynomial as one fraction, if it has one quotient: x + (x + 1) // 2."""
     keys = [key for key in polynomial if any(isinstance(it, Quotient) for it in key)]
     if len(keys) != 1 or len(keys[0]) != 1 or abs(polynomial[keys[0]]) != 1:
         return None
@@ -214,12 +214,12 @@ def find_fraction(polynomial: Polynomial) -> Fraction | None:
 
 
 def _negate(numerator: Polynomial, over: int) -> Polynomial:
-    """Returns the numerator of -(x // n), which is (n - 1 - x) // n."""
+    """Return the numerator of -(x // n), which is (n - 1 - x) // n."""
     return add({(): over - 1}, numerator, -1)
 
 
 def _divide_exactly(polynomial: Polynomial, by: Polynomial) -> Polynomial | None:
-    """Divides by a polynomial; None if a rest remains."""
+    """Divide by a polynomial; None if a rest remains."""
     lead, rest = max(by, key=_degree), polynomial
     quotient: Polynomial = {}
     while rest:
@@ -233,7 +233,7 @@ def _divide_exactly(polynomial: Polynomial, by: Polynomial) -> Polynomial | None
 
 
 def _take(factors: list[Any], factor: Any) -> bool:
-    """Removes a factor; False if there is none."""
+    """Remove a factor; False if there is none."""
     if factor not in factors:
         return False
     factors.remove(factor)
@@ -241,7 +241,7 @@ def _take(factors: list[Any], factor: Any) -> bool:
 
 
 def _divide_sizes(size: int, other: int) -> tuple[int, int]:
-    """Divides with a rest; both are plain integers if no polynomial gives the quotient."""
+    """Divide with a rest; both are plain integers if no polynomial gives the quotient."""
     whole, rest = divmod(int(size), int(other))
     below = polynomial_of(other)
     common = gcd(*below.values())
@@ -254,7 +254,7 @@ def _divide_sizes(size: int, other: int) -> tuple[int, int]:
 
 
 def _scale(size: SymbolicSize, factor: float) -> float:
-    """Multiplies by a float, which a ratio of small integers may be."""
+    """Multiply by a float, which a ratio of small integers may be."""
     product = int(size) * factor
     if not isfinite(factor):
         return product
@@ -267,7 +267,7 @@ def _scale(size: SymbolicSize, factor: float) -> float:
 
 
 def _add_to_fraction(size: int, other: int) -> Fraction | None:
-    """Adds to the fraction by which a size was computed."""
+    """Add to the fraction by which a size was computed."""
     fraction = getattr(size, "fraction", None)
     if fraction is None:
         return None
@@ -276,25 +276,25 @@ def _add_to_fraction(size: int, other: int) -> Fraction | None:
 
 
 def _make(value: int, polynomial: Polynomial, fraction: Fraction | None = None) -> int:
-    """Makes an integer, a plain one if it depends on no size."""
+    """Make an integer, a plain one if it depends on no size."""
     is_constant = not any(polynomial)  # no key but ()
     return value if is_constant else SymbolicSize(value, polynomial, fraction)
 
 
 def _evaluate_factor(factor: str | Quotient, sizes: Mapping[str, int]) -> int:
-    """Computes a factor at some sizes."""
+    """Compute a factor at some sizes."""
     if isinstance(factor, str):
         return sizes[factor]
     return evaluate(dict(factor.terms), sizes) // factor.over
 
 
 def _sort(factors: Monomial) -> Monomial:
-    """Brings factors into their order."""
+    """Bring factors into their order."""
     return tuple(sorted(factors, key=repr))
 
 
 def _degree(factors: Monomial) -> tuple[int, list[str]]:
-    """Orders monomials so that products keep the order."""
+    """Order monomials so that products keep the order."""
     return len(factors), [repr(it) for it in factors]
 
 
@@ -316,14 +316,14 @@ class Size:
     shift: int = 0  # what is added before it is divided
 
     def to_json(self) -> dict[str, object]:
-        """Writes it as the page of the format says."""
+        """Write it as the page of the format says."""
         terms = {"times": self.times, "over": self.over, "plus": self.plus}
         shift = {"shift": self.shift} if self.shift else {}
         return {"size": list(self.of), **terms, **shift}
 
 
 def find_size(wanted: SymbolicSize, names: Mapping[str, Polynomial]) -> Size | None:
-    """Writes a size by others that have names; None if the format cannot."""
+    """Write a size by others that have names; None if the format cannot."""
     # A product is preferred to a quotient, and few sizes to several. Names that are known
     # longest come first: those of the batch.
     products = _list_sizes((wanted.polynomial, 1), names)
@@ -335,7 +335,7 @@ def find_size(wanted: SymbolicSize, names: Mapping[str, Polynomial]) -> Size | N
 
 
 def _list_sizes(fraction: Fraction, names: Mapping[str, Polynomial]) -> Iterator[Size]:
-    """Yields the forms of a fraction, those of the fewest sizes first."""
+    """Yield the forms of a fraction, those of the fewest sizes first."""
     degree = max(map(len, fraction[0]), default=0)
     for count in range(1, min(degree, _MAX_FACTORS) + 1):
         for of in combinations_with_replacement(names, count):
@@ -345,7 +345,7 @@ def _list_sizes(fraction: Fraction, names: Mapping[str, Polynomial]) -> Iterator
 
 
 def _write(fraction: Fraction, of: tuple[str, ...], product: Polynomial) -> Size | None:
-    """Writes a fraction whose numerator is a multiple of a product, plus a number."""
+    """Write a fraction whose numerator is a multiple of a product, plus a number."""
     numerator, over = fraction
     if any(factors and factors not in numerator for factors in product):
         return None
@@ -361,7 +361,7 @@ def _write(fraction: Fraction, of: tuple[str, ...], product: Polynomial) -> Size
 
 
 def fit(numbers: Series, known: Mapping[Series, Polynomial]) -> Polynomial | None:
-    """Finds the size that an integer is in each trace, if a program has lost its symbol."""
+    """Find the size that an integer is in each trace, if a program has lost its symbol."""
     # `int`, `len` and NumPy give plain integers. A network from an ONNX file computes its
     # shapes of them: multiples of a product of sizes, plus a number.
     if len(numbers) < _MIN_TRACES:
@@ -376,7 +376,7 @@ def fit(numbers: Series, known: Mapping[Series, Polynomial]) -> Polynomial | Non
 
 
 def _fit_line(numbers: Series, products: Sequence[int]) -> tuple[int, int] | None:
-    """Fits a multiple and a number to the first two traces; None if another differs."""
+    """Fit a multiple and a number to the first two traces; None if another differs."""
     rise, run = numbers[1] - numbers[0], products[1] - products[0]
     if run == 0 or rise == 0 or rise % run:
         return None

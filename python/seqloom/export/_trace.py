@@ -88,7 +88,7 @@ class Input:
                 )
 
     def at(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        """Gives the shape at some sizes.
+        """Return the shape at some sizes.
 
         Args:
             sizes: The size of each name.
@@ -122,7 +122,7 @@ class Traced:
 
 
 def trace(model: Module, call: Call) -> Traced:
-    """Runs the call on symbols whose sizes are symbols, and compares it at other sizes."""
+    """Run the call on symbols whose sizes are symbols, and compare it at other sizes."""
     first: ShapeError | None = None
     for length, unit in _LENGTHS:
         sizes = _name_sizes(call, _BATCH, length, is_symbolic=True)
@@ -147,7 +147,7 @@ def trace(model: Module, call: Call) -> Traced:
 
 
 def _probe(model: Module, call: Call, graph: Graph, *, unit: int) -> Iterator[Probe]:
-    """Traces at other sizes; a network may refuse one by any error of its own."""
+    """Trace at other sizes; a network may refuse one by any error of its own."""
     probes = {(batch, it) for batch, length in _PROBES for it in (length, unit * length)}
     for batch, length in sorted(probes, key=lambda it: it[1]):
         sizes = _name_sizes(call, batch, length)
@@ -164,7 +164,7 @@ def _probe(model: Module, call: Call, graph: Graph, *, unit: int) -> Iterator[Pr
 
 
 def _finish(traced: Traced, graph: Graph) -> Traced:
-    """Drops what no output needs."""
+    """Drop what no output needs."""
     graph = simplify(graph)
     used = {value.number for op in graph.operations for value in op.inputs()}
     used |= {value.number for value in graph.outputs}
@@ -175,7 +175,7 @@ def _finish(traced: Traced, graph: Graph) -> Traced:
 def _name_sizes(
     call: Call, batch: int, length: int, *, is_symbolic: bool = False
 ) -> dict[str, int]:
-    """Gives the sizes of a trace by the names that the call knows."""
+    """Return the sizes of a trace by the names that the call knows."""
     found = {"batch": batch, "length": length, "total": 7 * length}
     found |= {"sequences": batch, "longest": length}
     if is_symbolic:
@@ -187,7 +187,7 @@ def _name_sizes(
 def _run(
     model: Module, call: Call, sizes: Mapping[str, int], *, probes: Sequence[Probe] = ()
 ) -> Traced:
-    """Runs the call once on symbols."""
+    """Run the call once on symbols."""
     capture = ExportCapture(model.backend, probes)
     with _restoring(capture, model):
         weights = _admit(capture, model)
@@ -204,7 +204,7 @@ def _run(
 
 
 def _admit(capture: ExportCapture, model: Module) -> dict[int, str]:
-    """Makes each parameter and buffer an input; gives their paths by number."""
+    """Make each parameter and buffer an input; gives their paths by number."""
     _, leaves = model.leaves()
     for leaf in {id(it): it for it in leaves}.values():  # tied ones once
         leaf.on(capture.target)
@@ -227,7 +227,7 @@ _WORDS = {
 
 @contextmanager
 def _explaining() -> Generator[None]:
-    """Raises what a compiled step refuses as an ExportError."""
+    """Raise what a compiled step refuses as an ExportError."""
     try:
         yield
     except CaptureError as error:
@@ -243,7 +243,7 @@ def _explaining() -> Generator[None]:
 
 @contextmanager
 def _restoring(capture: ExportCapture, model: Module) -> Generator[None]:
-    """Leaves the network as it was; refuses a call that has set a plain attribute."""
+    """Leave the network as it was; refuses a call that has set a plain attribute."""
     parts = {id(it): it for it in (model, *(part for _, part in model.named(Module)))}
     before = [(part, dict(vars(part))) for part in parts.values()]
     try:
@@ -264,7 +264,7 @@ def _restoring(capture: ExportCapture, model: Module) -> Generator[None]:
 
 
 def _check_unchanged(capture: ExportCapture) -> None:
-    """Refuses a call that writes a buffer, which an exported graph has none of."""
+    """Refuse a call that writes a buffer, which an exported graph has none of."""
     for leaf, value in capture.admitted.values():
         array: Any = leaf.array
         if not (isinstance(array, Symbol) and array.value is value):
@@ -276,7 +276,7 @@ def _check_unchanged(capture: ExportCapture) -> None:
 
 
 def _find_output(capture: ExportCapture, result: Any) -> Symbol:
-    """Gives the symbol of the outputs; refuses anything but one tensor."""
+    """Return the symbol of the outputs; refuses anything but one tensor."""
     raw = getattr(result, "raw", None)
     fixed = {value.number for _, value in capture.admitted.values()}
     fixed |= set(capture.recorder.graph.constants)
@@ -291,7 +291,7 @@ def _find_output(capture: ExportCapture, result: Any) -> Symbol:
 
 
 def check_dtype(name: object, what: str) -> str:
-    """Gives the name of an element type; refuses one that readers do not know."""
+    """Return the name of an element type; refuses one that readers do not know."""
     found = str(name)
     if found not in DTYPES:
         raise ExportError(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def unify(graph: Graph, probes: Sequence[Probe], sizes: Mapping[str, int]) -> Graph:
-    """Names the sizes of a graph, after a comparison with graphs of other sizes."""
+    """Name the sizes of a graph, after a comparison with graphs of other sizes."""
     # The numbers of values agree, because they are given in the order of the operations.
     writer = _Writer(probes)
     for name, size in sizes.items():
@@ -41,7 +41,7 @@ def unify(graph: Graph, probes: Sequence[Probe], sizes: Mapping[str, int]) -> Gr
 
 
 def has_all_symbols(graph: Graph, probes: Sequence[Probe]) -> bool:
-    """Tells whether each size of a graph gives those of the same value in the probes."""
+    """Tell whether each size of a graph gives those of the same value in the probes."""
     values = [value for op in graph.operations for value in op.outputs]
     return all(
         tuple(evaluate(polynomial_of(size), probe.sizes) for size in value.shape)
@@ -52,7 +52,7 @@ def has_all_symbols(graph: Graph, probes: Sequence[Probe]) -> bool:
 
 
 def check_operations(first: Graph, other: Graph) -> None:
-    """Refuses graphs whose operations differ, and names the line where they part."""
+    """Refuse graphs whose operations differ, and name the line where they part."""
     pairs = zip(first.operations, other.operations, strict=False)
     parted = next((it for it in pairs if it[0].name != it[1].name), None)
     if parted is not None:
@@ -75,14 +75,14 @@ class _Writer:
     values: dict[int, Value] = field(default_factory=dict[int, Value])
 
     def add_name(self, name: str, size: int) -> None:
-        """Adds a size that has a name."""
+        """Add a size that has a name."""
         polynomial = polynomial_of(size)
         others = (evaluate(polynomial, it.sizes) for it in self.probes)
         self.names[name] = polynomial
         self.series.setdefault((int(size), *others), polynomial)
 
     def operation(self, row: Sequence[Operation]) -> Operation:
-        """Writes an operation, which is the same in all traces."""
+        """Write an operation, which is the same in all traces."""
         first = row[0]
         if len({len(it.outputs) for it in row}) > 1:
             raise _differs(first.where, f"calls {first.name} with another result")
@@ -100,14 +100,14 @@ class _Writer:
         return Operation(first.name, args, options, outputs, first.where)
 
     def value(self, value: Value) -> Value:
-        """Writes a value: each size that differs from batch to batch has a name."""
+        """Write a value: each size that differs from batch to batch has a name."""
         shape = tuple(map(self._name_size, value.shape))
         made = Value(value.number, cast("Any", shape), value.dtype, value.weak)
         self.values[value.number] = made
         return made
 
     def _name_size(self, size: int) -> int | str:
-        """Gives the size of an axis, or its name."""
+        """Return the size of an axis, or its name."""
         if not isinstance(size, SymbolicSize):
             return size
         known = (name for name, it in self.names.items() if it == size.polynomial)
@@ -117,7 +117,7 @@ class _Writer:
         return name
 
     def _join(self, row: Sequence[Any], where: str) -> Any:
-        """Joins the same argument of all traces."""
+        """Join the same argument of all traces."""
         first = row[0]
         if len(set(map(_kind_of, row))) > 1:
             raise _differs(where, "passes arguments of different types")
@@ -129,24 +129,24 @@ class _Writer:
         return _JOIN[kinds[0]](self, row, where) if kinds else self._join_plain(row, where)
 
     def join_list(self, row: Sequence[Any], where: str) -> Any:
-        """Joins lists or tuples, part by part."""
+        """Join lists or tuples, part by part."""
         if len({len(it) for it in row}) > 1:
             raise _differs(where, "passes lists of different lengths")
         parts = [self._join(it, where) for it in _rows(row)]
         return parts if isinstance(row[0], list) else tuple(parts)
 
     def join_dict(self, row: Sequence[dict[str, Any]], where: str) -> Any:
-        """Joins options, one by one."""
+        """Join options, one by one."""
         if any(it.keys() != row[0].keys() for it in row):
             raise _differs(where, "passes other options")
         return {key: self._join([it[key] for it in row], where) for key in row[0]}
 
     def join_slice(self, row: Sequence[Any], where: str) -> Any:
-        """Joins slices, end by end."""
+        """Join slices, end by end."""
         return slice(*self._join([(it.start, it.stop, it.step) for it in row], where))
 
     def _join_plain(self, row: Sequence[Any], where: str) -> Any:
-        """Gives what is the same everywhere, or how an integer follows from sizes."""
+        """Return what is the same everywhere, or how an integer follows from sizes."""
         first = row[0]
         if not isinstance(first, SymbolicSize) and len(set(map(repr, row))) == 1:
             return first
@@ -163,7 +163,7 @@ class _Writer:
         return size
 
     def _find_symbol(self, row: Sequence[int]) -> SymbolicSize | None:
-        """Gives the symbol of an integer, if it has one or is a size in all traces."""
+        """Return the symbol of an integer, if it has one or is a size in all traces."""
         first, *others = row
         found = [evaluate(polynomial_of(first), it.sizes) for it in self.probes]
         if found == others and isinstance(first, SymbolicSize):
@@ -181,14 +181,14 @@ _JOIN: dict[Any, Any] = {
 
 
 def _kind_of(arg: Any) -> type[Any]:
-    """Returns the type of an argument; that of a symbolic number is a plain one."""
+    """Return the type of an argument; that of a symbolic number is a plain one."""
     if isinstance(arg, SymbolicSize):
         return int
     return float if isinstance(arg, SymbolicRatio) else cast("type[Any]", type(arg))
 
 
 def _refuse_number(row: Sequence[int], where: str) -> ExportError:
-    """Makes the error of an integer that is no size, or whose symbol is lost."""
+    """Make the error of an integer that is no size, or whose symbol is lost."""
     found = ", ".join(map(str, row))
     return _blame_layer(where) or ExportError(
         f"{where} passes a number ({found}) that is no product, quotient or sum of the "
@@ -198,12 +198,12 @@ def _refuse_number(row: Sequence[int], where: str) -> ExportError:
 
 
 def _rows(parts: Any) -> Any:
-    """Yields the first of all, then the second of all."""
+    """Yield the first of all, then the second of all."""
     return zip(*parts, strict=True)
 
 
 def _differs(where: str, what: str) -> ExportError:
-    """Makes the error of a network whose operations follow from the sizes."""
+    """Make the error of a network whose operations follow from the sizes."""
     return ExportError(
         f"{where or 'the network'} {what} at another size of the batch, but an exported "
         "graph is the same for all; choose with sl.tensor.where, or give the export one "
@@ -212,7 +212,7 @@ def _differs(where: str, what: str) -> ExportError:
 
 
 def _blame_layer(*lines: str, functions: bool = False) -> ExportError | None:
-    """Makes the error of a layer of `sl.nn`, whose code is not the user's; else None."""
+    """Make the error of a layer of `sl.nn`, whose code is not the user's; else None."""
     names = {getattr(it, "layer", "") for it in lines}
     if functions:  # these take no sizes from their caller
         names = {getattr(it, "layer", "") or getattr(it, "function", "") for it in lines}
@@ -226,7 +226,7 @@ def _blame_layer(*lines: str, functions: bool = False) -> ExportError | None:
 
 
 def _constant(graph: Graph, probes: Sequence[Probe], number: int) -> Any:
-    """Gives a constant; refuses one that the size of the batch decides."""
+    """Return a constant; refuses one that the size of the batch decides."""
     first = graph.constants[number]
     content = first.shape, first.tobytes()
     found = (it.graph.constants.get(number) for it in probes)

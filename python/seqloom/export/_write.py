@@ -31,7 +31,7 @@ _READABLE = stat.S_IFREG | 0o644
 
 
 def write(path: Path, files: Mapping[str, bytes], *, overwrite: bool) -> None:
-    """Writes a zip where the name ends in .zip, else a folder."""
+    """Write a zip where the name ends in .zip, else a folder."""
     check_target(path, overwrite=overwrite)
     if is_zip(path):
         write_atomic(path, _pack(files))
@@ -41,12 +41,12 @@ def write(path: Path, files: Mapping[str, bytes], *, overwrite: bool) -> None:
 
 
 def is_zip(path: Path) -> bool:
-    """Tells by the name whether an export is one file."""
+    """Tell by the name whether an export is one file."""
     return path.suffix == ".zip"
 
 
 def check_target(path: Path, *, overwrite: bool) -> None:
-    """Refuses a path at which something would be lost."""
+    """Refuse a path at which something would be lost."""
     if is_zip(path):
         if path.exists() and not overwrite:
             raise _held(path)
@@ -64,7 +64,7 @@ def check_target(path: Path, *, overwrite: bool) -> None:
 
 
 def _held(path: Path) -> RunFolderError:
-    """Makes the error of a path that holds an export."""
+    """Make the error of a path that holds an export."""
     return RunFolderError(
         f"{path}: holds an export already; choose another path, or replace it "
         "(overwrite=True, --overwrite)"
@@ -72,7 +72,7 @@ def _held(path: Path) -> RunFolderError:
 
 
 def _is_export(path: Path) -> bool:
-    """Tells whether a folder holds an export, of whatever version, and nothing else."""
+    """Tell whether a folder holds an export, of whatever version, and nothing else."""
     try:
         facts: Any = json.loads((path / MANIFEST).read_bytes())
         listed: list[str] = list(facts["files"]) if facts["format"] == FORMAT else []
@@ -82,7 +82,7 @@ def _is_export(path: Path) -> bool:
 
 
 def _pack(files: Mapping[str, bytes]) -> bytes:
-    """Joins files in one zip without compression."""
+    """Join files in one zip without compression."""
     packed = BytesIO()
     with ZipFile(packed, "w", ZIP_STORED) as archive:
         for name, data in files.items():
@@ -95,7 +95,7 @@ def _pack(files: Mapping[str, bytes]) -> bytes:
 def write_folder(
     path: Path, files: Mapping[str, bytes], *, check: Callable[[], None]
 ) -> None:
-    """Writes a folder beside, and gives it the name when the disk has all of it."""
+    """Write a folder beside, and give it the name when the disk has all of it."""
     # `check` refuses what must not be replaced, which others may have written meanwhile.
     final = Path(os.path.realpath(path))
     try:
@@ -119,7 +119,7 @@ def write_folder(
 
 @contextmanager
 def folder_beside(final: Path) -> Generator[Path]:
-    """Makes a folder beside another one: locked while it is written, gone at the end."""
+    """Make a folder beside another one: locked while it is written, gone at the end."""
     part = final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
     handle: int | None = None
     try:
@@ -134,7 +134,7 @@ def folder_beside(final: Path) -> Generator[Path]:
 
 
 def _make(part: Path, final: Path) -> int:
-    """Makes a folder and locks it, and removes those of dead writers."""
+    """Make a folder and lock it, and removes those of dead writers."""
     # Before it has its lock, another writer would take it for a dead one's.
     with _renaming_alone(final.parent):
         _remove_dead(final)
@@ -147,7 +147,7 @@ def _make(part: Path, final: Path) -> int:
 
 @contextmanager
 def _renaming_alone(folder: Path) -> Generator[None]:
-    """Waits for the lock of a folder: one process at a time changes names in it."""
+    """Wait for the lock of a folder: one process at a time changes names in it."""
     handle = open_handle(folder, os.O_RDONLY)
     try:
         with suppress(OSError):  # a file system without locks
@@ -158,7 +158,7 @@ def _renaming_alone(folder: Path) -> Generator[None]:
 
 
 def _remove_dead(final: Path) -> None:
-    """Removes the folders of writers that were killed: nobody has locked them."""
+    """Remove the folders of writers that were killed: nobody has locked them."""
     for left in final.parent.glob(f".{final.name}.????????.part"):
         try:
             handle = open_handle(left, os.O_RDONLY | NOFOLLOW)
@@ -171,7 +171,7 @@ def _remove_dead(final: Path) -> None:
 
 
 def _give_name(part: Path, final: Path) -> None:
-    """Renames a new folder; what had the name before has the other one then."""
+    """Rename a new folder; what had the name before has the other one then."""
     if not final.exists() or not any(final.iterdir()):
         part.replace(final)  # an empty folder is replaced in one step
         return

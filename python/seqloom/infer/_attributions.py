@@ -65,7 +65,7 @@ class Attributions:
     read_as: list[str] | None = None
 
     def by_letter(self) -> list[NDArray[np.floating[Any]]]:
-        """Gives one number for each letter, above 0 where it raises the score.
+        """Return one number for each letter, above 0 where it raises the score.
 
         Returns:
             Of occlusion the weights; of mutations the mean of those that replace the letter
@@ -87,7 +87,7 @@ class Attributions:
         ]
 
     def to_tsv(self, path: str | os.PathLike[str] | IO[str]) -> None:
-        """Writes a table with a row for each letter, whole or not at all.
+        """Write a table with a row for each letter, whole or not at all.
 
         Its columns are ``id``, ``target``, ``position`` (from 0), ``letter``, and
         ``weight``, or for mutations one for each letter that is put there.
@@ -118,7 +118,7 @@ class Attributions:
             file.writelines(self._lines())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a table in the format that the file's name asks for.
+        """Write a table in the format that the file's name asks for.
 
         It is written whole or not at all, and has the columns of `to_tsv`.
 
@@ -143,7 +143,7 @@ class Attributions:
         write_table(as_path("path", path), self._rows(), self._columns)
 
     def to_html(self, path: str | os.PathLike[str], *, most: int = 50) -> None:
-        """Writes a page that colours the letters, one file of HTML, whole or not at all.
+        """Write a page that colours the letters, one file of HTML, whole or not at all.
 
         The page says how many sequences it does not draw, the date and the
         version. Of mutations it colours what `by_letter` gives, and lists the strongest
@@ -178,11 +178,11 @@ class Attributions:
         return f"Attributions of {len(self):,} {noun}, by {method}"
 
     def _lines(self) -> Iterator[str]:
-        """Gives the lines of the table, with tabs."""
+        """Return the lines of the table, with tabs."""
         yield from ("\t".join(row) + "\n" for row in self._rows())
 
     def _rows(self) -> Iterator[list[str]]:
-        """Gives the head and a row a letter; numbers are shortest texts that read back."""
+        """Return the head and a row a letter; numbers are shortest texts that read back."""
         yield ["id", "target", "position", "letter", *(self.letters or ["weight"])]
         for name, target, text, weights in zip(
             self.ids, self.targets, self.sequences, self.weights, strict=True
@@ -192,7 +192,7 @@ class Attributions:
                 yield [name, target, str(at), letter, *map(str, row)]
 
     def _columns(self) -> dict[str, Any]:
-        """Gives the columns of the table, by their heads."""
+        """Return the columns of the table, by their heads."""
         lengths = [len(text) for text in self.sequences]
         weights = np.concatenate([it.reshape(len(it), -1) for it in self.weights])
         names = self.letters or ["weight"]
@@ -213,7 +213,7 @@ def write_page(
     total: int,
     sources: Mapping[str, str] | None = None,
 ) -> None:
-    """Writes the page of the first records, and says how many of all are not on it."""
+    """Write the page of the first records, and say how many of all are not on it."""
     drawn = min(most, len(found))
     left_out = total - drawn
     note = (
@@ -237,7 +237,7 @@ def write_page(
 def mark_sequence(
     title: str, letters: str, weights: NDArray[Any], *, longest: int, note: str = ""
 ) -> MarkedSequence:
-    """Marks a sequence; of a long one the part with the largest weights in sum."""
+    """Mark a sequence; of a long one the part with the largest weights in sum."""
     sums = np.cumsum(np.append(0.0, np.abs(weights)))
     width = min(longest, len(letters))
     first = int(np.argmax(sums[width:] - sums[:-width]))
@@ -250,7 +250,7 @@ def mark_sequence(
 
 
 def _lead(found: Attributions) -> str:
-    """Says what was done."""
+    """Say what was done."""
     is_one = found.window == 1
     what = "Each letter was" if is_one else f"Each {found.window:,} letters were"
     by, name = "N (X in a protein)", "occlusion"
@@ -260,7 +260,7 @@ def _lead(found: Attributions) -> str:
 
 
 def _sections(found: Attributions, drawn: int) -> Iterator[Section]:
-    """Draws the first records, and lists their strongest mutations."""
+    """Draw the first records, and list their strongest mutations."""
     score = {
         "classify": "the log-odds of the class above the letters, ln(p/(1-p))",
         "multilabel": "the log-odds of the label, ln(p/(1-p))",
@@ -283,7 +283,7 @@ def _sections(found: Attributions, drawn: int) -> Iterator[Section]:
 
 
 def _mark(found: Attributions, record: int, weights: NDArray[Any]) -> MarkedSequence:
-    """Marks one record, with its score above and its strongest letter."""
+    """Mark one record, with its score above and its strongest letter."""
     score, text = float(found.scores[record]), found.sequences[record]
     name = f"{found.ids[record]}: {found.targets[record]}"
     if found.task != "regress":
@@ -295,7 +295,7 @@ def _mark(found: Attributions, record: int, weights: NDArray[Any]) -> MarkedSequ
 
 
 def _strongest(found: Attributions, drawn: int) -> Table:
-    """Lists the strongest mutations of the records that are drawn."""
+    """List the strongest mutations of the records that are drawn."""
     rows: list[tuple[str, int, str, float]] = []
     for record in range(drawn):
         weights, text = found.weights[record], found.sequences[record]

@@ -41,7 +41,7 @@ def explain(
     num_threads: int | None = None,
     progress: Watching = None,
 ) -> Attributions:
-    """Weighs each letter of sequences by what a change of it does to the model's score.
+    """Weigh each letter of sequences by what a change of it does to the model's score.
 
     ``"occlusion"`` (Zeiler and Fergus, 2014) replaces letters by N, in a protein by X,
     which stand for any letter. A weight is the score of the sequence minus its score
@@ -133,7 +133,7 @@ def explain(
 
 
 def _check_settings(method: Method, window: int) -> None:
-    """Refuses a method that there is not, and a window of mutations."""
+    """Refuse a method that there is not, and a window of mutations."""
     as_choice("method", method, ("occlusion", "mutations"))
     if as_integer("window", window, least=1) != 1 and method == "mutations":
         raise ArgumentError(
@@ -143,7 +143,7 @@ def _check_settings(method: Method, window: int) -> None:
 
 
 def _find_explained(model: Model, threads: int, method: Method) -> Trained:
-    """Finds a trained model whose encoder reads letters that can be changed."""
+    """Find a trained model whose encoder reads letters that can be changed."""
     refuse_exported(model)
     trained = find_judged(model, threads)
     if not members_of(trained.encoder):
@@ -162,7 +162,7 @@ def _find_explained(model: Model, threads: int, method: Method) -> Trained:
 
 
 def _find_column(task: Task, target: str | None) -> int | None:
-    """Finds the output of a target; None is that of the class that is called."""
+    """Find the output of a target; None is that of the class that is called."""
     names = task.columns
     if target in names:
         return names.index(target)
@@ -182,7 +182,7 @@ def _find_column(task: Task, target: str | None) -> int | None:
 
 
 def _letters_of(examples: Any) -> list[bytes]:
-    """Fetches the letters of all records."""
+    """Fetch the letters of all records."""
     letters = letters_to_change(examples, np.arange(len(examples)))
     if letters is None:
         raise ArgumentError(
@@ -193,10 +193,10 @@ def _letters_of(examples: Any) -> list[bytes]:
 
 
 def _measure_of(task: Task, columns: NDArray[np.int64]) -> Measure:
-    """Makes the measure: for each record the score of its target."""
+    """Make the measure: for each record the score of its target."""
 
     def measure(outputs: NDArray[np.float32], records: NDArray[np.int64]) -> Any:
-        """Computes the score of each record's target from the outputs."""
+        """Compute the score of each record's target from the outputs."""
         rows, targets = np.arange(len(outputs)), columns[records]
         wide = outputs.astype(np.float64)
         own = wide[rows, targets]

@@ -22,7 +22,7 @@ MANIFEST = "export.json"
 
 
 def find_exported(model: Any) -> Path | None:
-    """Gives the path of an exported model, a folder or a zip; None of anything else."""
+    """Return the path of an exported model, a folder or a zip; None of anything else."""
     if not is_path(model):
         return None
     path = Path(model)
@@ -31,7 +31,7 @@ def find_exported(model: Any) -> Path | None:
 
 
 def refuse_exported(model: object) -> None:
-    """Refuses an exported model, of which only scores of files are known."""
+    """Refuse an exported model, of which only scores of files are known."""
     if find_exported(model) is not None:
         raise ArgumentError(
             "model is an exported model, which gives scores of files only; give the run "
@@ -42,7 +42,7 @@ def refuse_exported(model: object) -> None:
 def predict_exported(
     export: Path, data: object, *, num_threads: int, progress: OnBatch | None
 ) -> Scores:
-    """Scores files by an exported model, every record once; warns as of a trained one."""
+    """Score files by an exported model, every record once; warns as of a trained one."""
     model = _native.ExportedPredictor(export, num_threads)
     files = _files_of(data)
     _check_tables(files)
@@ -54,7 +54,7 @@ def predict_exported(
 
 
 def _check_tables(files: list[str]) -> None:
-    """Raises if a table of a .bed has a header, which would be read as a row."""
+    """Raise if a table of a .bed has a header, which would be read as a row."""
     for bed in (file for file in files if file.endswith(".bed")):
         for suffix in ("fam", "bim"):
             table = find_table(Path(bed).with_suffix(f".{suffix}"))
@@ -63,7 +63,7 @@ def _check_tables(files: list[str]) -> None:
 
 
 def _files_of(data: Any) -> list[str]:
-    """Lists the files that are meant."""
+    """List the files that are meant."""
     several = hasattr(data, "__iter__") and not hasattr(data, "keys")
     found: list[Any] = [data] if is_path(data) else list(data) if several else []
     if not found or not all(map(is_path, found)):

@@ -43,7 +43,7 @@ class Forward:
 
     @classmethod
     def of(cls, model: Any) -> Self:
-        """Finds ``logits``, else ``forward``, else ``__call__``."""
+        """Find ``logits``, else ``forward``, else ``__call__``."""
         names, source = ("logits", "forward", "__call__"), model
         if isinstance(model, TorchModule):
             source: Any = model.module
@@ -62,18 +62,18 @@ class Forward:
     def __call__(
         self, model: Any, batch: Arrays, key: Any = None, *, encoder: Any = None
     ) -> Any:
-        """Calls the method with the arrays of a batch that it asks for."""
+        """Call the method with the arrays of a batch that it asks for."""
         tensors = self.tensors(model, batch, encoder)
         return self.call(model, tensors, key)
 
     def tensors(self, model: Any, batch: Arrays, encoder: Any) -> dict[str, Any]:
-        """Puts the arrays that the method may ask for on the network's backend."""
+        """Put the arrays that the method may ask for on the network's backend."""
         if encoder is not None and "codes" in batch:
             raise ArgumentError('the dataset gives codes; give it output="numbers"')
         return tensors_of(model, batch, encoder=encoder, names=self.names)
 
     def call(self, model: Any, tensors: Arrays, key: Any = None, *, name: str = "") -> Any:
-        """Calls the method, or one called `name` instead, with what it asks for."""
+        """Call the method, or one called `name` instead, with what it asks for."""
         method = getattr(model, name or self.name)
         if self._is_container:
             return _call_container(method, model, tensors, key=key)
@@ -86,7 +86,7 @@ class Forward:
         return method(*positions, **arguments)
 
     def _choose_arguments(self, model: Any, tensors: Arrays, key: Any) -> dict[str, Any]:
-        """Returns the arguments of a call by name; an error names what is missing."""
+        """Return the arguments of a call by name; an error names what is missing."""
         values = {"mask": None, **tensors, "key": key}
         first = next((it.name for it in self.parameters), "")
         if "inputs" in tensors:
@@ -114,7 +114,7 @@ class Forward:
         return found if len(named) == len(self.parameters) else found or ["inputs"]
 
     def tells_padding(self, model: Any) -> bool:
-        """Says whether the method is told where a batch holds padding."""
+        """Return whether the method is told where a batch holds padding."""
         names = takes_of(model).keywords if self._is_container else self.names
         return names is None or not _EXTENTS.isdisjoint(names)
 
@@ -129,7 +129,7 @@ class Forward:
         return any(it.kind in _VARIABLE for it in self.parameters)
 
     def _has_value(self, model: Any, parameter: inspect.Parameter, values: Arrays) -> bool:
-        """Says whether a parameter gets a value; refuses to leave out a required one."""
+        """Return whether a parameter gets a value; refuses to leave out a required one."""
         if parameter.name in values:
             return True
         if parameter.default is not parameter.empty:
@@ -144,7 +144,7 @@ class Forward:
 
 
 def _call_container(method: Any, model: Any, tensors: Arrays, *, key: Any) -> Any:
-    """Calls a container such as `Sequential` with the arguments that its parts take."""
+    """Call a container such as `Sequential` with the arguments that its parts take."""
     takes = takes_of(model)
     first = next(iter(takes.positional), "inputs")
     name = "inputs" if "inputs" in tensors else first
@@ -163,19 +163,19 @@ def _call_container(method: Any, model: Any, tensors: Arrays, *, key: Any) -> An
 
 @lru_cache(maxsize=256)
 def _read_parameters(method: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
-    """Reads the parameters of a method, without ``self``."""
+    """Read the parameters of a method, without ``self``."""
     return tuple(inspect.signature(method).parameters.values())[1:]
 
 
 def label_name(batch: Arrays) -> str | None:
-    """Finds the name that the labels of a batch have; None if it has none."""
+    """Find the name that the labels of a batch have; None if it has none."""
     return next((name for name in _LABELS if name in batch), None)
 
 
 def tensors_of(
     model: Any, batch: Arrays, *, encoder: Any, names: set[str] | None
 ) -> dict[str, Any]:
-    """Puts the arrays with these names, or all, on the network's backend."""
+    """Put the arrays with these names, or all, on the network's backend."""
     # Floats get the element type of the network; integers and booleans keep theirs. What is
     # not an array of numbers, such as ids, is left out.
     found: dict[str, Any] = {}
@@ -196,7 +196,7 @@ def tensors_of(
 
 
 def to_tensor(model: Any, array: Any, dtype: str | None = None) -> Any:
-    """Makes a tensor of an array, in the same memory where the backend can."""
+    """Make a tensor of an array, in the same memory where the backend can."""
     if isinstance(array, Tensor):
         return array
     # "float" stands for the element type of the network's own floats.
@@ -208,13 +208,13 @@ def to_tensor(model: Any, array: Any, dtype: str | None = None) -> Any:
 
 
 def float_type_of(model: Any) -> str:
-    """Returns the element type of a network's first parameter of floats."""
+    """Return the element type of a network's first parameter of floats."""
     found = (it.dtype for _, it in model.named(Param) if "float" in str(it.dtype))
     return next(found, "float32")
 
 
 def _to_numbers(value: Any) -> Any:
-    """Converts a value to an array of numbers; None if it does not hold numbers."""
+    """Convert a value to an array of numbers; None if it does not hold numbers."""
     if isinstance(value, Tensor) or hasattr(value, "detach"):
         return as_plain(value)
     if not hasattr(value, "dtype") and not isinstance(value, (list, tuple, int, float)):

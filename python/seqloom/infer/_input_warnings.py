@@ -39,7 +39,7 @@ UNFINISHED = (
 
 
 def warn_of_records(trained: Trained, examples: Examples) -> None:
-    """Warns of an unfinished model, and of records unlike those that it was trained on."""
+    """Warn of an unfinished model, and of records unlike those that it was trained on."""
     warn_of_unfinished(trained)
     if kind := find_other_kind(trained.encoder, sample_letters(examples)):
         text = describe_other_kind(kind, trained.encoder.alphabet)
@@ -52,13 +52,13 @@ def warn_of_records(trained: Trained, examples: Examples) -> None:
 
 
 def warn_of_unfinished(trained: Trained) -> None:
-    """Warns of a model whose training was stopped before its end."""
+    """Warn of a model whose training was stopped before its end."""
     if not trained.is_finished:
         warn_user(UNFINISHED)
 
 
 def warn_of_part(trained: Trained, part: Any, name: str) -> None:
-    """Warns of a part of `fit` of another kind than its encoder reads, or other lengths."""
+    """Warn of a part of `fit` of another kind than its encoder reads, or other lengths."""
     if kind := find_other_kind(trained.encoder, sample_letters(part)):
         alphabet, other = trained.encoder.alphabet, kind.split(maxsplit=1)[0]
         warn_user(
@@ -74,7 +74,7 @@ def warn_of_part(trained: Trained, part: Any, name: str) -> None:
 
 
 def warn_of_tokens(tokens: Any, paths: Sequence[str]) -> None:
-    """Warns of files of another kind than the tokens of `embed` are for."""
+    """Warn of files of another kind than the tokens of `embed` are for."""
     letters = _read_letters(paths[0]) if hasattr(tokens, "alphabet") else []
     if kind := find_other_kind(tokens, letters):
         warn_user(
@@ -84,7 +84,7 @@ def warn_of_tokens(tokens: Any, paths: Sequence[str]) -> None:
 
 
 def warn_of_twice(ids: Sequence[str], noun: str) -> None:
-    """Warns of an id that several records have, by which no table can be joined."""
+    """Warn of an id that several records have, by which no table can be joined."""
     counts: dict[str, int] = {}
     for name in ids:
         counts[name] = counts.get(name, 0) + 1
@@ -100,7 +100,7 @@ def warn_of_twice(ids: Sequence[str], noun: str) -> None:
 
 
 def describe_missing_scores(scores: Scores) -> str:
-    """Returns which records have scores that are no numbers; empty if all are numbers."""
+    """Return which records have scores that are no numbers; empty if all are numbers."""
     rows = np.flatnonzero(~np.isfinite(scores.to_numpy()).all(axis=1))
     if not rows.size:
         return ""
@@ -119,7 +119,7 @@ def describe_known(
     known: NDArray[np.bool_] | None,
     what: str = "records",
 ) -> str:
-    """Reports how many records are duplicates of training records, and the other score."""
+    """Report how many records are duplicates of training records, and the other score."""
     if known is None or not known.any():
         return ""
     text = f"{known.sum():,} of {known.size:,} {what} have the letters of a training record"
@@ -132,7 +132,7 @@ def describe_known(
 
 
 def sample_letters(examples: Any) -> list[bytes]:
-    """Fetches the letters of the first records; none of records without letters."""
+    """Fetch the letters of the first records; none of records without letters."""
     if letters_of(examples, np.arange(0)) is None:
         return []
     lengths = np.cumsum(np.asarray(examples.lengths[:_LOOKED_AT]))
@@ -141,7 +141,7 @@ def sample_letters(examples: Any) -> list[bytes]:
 
 
 def _read_letters(path: str) -> list[bytes]:
-    """Reads the letters of the first records of a file."""
+    """Read the letters of the first records of a file."""
     found: list[bytes] = []
     # The job that reads the file reports its faults.
     with suppress(SeqloomError), open_sequences(path) as reader:
@@ -153,7 +153,7 @@ def _read_letters(path: str) -> list[bytes]:
 
 
 def find_other_kind(encoder: Any, letters: Sequence[bytes]) -> str:
-    """Names what letters look like where the encoder reads another kind, with the proof."""
+    """Name what letters look like where the encoder reads another kind, with the proof."""
     alphabet = getattr(encoder, "alphabet", None)
     if alphabet not in {"dna", "rna", "protein"} or not letters:
         return ""
@@ -171,7 +171,7 @@ def find_other_kind(encoder: Any, letters: Sequence[bytes]) -> str:
 
 
 def describe_other_kind(kind: str, alphabet: str) -> str:
-    """Describes records of another kind than the training records."""
+    """Describe records of another kind than the training records."""
     advice = "; translate the sequences first" if alphabet == "protein" else ""
     return (
         f"the sequences look like {kind}, but the model was trained on {alphabet}: such "

@@ -41,7 +41,7 @@ def _choose_convolutions(
     kernel_size: int | tuple[int, ...] | None = None,
     dropout: float | None = None,
 ) -> SequenceCNNConfig:
-    """Chooses convolutions; each new one is as the last of those that were chosen."""
+    """Choose convolutions; each new one is as the last of those that were chosen."""
     config = SequenceCNNConfig.for_data(train, *others)
     widths = width or config.widths
     kernels = kernel_size or _repeat_last(config.kernel_sizes, len(widths))
@@ -55,7 +55,7 @@ def _choose_convolutions(
 
 
 def _repeat_last(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
-    """Returns as many sizes as are wanted; those that lack are as the last one."""
+    """Return as many sizes as are wanted; those that lack are as the last one."""
     return (*sizes[:count], *sizes[-1:] * (count - len(sizes)))
 
 
@@ -153,7 +153,7 @@ class Kind:
         return self.encodes == _DEFAULT
 
     def check_options(self, files: Files, given: Given) -> None:
-        """Raises for files that do not fit, and for options that only other kinds read.
+        """Raise for files that do not fit, and for options that only other kinds read.
 
         Args:
             files: The files.
@@ -181,7 +181,7 @@ class Kind:
             raise ArgumentError(f"{' and '.join(names)}: {reason}")
 
     def takes(self, option: str) -> bool:
-        """Returns True for an option that goes with this kind, but not with all.
+        """Return True for an option that goes with this kind, but not with all.
 
         Args:
             option: Its name.
@@ -193,7 +193,7 @@ class Kind:
         return is_of_letters or option in self.options | self.other_options
 
     def check_model(self, model: object, encoder: Any) -> None:
-        """Raises for a model that reads another kind of records.
+        """Raise for a model that reads another kind of records.
 
         Args:
             model: What names the model in the message.
@@ -208,7 +208,7 @@ class Kind:
             )
 
     def options_of(self, given: Given) -> dict[str, Any]:
-        """Chooses the options that the kind reads.
+        """Choose the options that the kind reads.
 
         Args:
             given: The options that differ from their defaults.
@@ -219,7 +219,7 @@ class Kind:
         return {name: value for name, value in given.items() if name in self.options}
 
     def guess_alphabet(self, files: Files, given: Given) -> str:
-        """Decides what the letters of files are: DNA, RNA or protein.
+        """Decide what the letters of files are: DNA, RNA or protein.
 
         Args:
             files: The files.
@@ -257,7 +257,7 @@ REGISTERED: list[Kind] = []  # those that `register_kind` added
 
 
 def register_kind(kind: Kind) -> None:
-    """Adds a kind of input, which `seqloom train` and `predict` then read.
+    """Add a kind of input, which `seqloom train` and `predict` then read.
 
     Kinds that were added later are asked first whether they recognise files. A kind of a
     name that is taken replaces the other. An installed package can name its kinds in the
@@ -285,13 +285,13 @@ def register_kind(kind: Kind) -> None:
 
 
 def _check_kind(kind: Kind) -> None:
-    """Raises unless it is a kind."""
+    """Raise unless it is a kind."""
     if not isinstance(kind, Kind):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentError(f"kind must be a seqloom.infer.Kind, got {kind!r}")
 
 
 def find_kinds() -> dict[str, Kind]:
-    """Returns all kinds by name, the newest last; the default kind is always the first."""
+    """Return all kinds by name, the newest last; the default kind is always the first."""
     kinds: dict[str, Kind] = {}
     added = (*BUILT_IN, *find_installed(), *REGISTERED)
     for kind in sorted(added, key=lambda kind: kind.name != _DEFAULT):
@@ -302,12 +302,12 @@ def find_kinds() -> dict[str, Kind]:
 
 @cache  # only of success: an error is raised again at each call
 def find_installed() -> tuple[Kind, ...]:
-    """Loads the kinds that installed packages name in their entry points."""
+    """Load the kinds that installed packages name in their entry points."""
     return tuple(map(_load, entry_points(group=GROUP)))
 
 
 def _load(entry: EntryPoint) -> Kind:
-    """Loads the kind that an entry point names."""
+    """Load the kind that an entry point names."""
     try:
         kind = entry.load()
         _check_kind(kind)
@@ -321,7 +321,7 @@ def _load(entry: EntryPoint) -> Kind:
 
 
 def kind_of_files(files: Files, options: Iterable[str] = ()) -> Kind:
-    """Finds the kind that an option chooses, or that recognises the files."""
+    """Find the kind that an option chooses, or that recognises the files."""
     given = set(options)
     kinds = [*reversed(find_kinds().values())]
     chosen = [kind for kind in kinds if kind.by_option in given]
@@ -330,7 +330,7 @@ def kind_of_files(files: Files, options: Iterable[str] = ()) -> Kind:
 
 
 def kind_of_data(encoder: Any, data: Any) -> tuple[Kind, Any]:
-    """Finds the kind of records that an encoder reads; recognised files are a list."""
+    """Find the kind of records that an encoder reads; recognised files are a list."""
     usual = kind_of_encoder(encoder)
     several = data if is_list(data) else [data]
     files = [Path(it) for it in several if is_path(it)]
@@ -342,18 +342,18 @@ def kind_of_data(encoder: Any, data: Any) -> tuple[Kind, Any]:
 
 
 def is_path(value: Any) -> TypeGuard[str | os.PathLike[str]]:
-    """Returns True for a path."""
+    """Return True for a path."""
     return isinstance(value, (str, os.PathLike))
 
 
 def kind_of_encoder(encoder: Any) -> Kind:
-    """Finds the first kind whose records an encoder reads; a user's own reads sequences."""
+    """Find the first kind whose records an encoder reads; a user's own reads sequences."""
     kinds, encodes = find_kinds(), encoded_kind(encoder)
     fitting = (kind for kind in kinds.values() if kind.encodes == encodes)
     return next(fitting, kinds[_DEFAULT])
 
 
 def kind_of(dataset: Dataset) -> Kind:
-    """Finds the kind of a dataset."""
+    """Find the kind of a dataset."""
     kinds = find_kinds()
     return kinds.get(dataset.kind, kinds[_DEFAULT])

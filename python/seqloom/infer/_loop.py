@@ -49,7 +49,7 @@ Watching: TypeAlias = OnBatch | bool | None
 def run_model(
     model: Module, examples: Examples, *, batch_size: int, on_batch: OnBatch | None = None
 ) -> NDArray[np.float32]:
-    """Computes the model's outputs for every record, in the order of the records."""
+    """Compute the model's outputs for every record, in the order of the records."""
     # Records of similar length share a batch, so that little is padded.
     check_lengths(model, examples)
     model.eval()
@@ -82,7 +82,7 @@ def run_model(
 
 
 def reads_padding(model: Any, examples: Examples) -> bool:
-    """Says whether a network would take padding of these records for letters."""
+    """Return whether a network would take padding of these records for letters."""
     lengths = np.asarray(count_positions(examples))
     if counts_words(examples.encoder) or not (lengths != lengths[:1]).any():
         return False
@@ -90,7 +90,7 @@ def reads_padding(model: Any, examples: Examples) -> bool:
 
 
 def warn_of_padding(model: Any, examples: Examples) -> None:
-    """Warns of records of several lengths, where a network is not told what is padding."""
+    """Warn of records of several lengths, where a network is not told what is padding."""
     if not reads_padding(model, examples):
         return
     lengths = count_positions(examples)
@@ -105,7 +105,7 @@ def warn_of_padding(model: Any, examples: Examples) -> None:
 
 
 def _advise_mask(model: Any) -> str:
-    """Says how a network leaves padding out, by functions that it can call."""
+    """Say how a network leaves padding out, by functions that it can call."""
     mask = "a parameter mask (1 at letters, 0 at padding)"
     if isinstance(model, TorchModule):
         return (
@@ -119,7 +119,7 @@ def _advise_mask(model: Any) -> str:
 
 
 def warn_of_changes(what: str, examples: Any) -> None:
-    """Warns of records to score that augmentation or jitter changes in each epoch."""
+    """Warn of records to score that augmentation or jitter changes in each epoch."""
     if _differs_between_epochs(examples):
         warn_user(
             f"{what} is augmented or has jitter, drawn anew in each epoch: its scores are "
@@ -129,7 +129,7 @@ def warn_of_changes(what: str, examples: Any) -> None:
 
 
 def _differs_between_epochs(examples: Any) -> bool:
-    """Compares some records in two epochs; crops of the centre, for one, stay the same."""
+    """Compare some records in two epochs; crops of the centre, for one, stay the same."""
     if not isinstance(examples, Dataset) or examples.plain() is examples:
         return False
     for row in range(min(len(examples), _COMPARED)):
@@ -140,20 +140,20 @@ def _differs_between_epochs(examples: Any) -> bool:
 
 
 def evaluation_batch_size(examples: Examples) -> int:
-    """Chooses how many records an evaluation batch has, by the length of the longest."""
+    """Choose how many records an evaluation batch has, by the length of the longest."""
     longest = max(1, int(count_positions(examples).max(initial=1)))
     return max(1, min(_RECORDS, _most_positions(examples.encoder) // longest))
 
 
 def _most_positions(encoder: Any) -> int:
-    """Gives how many positions an evaluation batch has at most."""
+    """Return how many positions an evaluation batch has at most."""
     if is_of_tokens(encoder):
         return _TOKENS
     return _COUNTS if counts_words(encoder) else kind_of_encoder(encoder).batch_positions
 
 
 def check_lengths(model: Module, examples: Examples) -> None:
-    """Refuses records that the model cannot read, naming the first sequence."""
+    """Refuse records that the model cannot read, naming the first sequence."""
     lengths = examples.lengths
     if not len(lengths):
         raise FormatError(f"there are no {noun_of(examples)} to work on")
@@ -167,7 +167,7 @@ def check_lengths(model: Module, examples: Examples) -> None:
 
 
 def _check_positions(config: Any, examples: Examples) -> None:
-    """Refuses records with other numbers of positions than the model's."""
+    """Refuse records with other numbers of positions than the model's."""
     wanted: int | None = getattr(config, "length", None)
     positions = count_positions(examples)
     if wanted is None or counts_words(examples.encoder) or (positions == wanted).all():
@@ -187,7 +187,7 @@ def _check_positions(config: Any, examples: Examples) -> None:
 
 
 def _check_genotypes(model: Module, examples: Examples) -> None:
-    """Refuses samples with other numbers of variants or covariates than the model's."""
+    """Refuse samples with other numbers of variants or covariates than the model's."""
     config = getattr(model, "config", None)
     wanted = getattr(config, "variants", None), getattr(config, "covariates", 0)
     names: tuple[str, ...] = getattr(examples, "covariate_names", ())
@@ -203,7 +203,7 @@ def _check_genotypes(model: Module, examples: Examples) -> None:
 def _batches(
     lengths: NDArray[np.int64], size: int, *, most: int
 ) -> Iterator[tuple[NDArray[np.int64], int]]:
-    """Yields the positions of each batch, and how many of them are not filled up."""
+    """Yield the positions of each batch, and how many of them are not filled up."""
     # The matrix library rounds another number of rows in another way: the last batch is
     # filled up with its last record, and a record's own length alone decides how many rows
     # its batch has. Records too long for `size` of them are in smaller batches, because
@@ -221,7 +221,7 @@ def _batches(
 
 @contextmanager
 def _naming_records(examples: Examples, rows: NDArray[np.int64]) -> Generator[None]:
-    """Adds to an error of the network which records it was given."""
+    """Add to an error of the network which records it was given."""
     try:
         yield
     except Exception as error:
@@ -238,7 +238,7 @@ def _naming_records(examples: Examples, rows: NDArray[np.int64]) -> Generator[No
 def _batches_of_one_length(
     lengths: NDArray[np.int64], size: int, *, most: int
 ) -> Iterator[tuple[NDArray[np.int64], int]]:
-    """Yields the positions of batches without padding, and how many they are."""
+    """Yield the positions of batches without padding, and how many they are."""
     # Not filled up: of many lengths most batches would be copies of one record.
     starts = np.flatnonzero(np.diff(lengths, prepend=-1))
     for start, stop in pairwise([*starts.tolist(), len(lengths)]):
@@ -252,7 +252,7 @@ def _batches_of_one_length(
 def report_batches(
     progress: Watching, *, noun: str = "samples"
 ) -> Generator[OnBatch | None]:
-    """Yields the function that is called after each batch."""
+    """Yield the function that is called after each batch."""
     if progress is True:
         # Imported here, because rich takes longer to load than most files to score.
         from rich.console import Console
@@ -275,7 +275,7 @@ def report_batches(
 def run_strands(
     trained: Trained, data: Any, *, batch_size: int, on_batch: OnBatch | None = None
 ) -> NDArray[np.float32]:
-    """Computes outputs whose scores are the means of the scores of both strands."""
+    """Compute outputs whose scores are the means of the scores of both strands."""
     other = reverse_complement_of(data)
     count = len(data)
 
@@ -293,7 +293,7 @@ def run_strands(
 
 
 def check_strands(encoder: Any) -> None:
-    """Refuses a model of records that have no reverse complement."""
+    """Refuse a model of records that have no reverse complement."""
     if getattr(encoder, "alphabet", None) not in _ALPHABETS:
         raise ArgumentError(
             f"{_OPTION} is for models of DNA or RNA, but the model reads {encoder}: "
@@ -302,7 +302,7 @@ def check_strands(encoder: Any) -> None:
 
 
 def reverse_complement_of(data: Any) -> Any:
-    """Shows the records of a dataset as reverse complements."""
+    """Show the records of a dataset as reverse complements."""
     if not has_letters(data) or data.augment is not None:
         what = "has augment=" if has_letters(data) else "gives no letters"
         raise ArgumentError(
@@ -316,7 +316,7 @@ def reverse_complement_of(data: Any) -> Any:
 def average_outputs(
     task: Task, forward: NDArray[np.float32], reverse: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Finds the outputs that the task turns into the mean of the scores of two outputs."""
+    """Find the outputs that the task turns into the mean of the scores of two outputs."""
     one, other = forward.astype(np.float64), reverse.astype(np.float64)
     if isinstance(task, Classify):
         found = np.logaddexp(_log_softmax(one), _log_softmax(other)) - np.log(2)
@@ -330,10 +330,10 @@ def average_outputs(
 
 
 def _log_softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Computes the logarithms of the probabilities of classes."""
+    """Compute the logarithms of the probabilities of classes."""
     return logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
 
 
 def _log_sigmoid(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Computes the logarithm of the probability of each label."""
+    """Compute the logarithm of the probability of each label."""
     return -np.logaddexp(0.0, -logits)

@@ -34,12 +34,12 @@ _GENOTYPES = 1 << 24
 
 
 def _are_genotypes(files: Files) -> bool:
-    """Recognises a PLINK .bed, by its name or its first bytes."""
+    """Recognise a PLINK .bed, by its name or its first bytes."""
     return any(file.suffix == ".bed" or _starts_with_magic(file) for file in files)
 
 
 def _starts_with_magic(file: Path) -> bool:
-    """Tells whether a file starts as a PLINK .bed; False if it cannot be read."""
+    """Tell whether a file starts as a PLINK .bed; False if it cannot be read."""
     try:
         with file.open("rb") as opened:
             return opened.read(len(_PLINK_MAGIC)) == _PLINK_MAGIC
@@ -48,7 +48,7 @@ def _starts_with_magic(file: Path) -> bool:
 
 
 def _check_no_intervals(files: Files, given: Given) -> None:
-    """Raises for intervals where genotypes belong: the names of both end in .bed."""
+    """Raise for intervals where genotypes belong: the names of both end in .bed."""
     del given
     for file in filter(_holds_intervals, files):
         raise ArgumentError(
@@ -58,7 +58,7 @@ def _check_no_intervals(files: Files, given: Given) -> None:
 
 
 def _holds_intervals(file: Path) -> bool:
-    """Tells whether a file is a BED text file of intervals."""
+    """Tell whether a file is a BED text file of intervals."""
     try:
         with open_sequences(file):
             return False
@@ -76,7 +76,7 @@ def _open_genotypes(
     covariate_column: tuple[str, ...] = (),
     **options: Any,
 ) -> Dataset:
-    """Opens a .bed with its labels and covariates."""
+    """Open a .bed with its labels and covariates."""
     paths = _paths_of(data)
     if len(paths) != 1:
         raise ArgumentError(
@@ -94,7 +94,7 @@ def _open_genotypes(
 
 
 def _paths_of(data: Any) -> list[str | os.PathLike[str]]:
-    """Lists one path, or several."""
+    """List one path, or several."""
     if is_path(data):
         return [data]
     found: list[Any] = list(data) if hasattr(data, "__iter__") else [None]
@@ -108,7 +108,7 @@ def _paths_of(data: Any) -> list[str | os.PathLike[str]]:
 def _check_covariates(
     encoder: GenotypeEncoder | None, covariates: Sequence[Path], columns: tuple[str, ...]
 ) -> None:
-    """Raises for columns of no table, and for covariates that a model needs."""
+    """Raise for columns of no table, and for covariates that a model needs."""
     if columns and not covariates:
         raise ArgumentError("--covariate-column is of --covariates: give that too")
     if encoder is None or not encoder.is_fitted:
@@ -131,7 +131,7 @@ def _choose_perceptron(
     kernel_size: int | tuple[int, ...] | None = None,
     dropout: float | None = None,
 ) -> GenotypeMLPConfig | HeadConfig:
-    """Chooses the layers behind genotypes or embeddings."""
+    """Choose the layers behind genotypes or embeddings."""
     del others
     if kernel_size is not None:
         raise ArgumentError(f"--kernel-size is of convolutions, but FILES are {train.kind}")
@@ -144,7 +144,7 @@ def _choose_perceptron(
 
 
 def _list_tables(files: Files) -> list[Path]:
-    """Lists each .bed, which may have another ending, with its .bim and .fam."""
+    """List each .bed, which may have another ending, with its .bim and .fam."""
     tables = [file.with_suffix(end) for file in files for end in (".bim", ".fam")]
     return [*files, *map(find_table, tables)]
 
@@ -193,7 +193,7 @@ BUILT_IN.append(
 def _open_embeddings(
     data: Any, *, labels: Any, encoder: EmbeddingEncoder | None = None
 ) -> Dataset:
-    """Opens a folder of embeddings, unless it is open, with its labels."""
+    """Open a folder of embeddings, unless it is open, with its labels."""
     if is_list(data):
         if len(data) != 1:
             raise ArgumentError(

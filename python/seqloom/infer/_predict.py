@@ -75,7 +75,7 @@ def predict(
     num_threads: int | None = None,
     progress: Watching = None,
 ) -> Scores:
-    """Scores every record once, in input order.
+    """Score every record once, in input order.
 
     Args:
         model: A trained model, the run that made it, or its run folder; or the folder or
@@ -158,7 +158,7 @@ def evaluate(
     num_threads: int | None = None,
     progress: Watching = None,
 ) -> dict[str, float]:
-    """Says how good a model is on records whose labels are known.
+    """Say how good a model is on records whose labels are known.
 
     Args:
         model: A trained model, the run that made it, or its run folder.
@@ -218,7 +218,7 @@ def evaluate(
 
 
 def find_judged(model: Model, threads: int) -> Trained:
-    """Finds a trained model; refuses one whose outputs have a meaning of the user's own."""
+    """Find a trained model; refuses one whose outputs have a meaning of the user's own."""
     trained = find_trained(model, num_threads=threads)
     if isinstance(trained.task, Custom):
         raise ArgumentError(
@@ -241,7 +241,7 @@ def score(
     progress: OnBatch | None = None,
     both_strands: bool = False,
 ) -> Scores:
-    """Scores a dataset, on as many threads as the caller allows."""
+    """Score a dataset, on as many threads as the caller allows."""
     options: Any = {"batch_size": trained.batch_size, "on_batch": progress}
     try:
         if both_strands:
@@ -259,13 +259,13 @@ def score(
 
 
 def measure(trained: Trained, data: Examples, scores: Scores) -> dict[str, float]:
-    """Compares scores with the labels."""
+    """Compare scores with the labels."""
     metrics = measure_scores(trained.task, np.asarray(data.labels), scores)
     return {"n": len(scores), **metrics}
 
 
 def check_labels(trained: Trained, data: Examples) -> None:
-    """Refuses a dataset that has no labels, or others than the model's."""
+    """Refuse a dataset that has no labels, or others than the model's."""
     check_encoder(trained, data)
     if data.labels is None:
         raise LabelError("the dataset has no labels to compare with; give it labels=")
@@ -284,7 +284,7 @@ def check_labels(trained: Trained, data: Examples) -> None:
 
 
 def check_values(data: Examples) -> None:
-    """Refuses labels that are no numbers, or no classes, naming the first record."""
+    """Refuse labels that are no numbers, or no classes, naming the first record."""
     labels = np.asarray(data.labels)
     if data.task == Classify.name:
         wrong = ~np.isin(labels, np.arange(len(data.classes)))
@@ -303,7 +303,7 @@ def check_values(data: Examples) -> None:
 
 @contextmanager
 def open_examples(trained: Trained, data: Examples | Readable) -> Generator[Examples]:
-    """Opens files with the model's encoder, or checks that a dataset has it."""
+    """Open files with the model's encoder, or checks that a dataset has it."""
     if hasattr(data, "batch") and hasattr(data, "encoder"):
         examples = _see(trained, data)
         check_encoder(trained, examples)
@@ -318,7 +318,7 @@ def open_examples(trained: Trained, data: Examples | Readable) -> Generator[Exam
 
 
 def _open(encoder: Any, data: Any, labels: Labels | None = None) -> Dataset:
-    """Opens files or records in memory as the model's encoder reads them."""
+    """Open files or record in memory as the model's encoder reads them."""
     data = os.fsdecode(data) if isinstance(data, bytes) else data
     kind, data = kind_of_data(encoder, data)
     with replace_remedies(_DATASET):
@@ -326,7 +326,7 @@ def _open(encoder: Any, data: Any, labels: Labels | None = None) -> Dataset:
 
 
 def open_labelled(trained: Trained, data: Examples | Readable) -> Examples:
-    """Opens a table of sequences and labels, or checks that a dataset has the encoder."""
+    """Open a table of sequences and labels, or checks that a dataset has the encoder."""
     has_letters = kind_of_encoder(trained.encoder).has_letters
     if not (has_letters and _is_of_sequences(data)):
         return _see(trained, data)
@@ -338,7 +338,7 @@ def open_labelled(trained: Trained, data: Examples | Readable) -> Examples:
 
 
 def _is_of_sequences(data: Any) -> bool:
-    """Tells a table of sequences, a file or in memory, from what is none."""
+    """Tell a table of sequences, a file or in memory, from what is none."""
     if is_list(data):
         return bool(data) and isinstance(data[0], Mapping)
     if is_path(data):
@@ -347,13 +347,13 @@ def _is_of_sequences(data: Any) -> bool:
 
 
 def _see(trained: Trained, data: Any) -> Examples:
-    """Shows a dataset through the model's encoder."""
+    """Show a dataset through the model's encoder."""
     check_examples("data", data)
     return seen_by(trained.encoder, data)
 
 
 def check_encoder(trained: Trained, data: Examples) -> None:
-    """Raises if a dataset has another encoder."""
+    """Raise if a dataset has another encoder."""
     if data.encoder is not trained.encoder and data.encoder != trained.encoder:
         raise ConfigError(
             f"the model reads {trained.encoder}, the dataset has {data.encoder}; "
@@ -363,7 +363,7 @@ def check_encoder(trained: Trained, data: Examples) -> None:
 
 @contextmanager
 def _from_stream(encoder: Any, stream: IO[bytes]) -> Generator[Examples]:
-    """Keeps a stream in a file while it is scored, since it can be read once only."""
+    """Keep a stream in a file while it is scored, since it can be read once only."""
     if not (kind := kind_of_encoder(encoder)).has_letters:
         raise ArgumentError(f"the model reads {kind.files}: give a path, not an open file")
     name = str(getattr(stream, "name", "the open file"))

@@ -36,20 +36,20 @@ _MEMBERS = {
 
 
 def neutral_of(encoder: Any) -> bytes | None:
-    """Gives the letter that hides others, where the encoder's alphabet has one."""
+    """Return the letter that hides others, where the encoder's alphabet has one."""
     if not hasattr(encoder, "refuses"):
         return None
     return _NEUTRAL.get(getattr(encoder, "alphabet", ""))
 
 
 def members_of(encoder: Any) -> str:
-    """Lists the plain letters of the encoder's alphabet; none where it has no alphabet."""
+    """List the plain letters of the encoder's alphabet; none where it has no alphabet."""
     alphabet = str(getattr(encoder, "alphabet", ""))
     return _MEMBERS.get(alphabet, alphabet)
 
 
 def as_read(encoder: Any, sequence: bytes) -> bytes:
-    """Replaces each letter by the one that the encoder counts it as: of DNA ``u`` by T."""
+    """Replace each letter by the one that the encoder counts it as: of DNA ``u`` by T."""
     table = getattr(encoder, "_letters", None)
     if table is None:
         return sequence
@@ -59,7 +59,7 @@ def as_read(encoder: Any, sequence: bytes) -> bytes:
 
 
 def why_not_hidden(encoder: Any) -> str | None:
-    """Says why letters cannot be hidden; None if they can."""
+    """Say why letters cannot be hidden; None if they can."""
     neutral = neutral_of(encoder)
     if neutral is None:
         return "the encoder's alphabet has no letter that stands for any other"
@@ -69,7 +69,7 @@ def why_not_hidden(encoder: Any) -> str | None:
 
 
 def letters_to_change(examples: Any, rows: NDArray[np.int64]) -> list[bytes] | None:
-    """Fetches letters without a stop that the encoder leaves out; None without letters."""
+    """Fetch letters without a stop that the encoder leaves out; None without letters."""
     letters = letters_of(examples, rows)
     if letters is None or not leaves_out(examples.encoder):
         return letters
@@ -85,7 +85,7 @@ class Change(NamedTuple):
     by: bytes
 
     def apply(self, sequence: bytes) -> bytes:
-        """Gives the changed sequence."""
+        """Return the changed sequence."""
         middle = self.by * (self.stop - self.start)
         return sequence[: self.start] + middle + sequence[self.stop :]
 
@@ -114,14 +114,14 @@ class Probe:
         self.outputs = np.concatenate([outputs for _, outputs in self._score(same)])
 
     def hide(self, measure: Measure, windows: Sequence[int]) -> list[NDArray[np.float32]]:
-        """Says by how much it lowers a measure to hide each window, so long in a record."""
+        """Say by how much it lowers a measure to hide each window, so long in a record."""
         found = [np.zeros(len(it), np.float32) for it in self.sequences]
         for change, difference in self._differ(measure, self._hidden(windows)):
             found[change.record][change.start : change.stop] = -difference
         return found
 
     def mutate(self, measure: Measure, letters: str) -> list[NDArray[np.float32]]:
-        """Says by how much it raises a measure to put each letter at each position."""
+        """Say by how much it raises a measure to put each letter at each position."""
         width = len(letters)
         found = [np.zeros((len(it), width), np.float32) for it in self.sequences]
         for change, difference in self._differ(measure, self._mutated(letters)):
@@ -130,7 +130,7 @@ class Probe:
         return found
 
     def _hidden(self, windows: Sequence[int]) -> Iterator[Change]:
-        """Hides each window once; the last one of a sequence may be shorter."""
+        """Hide each window once; the last one of a sequence may be shorter."""
         by = neutral_of(self.trained.encoder) or b""
         for record, (sequence, window) in enumerate(
             zip(self.sequences, windows, strict=True)
@@ -139,7 +139,7 @@ class Probe:
                 yield Change(record, start, min(start + window, len(sequence)), by)
 
     def _mutated(self, letters: str) -> Iterator[Change]:
-        """Puts each letter where another one stands."""
+        """Put each letter where another one stands."""
         for record, sequence in enumerate(self.sequences):
             for at, old in enumerate(as_read(self.trained.encoder, sequence)):
                 others = letters.encode().replace(bytes([old]), b"")
@@ -148,7 +148,7 @@ class Probe:
     def _differ(
         self, measure: Measure, changes: Iterable[Change]
     ) -> Iterator[tuple[Change, float]]:
-        """Gives each change with what it adds to a measure."""
+        """Return each change with what it adds to a measure."""
         starts = np.cumsum([0, *map(len, self.sequences)]).tolist()
         before = measure(self.outputs, np.arange(len(self.sequences)))
         for chunk, outputs in self._score(changes):
@@ -161,19 +161,19 @@ class Probe:
     def _score(
         self, changes: Iterable[Change]
     ) -> Iterator[tuple[list[Change], NDArray[np.float32]]]:
-        """Scores changed sequences, as many at once as memory should hold."""
+        """Score changed sequences, as many at once as memory should hold."""
         changes = iter(changes)
         while chunk := list(islice(changes, self._at_once)):
             texts = [it.apply(self.sequences[it.record]) for it in chunk]
             yield chunk, self._run(self._dataset(texts))
 
     def _run(self, data: Dataset) -> NDArray[np.float32]:
-        """Computes the outputs for sequences, on both strands if that is wanted."""
+        """Compute the outputs for sequences, on both strands if that is wanted."""
         if self._both_strands:
             return run_strands(self.trained, data, batch_size=self.batch_size)
         return run_model(self.trained.model, data, batch_size=self.batch_size)
 
     def _dataset(self, texts: list[bytes]) -> Dataset:
-        """Makes a dataset of sequences, as the model reads them."""
+        """Make a dataset of sequences, as the model reads them."""
         encoder = self.trained.encoder
         return SequenceDataset({"sequence": texts}, encoder=encoder, labels=False)

@@ -25,7 +25,7 @@ class Speed(ProgressColumn):
         self.noun = noun
 
     def render(self, task: Task) -> Text:
-        """Writes the speed, once there is one."""
+        """Write the speed, once there is one."""
         return Text(f"{task.speed:,.0f} {self.noun}/s" if task.speed else "")
 
 
@@ -33,7 +33,7 @@ class Speed(ProgressColumn):
 def score_bar(
     console: Console, *, noun: str = "samples"
 ) -> Generator[Callable[[int, int], None]]:
-    """Lends a function that is told how many records are done, and of how many."""
+    """Lend a function that is told how many records are done, and of how many."""
     speed, left = Speed(noun), TimeRemainingColumn()
     columns = BarColumn(bar_width=24), MofNCompleteColumn(), speed, left
     with _bar(console, *columns) as tell:
@@ -42,7 +42,7 @@ def score_bar(
 
 @contextmanager
 def work_bar(console: Console, what: str) -> Generator[Callable[[int, int], None]]:
-    """Lends a function that is told how many bytes are done, if it ever is."""
+    """Lend a function that is told how many bytes are done, if it ever is."""
     columns = TextColumn(what), BarColumn(bar_width=24), DownloadColumn()
     with _bar(console, *columns, TimeRemainingColumn()) as tell:
         yield tell
@@ -52,7 +52,7 @@ def work_bar(console: Console, what: str) -> Generator[Callable[[int, int], None
 def _bar(
     console: Console, *columns: ProgressColumn
 ) -> Generator[Callable[[int, int], None]]:
-    """Shows a bar from its first news on; it vanishes when it is done."""
+    """Show a bar from its first news on; it vanishes when it is done."""
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bar:

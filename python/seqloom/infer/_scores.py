@@ -80,7 +80,7 @@ class Scores:
         self.outputs = outputs
 
     def to_numpy(self) -> NDArray[np.float32]:
-        """Copies the scores into an array.
+        """Copy the scores into an array.
 
         Returns:
             A new array ``(records, columns)``.
@@ -92,7 +92,7 @@ class Scores:
         return self._values.copy()
 
     def to_tsv(self, path: str | os.PathLike[str] | IO[str]) -> None:
-        """Writes a table, whole or not at all, that reads back to the same bits.
+        """Write a table, whole or not at all, that reads back to the same bits.
 
         The first column is called ``id``; or ``record_id``, if a class is called ``id``.
         Intervals that have names have a second column, ``interval_name``.
@@ -113,7 +113,7 @@ class Scores:
             write_atomic(as_path("path", path), "".join(self._lines()).encode())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a table in the format that the file's name asks for.
+        """Write a table in the format that the file's name asks for.
 
         It is written whole or not at all, and has the columns of `to_tsv`.
 
@@ -137,7 +137,7 @@ class Scores:
 
     @classmethod
     def read_tsv(cls, path: str | os.PathLike[str]) -> "Scores":
-        """Reads what `to_tsv` wrote.
+        """Read what `to_tsv` wrote.
 
         Args:
             path: The file.
@@ -191,46 +191,46 @@ class Scores:
         return f"Scores of {len(self):,} records: {printable(', '.join(self.classes))}"
 
     def _lines(self) -> Iterator[str]:
-        """Gives the lines of the table, with tabs."""
+        """Return the lines of the table, with tabs."""
         yield from ("\t".join(row) + "\n" for row in self._rows())
 
     def _rows(self) -> Iterator[list[str]]:
-        """Gives the head and a row a record; numbers are shortest texts that read back."""
+        """Return the head and a row a record; numbers are shortest texts that read back."""
         texts = self._texts()
         yield [*texts, *self.classes]
         for row, *names in zip(self._values, *texts.values(), strict=True):
             yield [*names, *map(str, row)]
 
     def _texts(self) -> dict[str, list[str]]:
-        """Gives the columns of text, by their heads."""
+        """Return the columns of text, by their heads."""
         names = {} if self.names is None else {_NAMES: self.names}
         return {_id_column(self.classes): self.ids, **names}
 
     def _columns(self) -> dict[str, Any]:
-        """Gives all columns, by their heads."""
+        """Return all columns, by their heads."""
         return self._texts() | dict(zip(self.classes, self._values.T, strict=True))
 
 
 def values_of(task: Task, scores: Scores) -> NDArray[np.floating[Any]]:
-    """Returns the scores without the rounding to float32, where outputs are known."""
+    """Return the scores without the rounding to float32, where outputs are known."""
     return scores.to_numpy() if scores.outputs is None else task.activate(scores.outputs)
 
 
 def order_of(task: Task, scores: Scores) -> NDArray[np.floating[Any]]:
-    """Returns values that rank the records: log-odds, which have fewer ties near 1."""
+    """Return values that rank the records: log-odds, which have fewer ties near 1."""
     return scores.to_numpy() if scores.outputs is None else task.order(scores.outputs)
 
 
 def measure_scores(
     task: Task, labels: NDArray[Any], scores: Scores, *, rows: Any = slice(None)
 ) -> dict[str, float]:
-    """Compares the scores of all records, or of some, with their labels."""
+    """Compare the scores of all records, or of some, with their labels."""
     values, order = values_of(task, scores), order_of(task, scores)
     return task.measure(labels[rows], values[rows], order=order[rows])
 
 
 def _id_column(classes: Sequence[str]) -> str:
-    """Names the column of ids so that no class has the same name."""
+    """Name the column of ids so that no class has the same name."""
     name = "id"
     while name in classes:
         name = f"record_{name}"
@@ -238,7 +238,7 @@ def _id_column(classes: Sequence[str]) -> str:
 
 
 def check_table_name(path: str | os.PathLike[str]) -> str:
-    """Returns the format that a file's name asks for: tsv, csv or parquet."""
+    """Return the format that a file's name asks for: tsv, csv or parquet."""
     ending = PurePath(path).suffix.lower()
     if ending in _OTHERS:
         raise ArgumentError(
@@ -253,7 +253,7 @@ def check_table_name(path: str | os.PathLike[str]) -> str:
 def write_table(
     path: Path, rows: Iterator[list[str]], columns: Callable[[], Mapping[str, Any]]
 ) -> None:
-    """Writes rows of text, the first of which is the head, or columns as Parquet."""
+    """Write rows of text, the first of which is the head, or columns as Parquet."""
     kind = check_table_name(path)
     if kind == "parquet":
         library, parquet = _parquet(path)
@@ -272,7 +272,7 @@ def write_table(
 
 
 def _parquet(path: str | os.PathLike[str]) -> tuple[Any, Any]:
-    """Imports pyarrow."""
+    """Import pyarrow."""
     try:
         import pyarrow as pa
         from pyarrow import parquet

@@ -30,7 +30,7 @@ _READING = frozenset(
 def _open_sequences(
     data: Any, *, labels: Any, encoder: Any = None, augment: Any = None, **reading: Any
 ) -> Dataset:
-    """Opens files of sequences, tables of them, or sequences from memory."""
+    """Open files of sequences, tables of them, or sequences from memory."""
     is_word = isinstance(data, str) and data.isascii() and data.isalpha()
     if is_word and not Path(data).exists():
         end = '..."]' if len(data) > _SHOWN else '"]'
@@ -47,7 +47,7 @@ def _open_sequences(
 
 
 def _rows_of(data: Any) -> Any:
-    """Refuses what is neither files nor sequences."""
+    """Refuse what is neither files nor sequences."""
     if isinstance(data, Mapping):
         return data  # pyright: ignore[reportUnknownVariableType]
     if hasattr(data, "dataset") or hasattr(data, "shard"):
@@ -62,7 +62,7 @@ def _rows_of(data: Any) -> Any:
 
 
 def _can_be_sequence(row: Any) -> bool:
-    """Tells whether an element of a list may be a file or a sequence."""
+    """Tell whether an element of a list may be a file or a sequence."""
     is_bytes = getattr(getattr(row, "dtype", None), "itemsize", 0) == 1
     has_letters = any(hasattr(row, name) for name in _LETTERS_OF)
     is_row = isinstance(row, (bytes, bytearray, Mapping, tuple, list)) or is_path(row)
@@ -72,14 +72,14 @@ def _can_be_sequence(row: Any) -> bool:
 def _find_alphabet(
     files: Files, *, symbols: str = "strip_terminal_stop", **options: Any
 ) -> str:
-    """Decides on all letters of files of sequences."""
+    """Decide on all letters of files of sequences."""
     names = ("sequence_column", "comments", "whitespace", "ids")
     reading = {name: options[name] for name in names if name in options}
     return guess_alphabet(files, symbols=symbols, **reading)
 
 
 def _are_tables(files: Files, *, sequence_column: str = "sequence", **_: Any) -> bool:
-    """Tells whether all files are tables of sequences, with labels perhaps."""
+    """Tell whether all files are tables of sequences, with labels perhaps."""
     return all(is_sequence_table(file, sequence_column) for file in files)
 
 
@@ -110,7 +110,7 @@ def _open_intervals(
     ignore_strand: bool = False,
     **settings: Any,
 ) -> Dataset:
-    """Opens parts of a genome; labels are in tables or in the columns of the intervals."""
+    """Open parts of a genome; labels are in tables or in the columns of the intervals."""
     table = read_intervals(intervals)
     data = IntervalDataset(
         files[0],
@@ -125,7 +125,7 @@ def _open_intervals(
 
 
 def _choose_labels(labels: Labels, intervals: Intervals) -> Labels:
-    """Takes labels from the intervals' own columns where no table is given."""
+    """Take labels from the intervals' own columns where no table is given."""
     if labels.source == "file" and "file" in intervals.columns:
         raise LabelError(
             f"{intervals.what}: its column 'file' conflicts with --label-from-file: "
@@ -152,7 +152,7 @@ def _choose_labels(labels: Labels, intervals: Intervals) -> Labels:
 
 
 def _check_one_class_each(what: str, data: Dataset) -> None:
-    """Raises for an interval that is listed with two different classes."""
+    """Raise for an interval that is listed with two different classes."""
     if data.task != "classify" or data.labels is None:
         return
     first: dict[str, int] = {}
@@ -171,7 +171,7 @@ def _check_one_class_each(what: str, data: Dataset) -> None:
 
 
 def _check_genome(files: Files, given: Given) -> None:
-    """Raises unless FILES are one sequence file, the genome."""
+    """Raise unless FILES are one sequence file, the genome."""
     if len(files) != 1:
         raise ArgumentError(
             f"--intervals needs one genome file, got {len(files)} files: join them first; "

@@ -89,14 +89,14 @@ class SequenceIndex:
         self._content_of_index: bytes | None = None
 
     def _set_native(self, native: _native.SequenceIndex) -> None:
-        """Keeps a native index, which belongs to this process."""
+        """Keep a native index, which belongs to this process."""
         self._native: _native.SequenceIndex | None = native
         self._process = os.getpid()
         self._lengths: NDArray[np.int64] | None = None
         self._rows: dict[str | bytes, int] = {}
 
     def _open(self) -> _native.SequenceIndex:
-        """Returns the native index of this process."""
+        """Return the native index of this process."""
         if self._native is None or self._process != os.getpid():
             saved = self._content_of_index if self._native is None else self._native.kept()
             self._set_native(
@@ -118,7 +118,7 @@ class SequenceIndex:
         return count_threads(self._num_threads)
 
     def __getstate__(self) -> dict[str, object]:
-        """Returns what another process needs; an index without a file goes along."""
+        """Return what another process needs; an index without a file goes along."""
         state = {k: v for k, v in vars(self).items() if k not in _OF_PROCESS}
         state["_content_of_index"] = None if self._side else self._open().kept()
         return state
@@ -175,7 +175,7 @@ class SequenceIndex:
         return ids
 
     def row(self, name: str | bytes) -> int:
-        """Returns the position of the record with an id.
+        """Return the position of the record with an id.
 
         Args:
             name: The id: the first word of the header.
@@ -211,7 +211,7 @@ class SequenceIndex:
         return rows[0]
 
     def fetch(self, record: int | str | bytes, start: int, stop: int) -> bytes:
-        """Reads a range of letters of a record.
+        """Read a range of letters of a record.
 
         Only this range is read from the file if the record's lines have equal lengths.
 
@@ -241,7 +241,7 @@ class SequenceIndex:
     def fetch_many(
         self, rows: ArrayLike, *, num_threads: int | None = None
     ) -> SequenceBatch:
-        """Reads many records at once, on several threads; neighbours are read together.
+        """Read many records at once, on several threads; neighbours are read together.
 
         Args:
             rows: Positions of the records, in any order; a position may occur twice, and a
@@ -280,7 +280,7 @@ class SequenceIndex:
         *,
         num_threads: int | None = None,
     ) -> Ragged:
-        """Reads ranges of letters of many records at once.
+        """Read ranges of letters of many records at once.
 
         Args:
             records: The record of each range: all ids, or all positions.
@@ -318,7 +318,7 @@ class SequenceIndex:
         return Ragged(*native.fetch_intervals(as_integers(rows), *bounds, threads))
 
     def write_fai(self) -> list[Path]:
-        """Writes ``.fai`` beside the file, and ``.gzi`` for bgzip, as samtools does.
+        """Write ``.fai`` beside the file, and ``.gzi`` for bgzip, as samtools does.
 
         Returns:
             The paths of the written files.
@@ -349,7 +349,7 @@ _OF_PROCESS = frozenset({"_native", "_process", "_lengths", "_rows", "_content_o
 
 
 def _to_position(key: SupportsIndex) -> int:
-    """Converts a position to int; refuses a fraction, a list or a slice."""
+    """Convert a position to int; refuses a fraction, a list or a slice."""
     try:
         return operator.index(key)
     except TypeError:
@@ -359,10 +359,10 @@ def _to_position(key: SupportsIndex) -> int:
 
 
 def _is_id(key: object) -> bool:
-    """Says whether a key is a record's id."""
+    """Return whether a key is a record's id."""
     return isinstance(key, (str, bytes))
 
 
 def _encode(name: str | bytes) -> bytes:
-    """Encodes an id as in the file."""
+    """Encode an id as in the file."""
     return name if isinstance(name, bytes) else name.encode("utf-8", "surrogateescape")

@@ -40,7 +40,7 @@ def build_index(
     num_threads: int | None = None,
     on_progress: Callable[[int], object] | None = None,
 ) -> Path:
-    """Makes the index of a sequence file, and replaces an index that exists.
+    """Make the index of a sequence file, and replace an index that exists.
 
     Args:
         path: The file: FASTA or FASTQ, plain, bgzip or gzip.
@@ -78,7 +78,7 @@ def _build(
     *,
     threads: int,
 ) -> bytes:
-    """Makes an index in a file, or returns it if `side` is None."""
+    """Make an index in a file, or return it if `side` is None."""
     progress = _native.IndexProgress()
 
     def look() -> None:
@@ -97,7 +97,7 @@ def _build(
 def open_index(
     path: str, index: str | os.PathLike[str] | None, *, build: bool, threads: int
 ) -> OpenedIndex:
-    """Opens the index that exists, or makes one."""
+    """Open the index that exists, or make one."""
     side = as_path("index", index) if index is not None else _beside(path)
     if side.suffix == ".fai":
         return _open_standard(path, side)
@@ -117,7 +117,7 @@ def open_index(
 def reopen_index(
     path: str, source: str | bytes | None, content: int, *, threads: int
 ) -> _native.SequenceIndex:
-    """Opens an index again in another process; it must belong to the same file."""
+    """Open an index again in another process; it must belong to the same file."""
     if isinstance(source, str):
         native = _native.SequenceIndex.open(path, source, threads)
     else:
@@ -132,12 +132,12 @@ def reopen_index(
 
 
 def _beside(path: str) -> Path:
-    """Returns the path of the index beside a file."""
+    """Return the path of the index beside a file."""
     return Path(path + SUFFIX)
 
 
 def _open_side(path: str, side: Path, *, build: bool, threads: int) -> OpenedIndex:
-    """Opens our own index; makes a new one where it belongs to another file."""
+    """Open our own index; makes a new one where it belongs to another file."""
     try:
         native = _native.SequenceIndex.open(path, os.fspath(side), threads)
     except FormatError as error:
@@ -160,7 +160,7 @@ def _open_side(path: str, side: Path, *, build: bool, threads: int) -> OpenedInd
 
 
 def _make_again(path: str, side: Path, why: str, *, threads: int) -> OpenedIndex:
-    """Makes an index that replaces a useless one, and warns."""
+    """Make an index that replaces a useless one, and warns."""
     note = f"{why}: a new index was made"
     made = _make(path, side, threads=threads)
     warn_user(printable(note), UserWarning)
@@ -168,7 +168,7 @@ def _make_again(path: str, side: Path, why: str, *, threads: int) -> OpenedIndex
 
 
 def _make(path: str, side: Path, *, threads: int) -> OpenedIndex:
-    """Makes an index beside the file, or in memory where the folder is read-only."""
+    """Make an index beside the file, or in memory where the folder is read-only."""
     try:
         build_index(path, index=side, num_threads=threads)
     except MissingFileError:
@@ -182,7 +182,7 @@ def _make(path: str, side: Path, *, threads: int) -> OpenedIndex:
 
 
 def _open_standard(path: str, fai: Path) -> OpenedIndex:
-    """Opens a file by its .fai of samtools."""
+    """Open a file by its .fai of samtools."""
     gzi = Path(f"{path}.gzi")
     blocks = None
     if gzi.exists():
@@ -195,7 +195,7 @@ def _open_standard(path: str, fai: Path) -> OpenedIndex:
 
 
 def _is_gzip(path: str) -> bool:
-    """Says whether a file is gzip but not bgzip; False if it cannot be read."""
+    """Return whether a file is gzip but not bgzip; False if it cannot be read."""
     try:
         with Path(path).open("rb") as file:
             start = file.read(16)

@@ -45,7 +45,7 @@ def inspect(
     whitespace: Whitespace = "error",
     ids: IdRule = "error",
 ) -> Summary:
-    """Reads a sequence file once and counts what it holds.
+    """Read a sequence file once and count what it holds.
 
     Args:
         path: The file; ``"-"`` is standard input. Examples of duplicate ids need a second
@@ -105,7 +105,7 @@ def inspect(
 
 
 def summarise(tally: Tally, quality: Quality, **facts: Any) -> Summary:
-    """Makes the summary of counted records; the facts describe their file."""
+    """Make the summary of counted records; the facts describe their file."""
     lengths, counts = tally.lengths, count_letters(tally.counts)
     qualities = tally.profile.qualities.sum(axis=0).astype(np.int64)
     means = tally.profile.means.astype(np.int64)
@@ -131,7 +131,7 @@ def summarise(tally: Tally, quality: Quality, **facts: Any) -> Summary:
 
 @contextmanager
 def _suggest_readers() -> Generator[None]:
-    """Names the function that reads genotypes or intervals, which are not sequences."""
+    """Name the function that reads genotypes or intervals, which are not sequences."""
     try:
         yield
     except FormatError as error:
@@ -147,7 +147,7 @@ def _suggest_readers() -> Generator[None]:
 
 
 def _gc(counts: dict[str, int]) -> float | None:
-    """Computes the share of G and C among bases, where all letters are nucleotides."""
+    """Compute the share of G and C among bases, where all letters are nucleotides."""
     if not any(counts.keys() <= LETTERS[name] for name in ("dna", "rna")):
         return None
     strong, weak = (sum(counts.get(it, 0) for it in group) for group in ("GC", "ATU"))
@@ -157,7 +157,7 @@ def _gc(counts: dict[str, int]) -> float | None:
 def _duplicates(
     origin: Origin, names: NDArray[np.uint64], options: Options
 ) -> tuple[tuple[str, ...], int]:
-    """Counts duplicate ids; reads the file again only to name some of them."""
+    """Count duplicate ids; reads the file again only to name some of them."""
     kinds, numbers = np.unique(names, return_counts=True)
     twice = kinds[numbers > 1]
     examples: dict[str, None] = {}
@@ -171,7 +171,7 @@ def _duplicates(
 
 
 def _histogram(lengths: NDArray[np.int64]) -> tuple[LengthBin, ...]:
-    """Counts lengths in about ten bins that end at integers."""
+    """Count lengths in about ten bins that end at integers."""
     shortest, longest = int(lengths.min()), int(lengths.max())
     if longest > _LONG_TAIL * float(np.median(lengths)):  # a few are very long: bins grow
         raw = np.geomspace(max(shortest, 1), longest + 1, _BINS + 1)

@@ -40,7 +40,7 @@ _TWO = 2
 
 
 def check_mates(pair: BatchPair, *, paths: tuple[str, ...], start: int) -> None:
-    """Refuses pairs of different fragments; the first pair is number ``start``."""
+    """Refuse pairs of different fragments; the first pair is number ``start``."""
     one, other = (batch.headers for batch in pair)
     row = _native.first_mismatch(one.data, one.offsets, other.data, other.offsets)
     if row is None:
@@ -103,7 +103,7 @@ class PairedReader:
         return self._mates.readers[0].format
 
     def batches(self, n: int, *, max_bytes: int = 4 << 20) -> Iterator[BatchPair]:
-        """Reads the remaining pairs as batches of columns.
+        """Read the remaining pairs as batches of columns.
 
         Args:
             n: The largest number of pairs in a batch.
@@ -130,7 +130,7 @@ class PairedReader:
         return iter(lambda: self._read_pair(n, max_bytes), None)
 
     def _read_pair(self, n: int, max_bytes: int) -> BatchPair | None:
-        """Reads the next pairs and checks their ids."""
+        """Read the next pairs and check their ids."""
         with self._reading:
             pair = self._mates.read(n, max_bytes)
             if pair is not None:
@@ -145,7 +145,7 @@ class PairedReader:
         return (mates for pair in pairs for mates in zip(*pair, strict=True))
 
     def close(self) -> None:
-        """Closes the files; a second call does nothing.
+        """Close the files; a second call does nothing.
 
         Examples:
             >>> from pathlib import Path
@@ -172,7 +172,7 @@ class TwoFiles:
         self._count = 0
 
     def read(self, n: int, max_bytes: int) -> BatchPair | None:
-        """Reads first reads, and as many second reads."""
+        """Read first reads, and as many second reads."""
         first, second = self.readers
         one = first.read_batch(n, max(max_bytes // 2, 1))
         other = _read_all(second, 1 if one is None else len(one))
@@ -202,7 +202,7 @@ class InterleavedFile:
         self._count = 0
 
     def read(self, n: int, max_bytes: int) -> BatchPair | None:
-        """Reads pairs; completes a batch that ends between two mates."""
+        """Read pairs; completes a batch that ends between two mates."""
         (reader,) = self.readers
         batch = reader.read_batch(min(2 * n, MOST), max_bytes)
         if batch is None:
@@ -226,7 +226,7 @@ class InterleavedFile:
 
 
 def _read_all(reader: SequenceReader, n: int) -> SequenceBatch | None:
-    """Reads n records, however long they are, or all that are left."""
+    """Read n records, however long they are, or all that are left."""
     batches: list[SequenceBatch] = []
     while n and (batch := reader.read_batch(n, MOST)) is not None:
         batches.append(batch)
@@ -235,7 +235,7 @@ def _read_all(reader: SequenceReader, n: int) -> SequenceBatch | None:
 
 
 def _find_id(batch: SequenceBatch | None, row: int) -> str:
-    """Returns the id of one record of a batch."""
+    """Return the id of one record of a batch."""
     return "" if batch is None else decode_header(parse_id(batch.headers[row].tobytes()))
 
 
@@ -287,7 +287,7 @@ def open_sequences(  # noqa: PLR0913 - each is one way in which files differ
     require_eof: bool = True,
     num_threads: int | None = None,
 ) -> SequenceReader | PairedReader:
-    """Opens a sequence file: FASTA or FASTQ, plain or in any usual container.
+    """Open a sequence file: FASTA or FASTQ, plain or in any usual container.
 
     The content decides the format and the container (gzip, bgzip, bzip2, xz, zstd), not the
     name. A fault in the file is an error that names file, record, line and byte; no record
@@ -367,7 +367,7 @@ def open_sequences(  # noqa: PLR0913 - each is one way in which files differ
 def _open_two(
     paths: tuple[Origin, Origin], settings: ReadSettings, *, interleaved: bool
 ) -> PairedReader:
-    """Opens a file of first reads and a file of second reads."""
+    """Open a file of first reads and a file of second reads."""
     if interleaved:
         raise ArgumentError(
             "interleaved=True means one file with both reads, got a pair of files"
@@ -387,7 +387,7 @@ def _open_two(
 
 
 def _check_pairs(settings: ReadSettings) -> None:
-    """Refuses options that would separate the reads of a pair."""
+    """Refuse options that would separate the reads of a pair."""
     if settings.on_error != "raise":
         raise ArgumentError(
             f"on_error={settings.on_error!r} would leave out single reads of pairs; for "

@@ -71,7 +71,7 @@ class QualitySummary:
 def summarise_quality(
     letters: NDArray[np.int64], means: NDArray[np.int64], *, encoding: str
 ) -> QualitySummary | None:
-    """Describes qualities by the counts of quality letters and of mean scores."""
+    """Describe qualities by the counts of quality letters and of mean scores."""
     met = letters.nonzero()[0]
     if not met.size:
         return None
@@ -128,7 +128,7 @@ class PositionBin:
 def bin_positions(
     profile: _native.SequenceProfile, longest: int, *, encoding: str
 ) -> tuple[PositionBin, ...]:
-    """Converts a profile to bins."""
+    """Convert a profile to bins."""
     letters, width = profile.letters.astype(np.int64), profile.width
     qualities = profile.qualities.astype(np.int64)
     zero = ZERO[encoding]
@@ -147,7 +147,7 @@ def bin_positions(
 
 
 def _describe_scores(counts: NDArray[np.int64], zero: int) -> dict[str, Any]:
-    """Describes the scores of one bin."""
+    """Describe the scores of one bin."""
     below = counts.cumsum()
     total = int(below[-1])
     if not total:
@@ -177,7 +177,7 @@ class LengthBin:
 
 
 def plot_lengths(histogram: tuple[LengthBin, ...], *, is_log: bool) -> Plot:
-    """Plots the number of sequences by length."""
+    """Plot the number of sequences by length."""
     edges = [part.start for part in histogram] + [histogram[-1].stop + 1]
     edges[0] = max(edges[0], 1) if is_log else edges[0]
     bars = Trace("", edges, [part.records for part in histogram], shape="bars")
@@ -193,7 +193,7 @@ def plot_lengths(histogram: tuple[LengthBin, ...], *, is_log: bool) -> Plot:
 
 
 def plot_quality(positions: tuple[PositionBin, ...], quality: QualitySummary) -> Plot:
-    """Plots quality by position, with the middle half of the scores."""
+    """Plot quality by position, with the middle half of the scores."""
     read = tuple(part for part in positions if part.quartiles is not None)
     quartiles = [part.quartiles or (0, 0, 0) for part in read]
     low, _, high = (list(column) for column in zip(*quartiles, strict=True))
@@ -208,7 +208,7 @@ def plot_quality(positions: tuple[PositionBin, ...], quality: QualitySummary) ->
 
 
 def plot_means(quality: QualitySummary) -> Plot:
-    """Plots the number of sequences by mean quality."""
+    """Plot the number of sequences by mean quality."""
     bins = quality.by_read
     edges = [part.score for part in bins] + [bins[-1].score + 1]
     bars = Trace("", edges, [part.records for part in bins], shape="bars")
@@ -223,7 +223,7 @@ def plot_means(quality: QualitySummary) -> Plot:
 
 
 def plot_letters(letters: dict[str, int]) -> Plot:
-    """Plots the share of each letter in the whole file."""
+    """Plot the share of each letter in the whole file."""
     total = max(sum(letters.values()), 1)
     edges = [number - 0.5 for number in range(len(letters) + 1)]
     bars = Trace("", edges, [n / total for n in letters.values()], shape="bars")
@@ -237,7 +237,7 @@ def plot_letters(letters: dict[str, int]) -> Plot:
 
 
 def plot_bases(positions: tuple[PositionBin, ...], bases: list[str]) -> Plot:
-    """Plots the share of each base by position."""
+    """Plot the share of each base by position."""
     totals = [max(sum(part.letters.values()), 1) for part in positions]
     traces: list[Trace] = []
     for base in bases:
@@ -248,5 +248,5 @@ def plot_bases(positions: tuple[PositionBin, ...], bases: list[str]) -> Plot:
 
 
 def _middles(positions: tuple[PositionBin, ...]) -> list[float]:
-    """Computes the middle of each part."""
+    """Compute the middle of each part."""
     return [(part.start + part.stop) / 2 for part in positions]

@@ -72,7 +72,7 @@ Fault = tuple[str, int | None, str | None, int | None, int | None, str]
 
 
 def _make_fault(path: str, fault: Fault) -> FormatError:
-    """Makes the error of a fault."""
+    """Make the error of a fault."""
     kind, record, name, line, byte, message = fault
     who = "" if record is None else f"record {record}" + (f" ({name}), " if name else ", ")
     at = "" if byte is None else f", byte {byte} of the text"
@@ -127,7 +127,7 @@ class SequenceReader:
         self._reading = ReaderLock(self.path)
 
     def batches(self, n: int, *, max_bytes: int = 4 << 20) -> Iterator[SequenceBatch]:
-        """Reads the remaining records as batches of columns.
+        """Read the remaining records as batches of columns.
 
         Args:
             n: The largest number of records in a batch.
@@ -155,7 +155,7 @@ class SequenceReader:
         return iter(lambda: self.read_batch(n, max_bytes), None)
 
     def read_batch(self, n: int, max_bytes: int = 4 << 20) -> SequenceBatch | None:
-        """Reads the next batch.
+        """Read the next batch.
 
         Args:
             n: The largest number of records.
@@ -210,7 +210,7 @@ class SequenceReader:
         return (record for batch in self.batches(4096) for record in batch)
 
     def close(self) -> None:
-        """Closes the file; a second call does nothing. The report stays.
+        """Close the file; a second call does nothing. The report stays.
 
         Examples:
             >>> from pathlib import Path

@@ -46,17 +46,17 @@ class SequenceRecord:
 
 
 def parse_id(header: bytes) -> bytes:
-    """Returns the id: the header up to the first blank."""
+    """Return the id: the header up to the first blank."""
     return header.split(None, 1)[0] if header.strip() else b""
 
 
 def decode_header(header: bytes) -> str:
-    """Decodes a header as UTF-8; escapes bytes that are not."""
+    """Decode a header as UTF-8; escapes bytes that are not."""
     return header.decode("utf-8", "backslashreplace")
 
 
 def split_header(header: bytes) -> tuple[str, str]:
-    """Splits a header into id and description."""
+    """Split a header into id and description."""
     name, *rest = header.split(None, 1) or [b""]
     return decode_header(name), decode_header(rest[0].strip()) if rest else ""
 
@@ -89,7 +89,7 @@ class SequenceBatch:
         return [decode_header(parse_id(header)) for header in self.headers.to_list()]
 
     def take(self, rows: ArrayLike) -> SequenceBatch:
-        """Copies some records, in the order of `rows`.
+        """Copy some records, in the order of `rows`.
 
         Args:
             rows: Positions of the records in the batch; a position may occur twice.
@@ -118,7 +118,7 @@ class SequenceBatch:
         )
 
     def mean_quality(self, encoding: Quality = "phred33") -> NDArray[np.float64]:
-        """Computes the mean score of each record's qualities.
+        """Compute the mean score of each record's qualities.
 
         Args:
             encoding: Their encoding: ``"phred33"``, ``"phred64"`` or ``"solexa"``.
@@ -165,18 +165,18 @@ class SequenceBatch:
 
 
 def _take(column: Ragged, rows: NDArray[np.int64]) -> Ragged:
-    """Copies some rows of a column."""
+    """Copy some rows of a column."""
     return Ragged(*_native.take_rows(column.data, column.offsets, rows))
 
 
 def _make_record(header: bytes, sequence: bytes, quality: bytes | None) -> SequenceRecord:
-    """Makes one record of its columns."""
+    """Make one record of its columns."""
     name, description = split_header(header)
     return SequenceRecord(name, description, sequence, quality, header)
 
 
 def join(batches: Sequence[SequenceBatch]) -> SequenceBatch:
-    """Concatenates batches; a single one is not copied."""
+    """Concatenate batches; a single one is not copied."""
     if len(batches) == 1:
         return batches[0]
     qualities = [batch.qualities for batch in batches if batch.qualities is not None]
@@ -188,6 +188,6 @@ def join(batches: Sequence[SequenceBatch]) -> SequenceBatch:
 
 
 def _join(columns: Sequence[Ragged]) -> Ragged:
-    """Concatenates columns."""
+    """Concatenate columns."""
     data = np.concatenate([column.data for column in columns])
     return Ragged(data, offsets_of(np.concatenate([column.lengths for column in columns])))

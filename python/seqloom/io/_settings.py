@@ -93,7 +93,7 @@ class ReadSettings(TextOptions):
 
 
 def check_choice(name: str, value: str | None) -> None:
-    """Refuses a word that is not one of the option's choices."""
+    """Refuse a word that is not one of the option's choices."""
     if value is not None or name != "format":
         as_choice(name, value, CHOICES[name])
 
@@ -102,7 +102,7 @@ MOST = (1 << 63) - 1
 
 
 def check_number(name: str, value: object, *, least: int = 1) -> None:
-    """Refuses anything but an integer from `least` to ``sys.maxsize``."""
+    """Refuse anything but an integer from `least` to ``sys.maxsize``."""
     try:
         number = operator.index(value)  # pyright: ignore[reportArgumentType] - judged here
     except TypeError:
@@ -114,7 +114,7 @@ def check_number(name: str, value: object, *, least: int = 1) -> None:
 
 
 def as_integers(values: ArrayLike) -> NDArray[np.int64]:
-    """Converts positions to an array of int64; refuses anything but integers."""
+    """Convert positions to an array of int64; refuses anything but integers."""
     found = np.asarray(values)
     if found.size == 0:
         return np.empty(0, np.int64)
@@ -158,12 +158,12 @@ _REMEDIES: dict[Fault, str] = {
 
 
 def fault_of(error: SeqloomError) -> Fault | None:
-    """Returns what is wrong with a file, if the reader's error is one with a remedy."""
+    """Return what is wrong with a file, if the reader's error is one with a remedy."""
     return next((fault for text, fault in _FAULTS.items() if text in str(error)), None)
 
 
 def add_remedy(error: FormatError) -> None:
-    """Adds to an error of the reader, once, the option that helps."""
+    """Add to an error of the reader, once, the option that helps."""
     text = str(error)
     fault = fault_of(error)
     remedy = _REMEDIES.get(fault, "") if fault else ""
@@ -173,7 +173,7 @@ def add_remedy(error: FormatError) -> None:
 
 @contextmanager
 def replace_remedies(pattern: str) -> Generator[None]:
-    """Replaces the options of `open_sequences` in an error by what the caller offers."""
+    """Replace the options of `open_sequences` in an error by what the caller offers."""
     # In the pattern ``{python}`` is the option in Python, ``{shell}`` that of the shell.
     try:
         yield
@@ -191,7 +191,7 @@ class Readable(Protocol):
     """A file object in binary mode, read from beginning to end."""
 
     def read(self, size: int, /) -> bytes | None:
-        """Reads at most `size` bytes; none at the end."""
+        """Read at most `size` bytes; none at the end."""
         ...
 
 
@@ -199,7 +199,7 @@ Origin: TypeAlias = str | os.PathLike[str] | Readable
 
 
 def resolve(origin: Origin) -> tuple[str, Readable | None]:
-    """Returns the name for errors, and the object to read unless it is a path."""
+    """Return the name for errors, and the object to read unless it is a path."""
     if isinstance(origin, str | os.PathLike):
         path = os.fspath(origin)
         return path, _find_replaced_input() if path == "-" else None
@@ -215,7 +215,7 @@ def resolve(origin: Origin) -> tuple[str, Readable | None]:
 
 
 def is_same_file(first: Origin, second: Origin) -> bool:
-    """Says whether two origins are the same file."""
+    """Return whether two origins are the same file."""
     if not (isinstance(first, str | os.PathLike) and isinstance(second, str | os.PathLike)):
         return first is second
     if os.fspath(first) == os.fspath(second):
@@ -227,7 +227,7 @@ def is_same_file(first: Origin, second: Origin) -> bool:
 
 
 def _find_replaced_input() -> Readable | None:
-    """Returns the object that replaces standard input, as in a notebook or a test."""
+    """Return the object that replaces standard input, as in a notebook or a test."""
     try:
         sys.stdin.fileno()
     except (OSError, ValueError, AttributeError):
@@ -236,7 +236,7 @@ def _find_replaced_input() -> Readable | None:
 
 
 def _name(thing: object) -> str:
-    """Returns the name of a file object, or that of its class."""
+    """Return the name of a file object, or that of its class."""
     name = getattr(thing, "name", None)
     if isinstance(name, str | os.PathLike):
         return os.fspath(cast("str", name))
@@ -251,14 +251,14 @@ _STREAMS = {
 
 
 def check_rereadable(path: str | os.PathLike[str]) -> None:
-    """Refuses standard input and other streams: they cannot be read twice."""
+    """Refuse standard input and other streams: they cannot be read twice."""
     if check_path("path", path) == "-":
         raise FileError("-: standard input can be read once only; save it to a file first")
     check_regular(path)
 
 
 def check_regular(path: str | os.PathLike[str], *, instead: str = "") -> None:
-    """Refuses a stream; `instead` is added to the advice to save it to a file."""
+    """Refuse a stream; `instead` is added to the advice to save it to a file."""
     try:
         mode = Path(path).stat().st_mode
     except OSError:
@@ -285,21 +285,21 @@ class StandardInput:
         self.size = 0
 
     def read(self, size: int, /) -> bytes:
-        """Reads the next bytes."""
+        """Read the next bytes."""
         piece = self._stream.read(size) or b""
         self.size += len(piece)
         return piece
 
 
 def count_bytes(origin: Origin) -> int:
-    """Returns the size of a file, or the number of bytes read from standard input."""
+    """Return the size of a file, or the number of bytes read from standard input."""
     if isinstance(origin, StandardInput):
         return origin.size
     return Path(cast("str", origin)).stat().st_size
 
 
 def find_origin(path: str | os.PathLike[str]) -> str | os.PathLike[str] | StandardInput:
-    """Returns what to read: standard input for ``-``; refuses another stream."""
+    """Return what to read: standard input for ``-``; refuses another stream."""
     if check_path("path", path) == "-":
         return StandardInput()
     check_regular(path, instead=", or pipe it: seqloom inspect - < FIFO")

@@ -57,7 +57,7 @@ class Tally:
         return np.concatenate(self._hashes)
 
     def add(self, batches: Iterable[SequenceBatch]) -> None:
-        """Counts all records of the batches."""
+        """Count all records of the batches."""
         for batch in batches:
             data, offsets = batch.sequences.data, batch.sequences.offsets
             self._lengths.append(batch.sequences.lengths)
@@ -69,7 +69,7 @@ class Tally:
 
 
 def hash_ids(batch: SequenceBatch) -> NDArray[np.uint64]:
-    """Computes a number for the id of each record: the same for the same id."""
+    """Compute a number for the id of each record: the same for the same id."""
     return _native.hash_ids(batch.headers.data, batch.headers.offsets)
 
 
@@ -97,7 +97,7 @@ class FoundAlphabet(NamedTuple):
 
 
 def find_alphabet(counts: NDArray[np.int64], *, few: int = _FEW) -> FoundAlphabet:
-    """Decides whether letters are DNA, RNA or protein, all or nearly all of them."""
+    """Decide whether letters are DNA, RNA or protein, all or nearly all of them."""
     # No real protein is nearly all A, C, G, T and N: a few other letters among those are
     # errors of the file. Deciding for protein because of them would train on nonsense.
     met = count_letters(counts)
@@ -114,7 +114,7 @@ def find_alphabet(counts: NDArray[np.int64], *, few: int = _FEW) -> FoundAlphabe
 
 
 def count_letters(counts: NDArray[np.int64]) -> dict[str, int]:
-    """Counts letters without regard to case."""
+    """Count letters without regard to case."""
     met: dict[str, int] = {}
     for byte in counts.nonzero()[0].tolist():
         letter = bytes([byte]).upper().decode("latin-1")
@@ -123,13 +123,13 @@ def count_letters(counts: NDArray[np.int64]) -> dict[str, int]:
 
 
 def _others(met: dict[str, int], alphabet: str) -> dict[str, int]:
-    """Takes the letters that are not in an alphabet, the most frequent first."""
+    """Take the letters that are not in an alphabet, the most frequent first."""
     others = [(letter, n) for letter, n in met.items() if letter not in LETTERS[alphabet]]
     return dict(sorted(others, key=lambda pair: (-pair[1], pair[0])))
 
 
 def list_counts(letters: dict[str, int]) -> str:
-    """Lists letters with their counts."""
+    """List letters with their counts."""
     return ", ".join(f"{letter} {n:,}" for letter, n in letters.items())
 
 
@@ -193,7 +193,7 @@ class Summary:
     positions: tuple[PositionBin, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Converts the summary to plain values, which ``json.dumps`` accepts.
+        """Convert the summary to plain values, which ``json.dumps`` accepts.
 
         Returns:
             The fields by name.
@@ -209,7 +209,7 @@ class Summary:
         return asdict(self)
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draws lengths, qualities and composition into one SVG file.
+        """Draw lengths, qualities and composition into one SVG file.
 
         Args:
             path: The file to write; its name ends in ``.svg``.
@@ -233,7 +233,7 @@ class Summary:
         return "\n".join(f"{name:<12}{value}" for name, value in self.facts().items())
 
     def facts(self) -> dict[str, str]:
-        """Describes the summary in words.
+        """Describe the summary in words.
 
         Returns:
             The text of each row, by the name of the row.
@@ -282,7 +282,7 @@ class Summary:
         return {name: printable(fact) for name, fact in facts.items()}
 
     def _plots(self) -> Iterator[Plot]:
-        """Makes the plots of the picture: of FASTQ four, of FASTA two."""
+        """Make the plots of the picture: of FASTQ four, of FASTA two."""
         yield plot_lengths(self.histogram, is_log=self.longest > _WIDE * self.median)
         if self.quality is not None:
             yield plot_quality(self.positions, self.quality)
@@ -296,7 +296,7 @@ class Summary:
         yield plot_bases(self.positions, bases) if bases else plot_letters(self.letters)
 
     def _alphabet(self) -> str:
-        """Names the alphabet, and says how many letters are not in it."""
+        """Name the alphabet, and say how many letters are not in it."""
         known = LETTERS.get(self.alphabet or "")
         if known is None:
             return "unclear"
@@ -311,5 +311,5 @@ class Summary:
 
 
 def _percent(share: float) -> str:
-    """Formats a share."""
+    """Format a share."""
     return f"{100 * share:.1f} %"

@@ -80,7 +80,7 @@ class Output:
 
 
 def _find_format(name: str) -> str:
-    """Returns the format that a file's name says."""
+    """Return the format that a file's name says."""
     *_, suffix, last = ["", "", *PurePath(name).suffixes]
     found = _FORMATS.get((suffix if last.lower() in _CONTAINERS else last).lower())
     if found is None:
@@ -92,7 +92,7 @@ def _find_format(name: str) -> str:
 
 
 def _find_compression(name: str) -> str:
-    """Returns the compression that a file's name says; refuses one we cannot write."""
+    """Return the compression that a file's name says; refuses one we cannot write."""
     suffix = PurePath(name).suffix.lower()
     if container := _READ_ONLY.get(suffix):
         raise ArgumentError(
@@ -115,7 +115,7 @@ def write_sequences(  # noqa: PLR0913 - each is one way in which files differ
     level: int = 6,
     num_threads: int | None = None,
 ) -> int:
-    """Writes sequence records to a file, which appears only when it is complete.
+    """Write sequence records to a file, which appears only when it is complete.
 
     The written file reads back as the same records, headers and qualities byte for byte;
     records that the reader would refuse are an error.
@@ -193,7 +193,7 @@ def _write(
     part: Path = Path(),
     file: BinaryIO | None = None,
 ) -> int:
-    """Writes to a temporary path, or to a file object."""
+    """Write to a temporary path, or to a file object."""
     writer = _native.SequenceWriter(part, file, name=name, **asdict(output))
     for batch in batches:
         _write_batch(writer, batch)
@@ -201,7 +201,7 @@ def _write(
 
 
 def _write_batch(writer: _native.SequenceWriter, batch: SequenceBatch) -> None:
-    """Hands all records of a batch to a writer."""
+    """Hand all records of a batch to a writer."""
     headers, sequences, qualities = batch.headers, batch.sequences, batch.qualities
     writer.write(
         headers.data,
@@ -213,7 +213,7 @@ def _write_batch(writer: _native.SequenceWriter, batch: SequenceBatch) -> None:
 
 
 def _check_two(names: Sequence[str]) -> None:
-    """Refuses two targets that cannot be written at the same time."""
+    """Refuse two targets that cannot be written at the same time."""
     if len(names) != _TWO:
         raise ArgumentError(
             f"path must be one file or a pair of two, got {len(names)} files"
@@ -228,7 +228,7 @@ def _check_two(names: Sequence[str]) -> None:
 
 
 def _write_pairs(names: Sequence[str], pairs: Pairs, outputs: Sequence[Output]) -> int:
-    """Writes two files; neither appears unless both are complete."""
+    """Write two files; neither appears unless both are complete."""
     count = 0
     with atomic_paths(names) as parts:
         writers = [
@@ -246,7 +246,7 @@ def _write_pairs(names: Sequence[str], pairs: Pairs, outputs: Sequence[Output]) 
 
 
 def _to_batches(records: Records) -> Iterator[SequenceBatch]:
-    """Converts records to batches, in their order."""
+    """Convert records to batches, in their order."""
     if isinstance(records, SequenceBatch):
         yield records
     elif isinstance(records, SequenceReader):
@@ -263,14 +263,14 @@ def _to_batches(records: Records) -> Iterator[SequenceBatch]:
 
 
 def _interleave(pair: BatchPair) -> SequenceBatch:
-    """Joins the batches of a pair into one, in which first and second reads alternate."""
+    """Join the batches of a pair into one, in which first and second reads alternate."""
     first, second = _check_lengths(pair)
     rows = np.arange(2 * len(first)).reshape(2, -1).T.reshape(-1)
     return join([first, second]).take(rows)
 
 
 def _check_lengths(pair: BatchPair) -> BatchPair:
-    """Refuses two batches of different lengths."""
+    """Refuse two batches of different lengths."""
     first, second = map(len, pair)
     if first != second:
         raise ArgumentError(
@@ -281,17 +281,17 @@ def _check_lengths(pair: BatchPair) -> BatchPair:
 
 
 def _is_batch_pair(value: object) -> TypeGuard[BatchPair]:
-    """Says whether a value is a batch of first reads and a batch of second reads."""
+    """Return whether a value is a batch of first reads and a batch of second reads."""
     return _are_two(value, SequenceBatch)
 
 
 def _is_record_pair(value: object) -> TypeGuard[RecordPair]:
-    """Says whether a value is a first and a second read."""
+    """Return whether a value is a first and a second read."""
     return _are_two(value, SequenceRecord)
 
 
 def _are_two(value: object, kind: type) -> bool:
-    """Says whether a value is a tuple of two instances of a class."""
+    """Return whether a value is a tuple of two instances of a class."""
     if not isinstance(value, tuple):
         return False
     mates = cast("tuple[object, ...]", value)
@@ -299,7 +299,7 @@ def _are_two(value: object, kind: type) -> bool:
 
 
 def _gather(records: Iterable[Row | SequenceBatch | Pair]) -> Iterator[SequenceBatch]:
-    """Collects single records into batches; passes batches on."""
+    """Collect single records into batches; passes batches on."""
     rows: list[_Columns] = []
     letters = 0
     for record in chain.from_iterable(map(_split_pair, records)):
@@ -316,7 +316,7 @@ def _gather(records: Iterable[Row | SequenceBatch | Pair]) -> Iterator[SequenceB
 
 
 def _split_pair(record: Row | SequenceBatch | Pair) -> tuple[Row | SequenceBatch, ...]:
-    """Splits a pair into its first and its second read."""
+    """Split a pair into its first and its second read."""
     if not isinstance(record, tuple):
         return (record,)
     if _is_batch_pair(record):
@@ -325,7 +325,7 @@ def _split_pair(record: Row | SequenceBatch | Pair) -> tuple[Row | SequenceBatch
 
 
 def _flush(rows: list[_Columns]) -> Iterator[SequenceBatch]:
-    """Makes a batch of the rows, if there are any, and clears them."""
+    """Make a batch of the rows, if there are any, and clears them."""
     if not rows:
         return
     headers, sequences, qualities = zip(*rows, strict=True)
@@ -341,7 +341,7 @@ def _flush(rows: list[_Columns]) -> Iterator[SequenceBatch]:
 
 
 def _parse_row(record: Row) -> _Columns:
-    """Returns header, letters and quality of a record."""
+    """Return header, letters and quality of a record."""
     if isinstance(record, SequenceRecord):
         return _format_header(record), record.sequence, record.quality
     fields = cast("Sequence[Letters | None]", record)
@@ -355,7 +355,7 @@ def _parse_row(record: Row) -> _Columns:
 
 
 def _format_header(record: SequenceRecord) -> bytes:
-    """Returns the header as it was read, unless id or description have changed."""
+    """Return the header as it was read, unless id or description have changed."""
     if record.header is not None and split_header(record.header) == (
         record.id,
         record.description,
@@ -368,7 +368,7 @@ def _format_header(record: SequenceRecord) -> bytes:
 
 
 def _encode(text: Letters | None) -> bytes | None:
-    """Encodes text as bytes."""
+    """Encode text as bytes."""
     try:
         return text.encode() if isinstance(text, str) else text
     except UnicodeEncodeError:
@@ -376,7 +376,7 @@ def _encode(text: Letters | None) -> bytes | None:
 
 
 def _to_pairs(pairs: Pairs) -> Iterator[BatchPair]:
-    """Converts pairs to two batches of the same number of records, in their order."""
+    """Convert pairs to two batches of the same number of records, in their order."""
     if isinstance(pairs, PairedReader):
         yield from pairs.batches(1 << 16, max_bytes=_MOST_LETTERS)
         return
@@ -391,7 +391,7 @@ def _to_pairs(pairs: Pairs) -> Iterator[BatchPair]:
 
 
 def _check_pair(pair: object) -> RecordPair:
-    """Refuses a value that is not a pair of records."""
+    """Refuse a value that is not a pair of records."""
     if not _is_record_pair(pair):
         raise ArgumentError(
             "expected pairs of two SequenceRecords or of two SequenceBatches, got "

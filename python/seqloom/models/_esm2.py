@@ -80,7 +80,7 @@ class ESM2Config(ESM2Fields):
     """
 
     def build(self) -> ESM2:
-        """Makes the network, not yet bound to a backend.
+        """Make the network, not yet bound to a backend.
 
         Returns:
             A new network.
@@ -152,7 +152,7 @@ class ESM2(Module):
         backend: Backend | str = "numpy",
         dtype: str = "float32",
     ) -> Self:
-        """Reads a network from a folder as Hugging Face's transformers write it.
+        """Read a network from a folder as Hugging Face's transformers write it.
 
         Args:
             folder: Folder with ``config.json`` and ``model.safetensors``, or several files
@@ -196,7 +196,7 @@ class ESM2(Module):
         return network
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Writes a folder that `load` and Hugging Face's transformers read.
+        """Write a folder that `load` and Hugging Face's transformers read.
 
         It gets ``config.json`` and ``model.safetensors``, in the layout of
         ``EsmForMaskedLM``; of ``EsmModel`` where there is no head that predicts tokens.
@@ -239,7 +239,7 @@ class ESM2(Module):
         mask: Any = None,
         layers: Sequence[int] | None = None,
     ) -> Any:
-        """Computes the hidden states of each position.
+        """Compute the hidden states of each position.
 
         Args:
             input_ids: Token ids ``(total,)`` of sequences that lie end to end, ``(l,)`` of
@@ -269,7 +269,7 @@ class ESM2(Module):
         return found[0] if layers is None else found
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """Scores each token of the vocabulary at each position.
+        """Score each token of the vocabulary at each position.
 
         Args:
             hidden: The last hidden states ``(..., width)``.
@@ -301,7 +301,7 @@ class ESM2(Module):
         *,
         mask: Any = None,
     ) -> list[Tensor]:
-        """Predicts which residues of each sequence touch, from the attention of all heads.
+        """Predict which residues of each sequence touch, from the attention of all heads.
 
         The maps of all heads, without ``<cls>`` and ``<eos>``, are made symmetric and
         corrected for what each residue explains; a logistic regression weighs them (Rao et
@@ -339,7 +339,7 @@ class ESM2(Module):
     def embed(
         self, batch: Mapping[str, Any], layers: Sequence[int] = (-1,)
     ) -> dict[int, Tensor]:
-        """Computes hidden states of a packed or padded batch.
+        """Compute hidden states of a packed or padded batch.
 
         Args:
             batch: Batch of `sl.data.PackedStream`: ``input_ids``, ``cu_seqlens`` and
@@ -369,11 +369,11 @@ class ESM2(Module):
         return dict(zip(layers, found, strict=True))
 
     def _lay_out(self, given: Given) -> Layout:
-        """Describes where the sequences lie."""
+        """Describe where the sequences lie."""
         return lay_out(self.config, self.rates.value, given)
 
     def _run(self, layout: Layout, wanted: set[int]) -> dict[int, Tensor]:
-        """Computes the wanted hidden states ``(rows, width)``, and nothing after them."""
+        """Compute the wanted hidden states ``(rows, width)``, and nothing after them."""
         x = self._embed_tokens(layout)
         states = {0: x}
         for number in range(1, max(wanted) + 1):
@@ -384,7 +384,7 @@ class ESM2(Module):
         return states
 
     def _embed_tokens(self, layout: Layout) -> Tensor:
-        """Returns the scaled embeddings, in the type of the weights."""
+        """Return the scaled embeddings, in the type of the weights."""
         x = self.embedding(layout.tokens)
         if layout.factor is None:
             return x

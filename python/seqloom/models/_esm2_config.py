@@ -67,7 +67,7 @@ class ESM2Fields(Config):
 
     @classmethod
     def of(cls, size: str, **changes: Any) -> Self:
-        """Returns the settings of a published network.
+        """Return the settings of a published network.
 
         Args:
             size: ``"8M"``, ``"35M"``, ``"150M"``, ``"650M"``, ``"3B"`` or ``"15B"``.
@@ -96,7 +96,7 @@ _HALVES = ("bfloat16", "float16")
 
 
 def check_dtype(backend: Backend, dtype: object) -> str:
-    """Returns the name of a type; refuses one that would be slower than float32."""
+    """Return the name of a type; refuses one that would be slower than float32."""
     name = as_choice("dtype", dtype, [*_WIDE, *_HALVES, INT8])
     has_int8 = backend.name.partition(":")[0] in {"numpy", "torch"}
     if name == INT8 and not has_int8:

@@ -64,7 +64,7 @@ _UNUSED = re.compile(
 
 
 def save_folder(network: Module, config: ESM2Fields, folder: Path) -> None:
-    """Writes the settings and the weights of a network."""
+    """Write the settings and the weights of a network."""
     record = network.to_record()
     text = write_settings(config, str(record["embedding.weight"].dtype))
     arrays = _split_arrays(record, config)
@@ -77,7 +77,7 @@ def save_folder(network: Module, config: ESM2Fields, folder: Path) -> None:
 
 
 def _split_arrays(record: Mapping[str, Any], config: ESM2Fields) -> dict[str, Any]:
-    """Returns the arrays under names that every version of transformers loads."""
+    """Return the arrays under names that every version of transformers loads."""
     prefix = "esm." if config.has_lm_head else ""
     arrays: dict[str, Any] = {}
     for path, array in record.items():
@@ -94,7 +94,7 @@ def _split_arrays(record: Mapping[str, Any], config: ESM2Fields) -> dict[str, An
 
 
 def index(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the arrays of a record under the plain names of transformers."""
+    """Return the arrays of a record under the plain names of transformers."""
     arrays = dict(record)
     for pattern, new in _SYNONYMS.items():
         arrays = {re.sub(pattern, new, name): array for name, array in arrays.items()}
@@ -102,7 +102,7 @@ def index(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_heads(arrays: Mapping[str, Any]) -> dict[str, bool]:
-    """Returns the fields of `ESM2Config` that say which heads there are."""
+    """Return the fields of `ESM2Config` that say which heads there are."""
     used = [name for name in arrays if not _UNUSED.fullmatch(name)]
     return {
         f"has_{head}": any(name.startswith(f"{head}.") for name in used)
@@ -111,7 +111,7 @@ def find_heads(arrays: Mapping[str, Any]) -> dict[str, bool]:
 
 
 def check_size(config: ESM2Fields, arrays: Mapping[str, Any], folder: str) -> None:
-    """Refuses settings of a network that is far larger than its weights."""
+    """Refuse settings of a network that is far larger than its weights."""
     layer = config.width * (4 * config.width + 2 * config.inner_width)
     wanted = config.layers * layer + config.vocabulary * config.width
     found = sum(prod(array.shape) for array in arrays.values())
@@ -123,7 +123,7 @@ def check_size(config: ESM2Fields, arrays: Mapping[str, Any], folder: str) -> No
 
 
 def collect(network: Module, arrays: Mapping[str, Any], folder: str) -> dict[str, Any]:
-    """Returns the arrays by our paths; refuses those that do not fit."""
+    """Return the arrays by our paths; refuses those that do not fit."""
     parts = dict(network.named(Stored))
     if not arrays.keys() & list_theirs("rates"):
         del parts["rates"]  # the network computes them
@@ -142,7 +142,7 @@ def collect(network: Module, arrays: Mapping[str, Any], folder: str) -> dict[str
 
 
 def list_theirs(path: str) -> list[str]:
-    """Returns the plain names of the arrays that make the array of a path."""
+    """Return the plain names of the arrays that make the array of a path."""
     for pattern, new in _NAMES.items():
         name, count = re.subn(f"^{pattern}", new, path)
         if count:
@@ -154,7 +154,7 @@ def list_theirs(path: str) -> list[str]:
 def _list_problems(
     arrays: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]
 ) -> list[str]:
-    """Returns a phrase for each array that keeps weights from fitting."""
+    """Return a phrase for each array that keeps weights from fitting."""
     return [
         *(f"{name} is missing" for name in shapes if name not in arrays),
         *(
@@ -171,7 +171,7 @@ def _list_problems(
 
 
 def _join(parts: list[Any], shape: tuple[int, ...]) -> Any:
-    """Returns one array of several, which are read when it is used."""
+    """Return one array of several, which are read when it is used."""
     first = parts[0]
     if len(parts) == 1:
         return first
@@ -200,7 +200,7 @@ HNIEDGSVQLADHYQQNTPIGDGPVLLPDNHYLSTQSALSKDPNEKRDHMVLLEFVTAAGITHGMDELYK
 
 
 def round_layers(network: Module, vocabulary: int) -> None:
-    """Replaces the linear layers of a network, but for those of its heads."""
+    """Replace the linear layers of a network, but for those of its heads."""
     proteins = ["".join(lines.split()) for lines in _PROTEINS.split("\n\n")]
     tokens, starts = Tokens("esm2").flat(proteins)
     # A network of our own may know fewer tokens.
@@ -247,7 +247,7 @@ _WRITTEN: dict[str, Any] = {
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
-    """Reads fields of `ESM2Config` from a folder; refuses those of another network."""
+    """Read fields of `ESM2Config` from a folder; refuses those of another network."""
     path = folder / "config.json"
     values = _read_json(path)
     for name, (absent, allowed) in _FIXED.items():
@@ -263,7 +263,7 @@ def read_settings(folder: Path) -> dict[str, Any]:
 
 
 def write_settings(config: ESM2Fields, dtype: str) -> str:
-    """Returns the text of ``config.json``."""
+    """Return the text of ``config.json``."""
     fields: dict[str, Any] = {
         theirs: getattr(config, ours) for theirs, ours in _FIELDS.items()
     }
@@ -274,7 +274,7 @@ def write_settings(config: ESM2Fields, dtype: str) -> str:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    """Reads an object of JSON."""
+    """Read an object of JSON."""
     try:
         values: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

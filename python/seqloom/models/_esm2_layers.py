@@ -66,11 +66,11 @@ class ESM2Layer(Module):
         self.heads = config.heads
 
     def __call__(self, x: Tensor, layout: Layout) -> Tensor:
-        """Computes the next representation of each row, ``(rows, width)``."""
+        """Compute the next representation of each row, ``(rows, width)``."""
         return self.finish(x, layout.attend(*self.project(x, layout)))
 
     def project(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor]:
-        """Returns turned queries and keys, and values, each ``(rows, heads, d)``."""
+        """Return turned queries and keys, and values, each ``(rows, heads, d)``."""
         # To scale queries before they turn, as ESM-2 does, or their scores, is the same.
         normal, angles = self.norm1(x), (layout.cosine, layout.sine)
         if joint := _find_joint(self.qkv):
@@ -81,7 +81,7 @@ class ESM2Layer(Module):
         return turned[:, 0], turned[:, 1], joined[:, 2]
 
     def finish(self, x: Tensor, attended: Tensor) -> Tensor:
-        """Adds what was attended to, and what the network makes of the sum."""
+        """Add what was attended to, and what the network makes of the sum."""
         attended = attended.reshape(x.shape)
         joint = _find_joint(self.out, self.fc1, self.fc2)
         if joint is None:
@@ -93,7 +93,7 @@ class ESM2Layer(Module):
 
 
 def number_layers(layers: Sequence[int], last: int) -> list[int]:
-    """Returns the numbers of layers from 0; refuses those that do not exist."""
+    """Return the numbers of layers from 0; refuses those that do not exist."""
     if not layers or not all(-last - 1 <= layer <= last for layer in layers):
         raise ArgumentError(
             f"layers must hold numbers from 0 (the embeddings) to {last} (the last "
@@ -115,7 +115,7 @@ class ESM2TokenHead(Module):
         self.bias = Param((config.vocabulary,), Fill(0.0))
 
     def __call__(self, x: Tensor, embeddings: Tensor) -> Tensor:
-        """Returns a number for each token of the vocabulary, ``(..., vocabulary)``."""
+        """Return a number for each token of the vocabulary, ``(..., vocabulary)``."""
         joint = _find_joint(self.dense)
         if joint is None:
             x = self.norm(F.gelu(self.dense(x)))
@@ -139,7 +139,7 @@ _JOINT: dict[type[Module], _Joint] = {
 
 
 def _find_joint(*layers: Module) -> _Joint | None:
-    """Returns the operations for layers of one kind; None where each is called itself."""
+    """Return the operations for layers of one kind; None where each is called itself."""
     kinds: set[type[Module]] = {type(layer) for layer in layers}
     if casting.get() is not None or len(kinds) > 1:
         return None
@@ -147,14 +147,14 @@ def _find_joint(*layers: Module) -> _Joint | None:
 
 
 def _arrays(layer: Linear | LayerNorm | Int8Linear) -> tuple[Tensor | None, ...]:
-    """Returns a layer's arrays in the order of the operations."""
+    """Return a layer's arrays in the order of the operations."""
     if isinstance(layer, Int8Linear):
         return layer.arrays()
     return get_value(layer.weight), get_value(layer.bias)
 
 
 def _rotate(x: Tensor, layout: Layout) -> Tensor:
-    """Turns pairs of numbers of ``(rows, 2, heads, d)``, in float32 at least."""
+    """Turn pairs of numbers of ``(rows, 2, heads, d)``, in float32 at least."""
     dtype, half = x.dtype, x.shape[-1] // 2
     x = x.astype(layout.cosine.dtype)
     cosine, sine = layout.cosine[:, None, None], layout.sine[:, None, None]
@@ -185,7 +185,7 @@ class Given(NamedTuple):
 
 
 def lay_out(config: ESM2Fields, rates: Tensor, given: Given) -> Layout:
-    """Describes sequences end to end, or padded ones."""
+    """Describe sequences end to end, or padded ones."""
     tokens = as_operand(rates, given.input_ids)
     require_below("input_ids", tokens, config.vocabulary)
     if tokens.ndim == _PADDED and given.cu_seqlens is None:
@@ -203,7 +203,7 @@ def lay_out(config: ESM2Fields, rates: Tensor, given: Given) -> Layout:
 
 
 def _lay_packed(config: ESM2Fields, rates: Tensor, given: Given) -> Layout:
-    """Describes sequences that lie end to end."""
+    """Describe sequences that lie end to end."""
     tokens = given.input_ids
     packing = find_packing(tokens, given.cu_seqlens, given.max_seqlen)
     factor = None
@@ -222,7 +222,7 @@ def _lay_packed(config: ESM2Fields, rates: Tensor, given: Given) -> Layout:
 
 
 def _factor_packed(rates: Tensor, hidden: Tensor, *, packing: Packing) -> Tensor:
-    """Returns the factor of each row's embedding, ``(rows, 1)``."""
+    """Return the factor of each row's embedding, ``(rows, 1)``."""
     sums = apply("cumulative_sum", hidden.astype("int32"), axis=0, include_initial=True)
     sums = apply("take", sums, packing.offsets, axis=0)
     lengths = packing.offsets[1:] - packing.offsets[:-1]
@@ -232,7 +232,7 @@ def _factor_packed(rates: Tensor, hidden: Tensor, *, packing: Packing) -> Tensor
 
 
 def _lay_padded(config: ESM2Fields, rates: Tensor, given: Given) -> Layout:
-    """Describes padded sequences, whose padding nobody attends to."""
+    """Describe padded sequences, whose padding nobody attends to."""
     tokens = given.input_ids
     rows, length = tokens.shape
     real = _find_real(config, tokens, given.mask)
@@ -259,14 +259,14 @@ def _lay_padded(config: ESM2Fields, rates: Tensor, given: Given) -> Layout:
 
 
 def _factor_padded(rates: Tensor, hidden: Tensor, *, real: Tensor) -> Tensor:
-    """Returns the factor of each position's embedding, 0 at padding, ``(n, l)``."""
+    """Return the factor of each position's embedding, 0 at padding, ``(n, l)``."""
     count, length = (x.astype("int32").sum(axis=1) for x in (hidden, real))
     scales = real.astype(rates.dtype) * _column(_scale(rates, count, length=length))
     return apply("where", hidden, 0.0, scales)
 
 
 def _find_real(config: ESM2Fields, tokens: Tensor, mask: Any) -> Tensor:
-    """Returns true where a position is no padding."""
+    """Return true where a position is no padding."""
     if mask is None:
         return apply("not_equal", tokens, config.pad_token)
     real = as_operand(tokens, mask)
@@ -278,26 +278,26 @@ def _find_real(config: ESM2Fields, tokens: Tensor, mask: Any) -> Tensor:
 
 
 def _scale(rates: Tensor, hidden: Tensor, *, length: Tensor) -> Tensor:
-    """Returns the factor of the embeddings of each sequence that are no mask."""
+    """Return the factor of the embeddings of each sequence that are no mask."""
     kept = apply("maximum", length - hidden, 1)
     return length.astype(rates.dtype) * UNMASKED_SHARE / kept.astype(rates.dtype)
 
 
 def _turn(rates: Tensor, position: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns cosines and sines of the angles at each row's position."""
+    """Return cosines and sines of the angles at each row's position."""
     angles = _column(position.astype(rates.dtype)) * rates
     return apply("cos", angles), apply("sin", angles)
 
 
 def _column(x: Tensor) -> Tensor:
-    """Adds an axis at the end."""
+    """Add an axis at the end."""
     return apply("expand_dims", x, axis=-1)
 
 
 def find_contacts(
     layers: list[ESM2Layer], head: Linear, x: Tensor, *, layout: Layout
 ) -> list[Tensor]:
-    """Returns the probability of contact of each pair of residues of each sequence.
+    """Return the probability of contact of each pair of residues of each sequence.
 
     The head is a logistic regression over the maps of all heads of all layers. Its sum is
     taken layer by layer, so that the maps of one layer are in memory at once.
@@ -317,7 +317,7 @@ def find_contacts(
 
 
 def _weigh(q: Tensor, k: Tensor, weights: Tensor) -> Tensor:
-    """Returns the weighted sum of the corrected maps of one layer, ``(l - 2, l - 2)``."""
+    """Return the weighted sum of the corrected maps of one layer, ``(l - 2, l - 2)``."""
     # (h, l - 2, l - 2): attention without <cls> and <eos>, in float32 at least.
     dtype = q.dtype if q.dtype.itemsize > 2 else "float32"  # noqa: PLR2004 - half precision
     width = q.shape[-1]

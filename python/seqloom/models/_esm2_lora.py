@@ -79,7 +79,7 @@ class ESM2LoRAConfig(Config):
     def for_data(
         cls, train: Examples, base: str | os.PathLike[str], **changes: Any
     ) -> Self:
-        """Chooses settings for a training part.
+        """Choose settings for a training part.
 
         Args:
             train: Proteins with labels, encoded by ``sl.encode.Tokens("esm2")``.
@@ -109,7 +109,7 @@ class ESM2LoRAConfig(Config):
         return cls(base=str(place), outputs=count_outputs(train), **changes)
 
     def check_encoder(self, encoder: Any) -> None:
-        """Refuses records that are not the tokens of ESM-2.
+        """Refuse records that are not the tokens of ESM-2.
 
         Args:
             encoder: What made the records.
@@ -125,7 +125,7 @@ class ESM2LoRAConfig(Config):
         _check_encoder(encoder)
 
     def build(self) -> ESM2LoRA:
-        """Reads the base and puts adapters and a head to it.
+        """Read the base and puts adapters and a head to it.
 
         Returns:
             A network in training mode, whose settings hold the checksum of its base.
@@ -203,7 +203,7 @@ class ESM2LoRA(Module):
         mask: Any = None,
         key: Key | None = None,
     ) -> Tensor:
-        """Gives the outputs before any softmax or sigmoid.
+        """Return the outputs before any softmax or sigmoid.
 
         Args:
             input_ids: Token ids, ``(n, l)`` with padding, or ``(total,)`` end to end.
@@ -239,7 +239,7 @@ class ESM2LoRA(Module):
 
 
 def _pool_packed(hidden: Tensor, real: Tensor, cu_seqlens: Any) -> Tensor:
-    """Returns the mean of the real rows of each packed sequence, ``(n, width)``."""
+    """Return the mean of the real rows of each packed sequence, ``(n, width)``."""
     bounds = as_operand(hidden, cu_seqlens)
     place = as_operand(hidden, hidden.backend.tensor(list(range(hidden.shape[0]))))
     begun = apply("greater_equal", place, bounds[:-1, None])
@@ -249,13 +249,13 @@ def _pool_packed(hidden: Tensor, real: Tensor, cu_seqlens: Any) -> Tensor:
 
 
 def _mean(weights: Tensor, hidden: Tensor) -> Tensor:
-    """Returns means of rows ``(..., l, width)`` by weights of 0 and 1, ``(..., n, l)``."""
+    """Return means of rows ``(..., l, width)`` by weights of 0 and 1, ``(..., n, l)``."""
     count = apply("maximum", weights.sum(axis=-1, keepdims=True), 1.0)
     return (weights @ hidden) / count
 
 
 def _check_encoder(encoder: Any) -> None:
-    """Refuses records that are not the tokens of ESM-2."""
+    """Refuse records that are not the tokens of ESM-2."""
     is_esm2 = isinstance(encoder, Tokens) and encoder.name == "esm2"
     if not is_esm2 or not encoder.add_special_tokens:
         raise ArgumentError(

@@ -63,16 +63,16 @@ class Examples(Protocol):
     def __len__(self) -> int: ...
 
     def batch(self, indices: Any) -> dict[str, Any]:
-        """The records at some positions, as arrays by name."""
+        """Return the records at some positions, as arrays by name."""
         ...
 
     def fingerprint(self) -> str:
-        """Names the content of the files and labels."""
+        """Name the content of the files and labels."""
         ...
 
 
 def check_examples(name: str, value: object) -> None:
-    """Refuses what is no dataset, and says how to make one of it."""
+    """Refuse what is no dataset, and say how to make one of it."""
     if not (hasattr(value, "batch") and hasattr(value, "lengths")):
         raise ArgumentError(
             f"{name} must be a dataset, got {quote(value)}; {_how_to_make(value)}"
@@ -80,7 +80,7 @@ def check_examples(name: str, value: object) -> None:
 
 
 def _how_to_make(value: object) -> str:
-    """Says how what was given becomes a dataset."""
+    """Say how what was given becomes a dataset."""
     if isinstance(value, (int, float)):
         return "sl.data.split(data, (0.9, 0.1)) cuts one into parts"
     if hasattr(value, "dataset"):
@@ -91,21 +91,21 @@ def _how_to_make(value: object) -> str:
 
 
 def count_outputs(train: Examples, *, option: str = "labels") -> int:
-    """Counts the classes or labels of a training part; refuses one without labels."""
+    """Count the classes or labels of a training part; refuses one without labels."""
     if train.labels is None:
         raise ArgumentError(f"the dataset has no labels; give it {option}=")
     return len(train.classes)
 
 
 def require_positive(sizes: Mapping[str, int]) -> None:
-    """Refuses sizes below 1 in the settings of a network."""
+    """Refuse sizes below 1 in the settings of a network."""
     for name, size in sizes.items():
         if size < 1:
             raise ArgumentError(f"{name} must be 1 or more, got {size}")
 
 
 def require_sizes(config: object, sizes: Mapping[str, int]) -> None:
-    """Refuses settings of which the smallest size is below 1."""
+    """Refuse settings of which the smallest size is below 1."""
     for name, size in sizes.items():
         if size < 1:
             raise ArgumentError(
@@ -114,19 +114,19 @@ def require_sizes(config: object, sizes: Mapping[str, int]) -> None:
 
 
 def require_share(dropout: float) -> None:
-    """Refuses a share of features to leave out that is not in [0, 1)."""
+    """Refuse a share of features to leave out that is not in [0, 1)."""
     if not 0 <= dropout < 1:
         raise ArgumentError(f"dropout must lie in [0, 1), got {dropout}")
 
 
 def count_positions(examples: Examples) -> NDArray[np.int64]:
-    """Counts the positions that each record has in a batch, which of tokens may be more."""
+    """Count the positions that each record has in a batch, which of tokens may be more."""
     count = getattr(examples.encoder, "places", None)
     return examples.lengths if count is None else np.asarray(count(examples.lengths))
 
 
 def noun_of(examples: Examples | None) -> str:
-    """Says what the records are called, in the plural."""
+    """Say what the records are called, in the plural."""
     return str(getattr(examples, "noun", "sequences"))
 
 
@@ -135,7 +135,7 @@ _WIDEST = 32
 
 
 def reading_of(encoder: Any) -> dict[str, Any]:
-    """Gives the settings by which a `SequenceCNN` reads what an encoder makes."""
+    """Return the settings by which a `SequenceCNN` reads what an encoder makes."""
     if encoded_kind(encoder) not in {"", SequenceEncoder.encodes}:
         raise ArgumentError(
             f"the dataset has {encoder.encodes}; take GenotypeMLPConfig for genotypes, "
@@ -164,23 +164,23 @@ def reading_of(encoder: Any) -> dict[str, Any]:
 
 
 def is_of_tokens(encoder: Any) -> bool:
-    """Says whether an encoder makes integers that are names, not amounts."""
+    """Return whether an encoder makes integers that are names, not amounts."""
     return hasattr(encoder, "vocabulary_size") and not counts_words(encoder)
 
 
 def counts_words(encoder: Any) -> bool:
-    """Says whether an encoder counts words, and so gives no place."""
+    """Return whether an encoder counts words, and so gives no place."""
     return isinstance(encoder, Kmer) and encoder.counts
 
 
 def as_plain(inputs: Any) -> Any:
-    """Gives numbers that NumPy can hold: bfloat16 comes as a tensor of PyTorch's."""
+    """Return numbers that NumPy can hold: bfloat16 comes as a tensor of PyTorch's."""
     is_foreign = str(getattr(inputs, "dtype", "")) == "torch.bfloat16"
     return inputs.float().cpu().numpy() if is_foreign else inputs
 
 
 def check_reading(encoder: Any, inputs: str, vocabulary: int | None) -> None:
-    """Refuses an encoder of ours whose records a `SequenceCNN` would take for others."""
+    """Refuse an encoder of ours whose records a `SequenceCNN` would take for others."""
     if not encoded_kind(encoder):
         return
     found = reading_of(encoder)
@@ -193,7 +193,7 @@ def check_reading(encoder: Any, inputs: str, vocabulary: int | None) -> None:
 
 
 def check_genotypes(encoder: Any) -> None:
-    """Refuses an encoder of sequences where standardised genotypes are read."""
+    """Refuse an encoder of sequences where standardised genotypes are read."""
     if encoded_kind(encoder) not in {"", GenotypeEncoder.encodes}:
         raise ArgumentError(
             f"GenotypeMLP reads standardised genotypes, not what {encoder} gives; "
@@ -202,12 +202,12 @@ def check_genotypes(encoder: Any) -> None:
 
 
 def _name_inputs(inputs: str, vocabulary: int | None) -> str:
-    """Names a form of records."""
+    """Name a form of records."""
     return inputs if vocabulary is None else f"{inputs} of {vocabulary:,} kinds"
 
 
 def _reading(inputs: str, channels: int, vocabulary: int | None = None) -> dict[str, Any]:
-    """Names the settings."""
+    """Name the settings."""
     return {"inputs": inputs, "channels": channels, "vocabulary": vocabulary}
 
 
@@ -224,12 +224,12 @@ _FEATURES = 64
 
 
 def for_counts() -> dict[str, Any]:
-    """Gives the settings for counts of words: one layer over all of them."""
+    """Return the settings for counts of words: one layer over all of them."""
     return {"length": 1, "widths": (32,), "kernel_size": 1, "dropout": 0.5}
 
 
 def for_windows(length: int, train: Examples, *, inputs: str) -> dict[str, Any]:
-    """Gives the settings for windows of one length."""
+    """Return the settings for windows of one length."""
     if inputs != "numbers" and _are_variants(train):
         return {"length": length, "widths": (), "aligned": _FEATURES}
     # Half of the features left out helps to tell classes apart, but blurs a number.
@@ -239,7 +239,7 @@ def for_windows(length: int, train: Examples, *, inputs: str) -> dict[str, Any]:
 
 
 def _are_variants(train: Examples) -> bool:
-    """Says whether most letters of records are those of one sequence."""
+    """Return whether most letters of records are those of one sequence."""
     count = min(_LOOKED_AT, len(train))
     if count < _FEW:
         return False

@@ -53,7 +53,7 @@ _FILES = (
 
 @contextmanager
 def opened_folder(path: Path, *, resume: bool, overwrite: bool) -> Generator[None]:
-    """Makes the folder ready for a run, and keeps others out while the block runs."""
+    """Make the folder ready for a run, and keeps others out while the block runs."""
     # What must not be lost is never touched.
     if resume and overwrite:
         raise ArgumentError("resume keeps a run and overwrite replaces it: choose one")
@@ -76,12 +76,12 @@ def opened_folder(path: Path, *, resume: bool, overwrite: bool) -> Generator[Non
 
 
 def make_checkpoint_folder(path: Path) -> None:
-    """Makes the folder of a run's checkpoints, and waits until the disk has it."""
+    """Make the folder of a run's checkpoints, and waits until the disk has it."""
     _make_folder(checkpoint_path(path).parent)
 
 
 def _make_folder(path: Path) -> None:
-    """Makes a folder and those above it; each stays if the machine stops."""
+    """Make a folder and those above it; each stays if the machine stops."""
     try:
         missing = [it for it in (path, *path.parents) if not it.exists()]
         path.mkdir(parents=True, exist_ok=True)
@@ -95,7 +95,7 @@ def _make_folder(path: Path) -> None:
 
 
 def is_config(path: Path) -> bool:
-    """Says whether a file is the ``config.json`` of a run, of whatever version."""
+    """Return whether a file is the ``config.json`` of a run, of whatever version."""
     try:
         facts: Any = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -106,23 +106,23 @@ def is_config(path: Path) -> bool:
 
 
 def checkpoint_path(path: Path) -> Path:
-    """Gives the newest checkpoint of a run."""
+    """Return the newest checkpoint of a run."""
     return path / _LAST
 
 
 def step_path(path: Path, step: int) -> Path:
-    """Gives the checkpoint of a step, of a run that keeps several."""
+    """Return the checkpoint of a step, of a run that keeps several."""
     return path / _CHECKPOINTS / f"step-{step:08}.safetensors"
 
 
 def list_steps(path: Path) -> dict[int, Path]:
-    """Finds the checkpoints of steps."""
+    """Find the checkpoints of steps."""
     files = (path / _CHECKPOINTS).glob("step-*.safetensors")
     return {int(match[1]): file for file in files if (match := _STEP.fullmatch(file.name))}
 
 
 def is_own_card(path: Path) -> bool:
-    """Says whether a run wrote this card, and no person has taken it over."""
+    """Return whether a run wrote this card, and no person has taken it over."""
     try:
         return _OWN in path.read_bytes()
     except FileNotFoundError:
@@ -130,24 +130,24 @@ def is_own_card(path: Path) -> bool:
 
 
 def write_history(path: Path, history: list[dict[str, Any]]) -> None:
-    """Writes ``metrics.jsonl``, a line an epoch, in one go: no line is ever cut."""
+    """Write ``metrics.jsonl``, a line an epoch, in one go: no line is ever cut."""
     lines = "".join(json.dumps(row) + "\n" for row in history)
     write_atomic(path / HISTORY, lines.encode())
 
 
 def _check_is_run(path: Path) -> None:
-    """Refuses a folder of other things."""
+    """Refuse a folder of other things."""
     if _holds_something(path) and not (is_config(path / _CONFIG) or _is_bare(path)):
         raise RunFolderError(f"{path}: holds files that are no run; choose an empty folder")
 
 
 def _holds_something(path: Path) -> bool:
-    """Says whether there is anything but the lock of a run."""
+    """Return whether there is anything but the lock of a run."""
     return path.is_dir() and any(each.name != LOCK for each in path.iterdir())
 
 
 def _prepare_resume(path: Path) -> None:
-    """Refuses a model that was saved without a checkpoint, rather than to replace it."""
+    """Refuse a model that was saved without a checkpoint, rather than to replace it."""
     if (path / WEIGHTS).exists() and not (path / _LAST).exists():
         raise RunFolderError(
             f"{path}: holds a model without a checkpoint, which cannot go on; choose "
@@ -158,7 +158,7 @@ def _prepare_resume(path: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Removes a run's own files and no others."""
+    """Remove a run's own files and no others."""
     for file in [*(path / name for name in _FILES), *list_steps(path).values()]:
         file.unlink(missing_ok=True)
     if is_own_card(path / CARD):
@@ -168,14 +168,14 @@ def _remove(path: Path) -> None:
 
 
 def _is_bare(path: Path) -> bool:
-    """Says whether a run was killed here before it wrote its settings."""
+    """Return whether a run was killed here before it wrote its settings."""
     begun = {path / name for name in (_CHECKPOINTS, ENCODER, LETTERS, LOCK)}
     begun |= {*_list_temporary_files(path)}
     return (path / _CHECKPOINTS).is_dir() and begun.issuperset(path.rglob("*"))
 
 
 def _list_temporary_files(path: Path) -> Iterator[Path]:
-    """Finds what a killed writer of a run's file left under a temporary name."""
+    """Find what a killed writer of a run's file left under a temporary name."""
     for file in (path / name for name in (*_FILES, CARD)):
         yield from file.parent.glob(f".{file.name}.????????.part")
     yield from (path / _CHECKPOINTS).glob(".step-*.safetensors.????????.part")
@@ -189,7 +189,7 @@ _held: set[int] = set()
 
 @contextmanager
 def writing_alone(folder: Path) -> Generator[None]:
-    """Keeps every other run out of a folder while the block runs."""
+    """Keep every other run out of a folder while the block runs."""
     # The system takes a lock back when its process ends, however it ends: a run that was
     # killed stops nobody. Its file stays, and is the next run's.
     path, handle = folder / LOCK, None
@@ -209,7 +209,7 @@ def writing_alone(folder: Path) -> Generator[None]:
 
 
 def _take(path: Path) -> int | None:
-    """Takes the lock; None where another run has it."""
+    """Take the lock; None where another run has it."""
     try:
         handle = _lock(path)
     except OSError as error:
@@ -225,7 +225,7 @@ def _take(path: Path) -> int | None:
 
 
 def _lock(path: Path) -> int | None:
-    """Opens the file and locks it."""
+    """Open the file and lock it."""
     while True:
         handle = open_handle(path, os.O_RDWR | os.O_CREAT | NOFOLLOW)
         try:
@@ -241,7 +241,7 @@ def _lock(path: Path) -> int | None:
 
 
 def _release(path: Path, handle: int) -> None:
-    """Removes the file and gives the lock back."""
+    """Remove the file and give the lock back."""
     _held.discard(handle)
     with suppress(OSError):  # the folder itself may be gone; a file that stays is harmless
         if is_at(path, handle):
@@ -251,7 +251,7 @@ def _release(path: Path, handle: int) -> None:
 
 
 def _owner_of(path: Path) -> str:
-    """Names the process that has a lock."""
+    """Name the process that has a lock."""
     for _ in range(_LOOKS):
         with suppress(OSError, ValueError, KeyError, TypeError):
             facts: Any = json.loads(path.read_bytes())
@@ -261,7 +261,7 @@ def _owner_of(path: Path) -> str:
 
 
 def _forget() -> None:
-    """Lets a forked process hold no lock: it may outlive the run."""
+    """Let a forked process hold no lock: it may outlive the run."""
     for handle in _held:
         os.close(handle)
     _held.clear()

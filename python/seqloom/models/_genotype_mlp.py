@@ -69,7 +69,7 @@ class GenotypeMLPConfig(Config):
 
     @classmethod
     def for_data(cls, train: Examples) -> Self:
-        """Chooses settings for a training part.
+        """Choose settings for a training part.
 
         Args:
             train: Genotypes with labels.
@@ -106,7 +106,7 @@ class GenotypeMLPConfig(Config):
         )
 
     def check_encoder(self, encoder: Any) -> None:
-        """Refuses an encoder whose records the network would read as something else.
+        """Refuse an encoder whose records the network would read as something else.
 
         Args:
             encoder: What made the records.
@@ -122,7 +122,7 @@ class GenotypeMLPConfig(Config):
         check_genotypes(encoder)
 
     def build(self) -> "GenotypeMLP":
-        """Makes the network, not yet bound to a backend.
+        """Make the network, not yet bound to a backend.
 
         Returns:
             A network in training mode.
@@ -170,7 +170,7 @@ class GenotypeMLP(Module):
     def logits(
         self, x: Tensor, *, mask: Tensor | None = None, key: Key | None = None
     ) -> Tensor:
-        """Gives the outputs before any softmax or sigmoid.
+        """Return the outputs before any softmax or sigmoid.
 
         Args:
             x: Standardised genotypes ``(batch, variant)``, covariates behind them.
@@ -222,7 +222,7 @@ class Mix(Module):
         self.bias = Param((features,), Fill(0.0))
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Brings ``(batch, variant + covariate)`` to ``(batch, feature)``."""
+        """Bring ``(batch, variant + covariate)`` to ``(batch, feature)``."""
         variants = self.genotypes.shape[1]
         out = _sum(x[:, :variants], self.genotypes) + self.bias.value
         if self.covariates is None:
@@ -239,23 +239,23 @@ class Last(Module):
         self.weight = Param((outputs, features), Fill(0.0))
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Brings ``(batch, feature)`` to ``(batch, output)``."""
+        """Bring ``(batch, feature)`` to ``(batch, output)``."""
         return F.linear(x, self.weight.value)
 
 
 def _weight(features: int, inputs: int, *, is_zero: bool) -> Param:
-    """Declares weights whose sums begin at zero, or have a spread that suits a GELU."""
+    """Declare weights whose sums begin at zero, or have a spread that suits a GELU."""
     first = Fill(0.0) if is_zero else FanIn(inputs * _step(inputs) ** 2)
     return Param((features, inputs), first)
 
 
 def _sum(x: Tensor, weight: Param) -> Tensor:
-    """Brings ``(batch, input)`` to ``(batch, feature)``."""
+    """Bring ``(batch, input)`` to ``(batch, feature)``."""
     return F.linear(x, weight.value) * _step(weight.shape[1])
 
 
 def _step(inputs: int) -> float:
-    """Says what a unit of weight counts, and with it how far an optimiser's step goes."""
+    """Say what a unit of weight counts, and with it how far an optimiser's step goes."""
     # An output sums over all inputs, so each may move the less the more there are (Yang et
     # al. 2021); of few, each may move more, but not so far that it swings.
     share = _USUAL / inputs

@@ -64,7 +64,7 @@ class HeadConfig(Config):
 
     @classmethod
     def for_data(cls, train: Examples) -> Self:
-        """Chooses settings for a training part.
+        """Choose settings for a training part.
 
         Args:
             train: Embeddings with labels.
@@ -88,7 +88,7 @@ class HeadConfig(Config):
         return cls(inputs=train.encoder.width, outputs=count_outputs(train))
 
     def check_encoder(self, encoder: Any) -> None:
-        """Refuses records that are no embeddings, or of another width.
+        """Refuse records that are no embeddings, or of another width.
 
         Args:
             encoder: What made the records.
@@ -110,7 +110,7 @@ class HeadConfig(Config):
             )
 
     def build(self) -> Head:
-        """Makes the head, not yet bound to a backend.
+        """Make the head, not yet bound to a backend.
 
         Returns:
             A network in training mode.
@@ -154,7 +154,7 @@ class Head(Module):
         self.layers = Sequential(*layers, Dropout(config.dropout), Linear(*last))
 
     def logits(self, x: Tensor, *, key: Key | None = None) -> Tensor:
-        """Gives the outputs before any softmax or sigmoid.
+        """Return the outputs before any softmax or sigmoid.
 
         Args:
             x: Features ``(batch, feature)``.
@@ -184,7 +184,7 @@ class Head(Module):
 
 
 def _check_encoder(encoder: Any) -> None:
-    """Refuses records that are no embeddings."""
+    """Refuse records that are no embeddings."""
     if encoded_kind(encoder) != EmbeddingEncoder.encodes:
         raise ArgumentError(
             f"a head reads embeddings, not what {encoder} gives; give it a "

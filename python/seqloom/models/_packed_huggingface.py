@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def packed_huggingface(hf_model: Any) -> PackedHuggingFace:
-    """Makes a Hugging Face ESM network one that takes packed sequences, without padding.
+    """Make a Hugging Face ESM network one that takes packed sequences, without padding.
 
     Attention sees one sequence at a time, positions begin anew with each, and the scale of
     token dropout is that of each sequence, so that hidden states are those of the network
@@ -82,7 +82,7 @@ class PackedHuggingFace:
         *,
         layers: Sequence[int] | None = None,
     ) -> Any:
-        """Computes the hidden states of each position.
+        """Compute the hidden states of each position.
 
         Args:
             input_ids: Token ids ``(total,)`` of sequences that lie end to end.
@@ -110,7 +110,7 @@ class PackedHuggingFace:
         return found[0] if layers is None else found
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """Scores each token of the vocabulary at each position.
+        """Score each token of the vocabulary at each position.
 
         Args:
             hidden: The last hidden states ``(..., width)``.
@@ -135,7 +135,7 @@ class PackedHuggingFace:
     def embed(
         self, batch: Mapping[str, Any], layers: Sequence[int] = (-1,)
     ) -> dict[int, Tensor]:
-        """Computes hidden states of a packed batch.
+        """Compute hidden states of a packed batch.
 
         Args:
             batch: Batch of `sl.data.PackedStream`: ``input_ids``, ``cu_seqlens`` and
@@ -157,15 +157,15 @@ class PackedHuggingFace:
         return dict(zip(layers, self(*packed, layers=layers), strict=True))
 
     def eval(self) -> Self:
-        """Returns this network, which is always in evaluation mode."""
+        """Return this network, which is always in evaluation mode."""
         return self
 
     def parameters(self) -> Iterator[Any]:
-        """Yields the parameters, which are those of the network of transformers."""
+        """Yield the parameters, which are those of the network of transformers."""
         return self._network.parameters()
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns what results depend on, as torch's tensors.
+        """Return what results depend on, as torch's tensors.
 
         Returns:
             The weights by their names in transformers, and as ``settings`` the bytes of
@@ -187,7 +187,7 @@ class PackedHuggingFace:
         return f"packed_huggingface({type(self._network).__name__})"
 
     def _read(self, input_ids: Any) -> Tensor:
-        """Returns token ids on the device of the network."""
+        """Return token ids on the device of the network."""
         device = str(next(self.parameters()).device)
         tokens = as_operand(_find_anchor(device), input_ids)
         if tokens.ndim != 1:
@@ -199,7 +199,7 @@ class PackedHuggingFace:
         return tokens
 
     def _run(self, tokens: Tensor, packing: Packing, numbers: Sequence[int]) -> Any:
-        """Returns hidden states ``(1, total, width)`` by number, the last always."""
+        """Return hidden states ``(1, total, width)`` by number, the last always."""
         import torch
 
         last = int(self._encoder.config.num_hidden_layers)
@@ -220,7 +220,7 @@ class PackedHuggingFace:
 
 @cache
 def _find_anchor(device: str) -> Tensor:
-    """A tensor on a device of torch, beside which others are put."""
+    """Return a tensor on a device of torch, beside which others are put."""
     return find_backend(f"torch:{device}").tensor([0])
 
 
@@ -237,7 +237,7 @@ _SETTINGS = (
 
 
 def require_encoder(model: Any) -> None:
-    """Refuses what is no encoder of ESM that takes another attention."""
+    """Refuse what is no encoder of ESM that takes another attention."""
     config: Any = getattr(model, "config", None)
     is_esm = getattr(config, "model_type", "") == "esm" and hasattr(model, "base_model")
     if not is_esm or config.is_decoder or config.is_folding_model:
@@ -254,7 +254,7 @@ def require_encoder(model: Any) -> None:
 
 
 def share(model: Any) -> Any:
-    """Makes a twin in evaluation mode with our attention and the same weights."""
+    """Make a twin in evaluation mode with our attention and the same weights."""
     _register()
     tensors = *model.parameters(), *model.buffers()
     # What is in the memo is not copied: the weights are shared.
@@ -264,12 +264,12 @@ def share(model: Any) -> Any:
 
 
 def list_settings(model: Any) -> dict[str, Any]:
-    """Lists the settings that results depend on, beside the weights."""
+    """List the settings that results depend on, beside the weights."""
     return {name: getattr(model.config, name, None) for name in _SETTINGS}
 
 
 def embed_tokens(parts: Any, tokens: Tensor, packing: Packing) -> Any:
-    """Computes ``(1, total, width)``, each sequence scaled by its own masks."""
+    """Compute ``(1, total, width)``, each sequence scaled by its own masks."""
     x = parts.word_embeddings(tokens.raw[None])
     if parts.token_dropout:
         x = _scale(x, tokens.raw == parts.mask_token_id, packing=packing)
@@ -281,7 +281,7 @@ def embed_tokens(parts: Any, tokens: Tensor, packing: Packing) -> Any:
 
 
 def _scale(x: Any, hidden: Any, *, packing: Packing) -> Any:
-    """Scales embeddings as the network does, in its order, with zeros for masks."""
+    """Scale embeddings as the network does, in its order, with zeros for masks."""
     starts, owner = packing.offsets.raw.long(), packing.owner.raw.long()
     sums = hidden.new_zeros(hidden.shape[0] + 1, dtype=starts.dtype)
     sums[1:] = hidden.cumsum(0)
@@ -291,7 +291,7 @@ def _scale(x: Any, hidden: Any, *, packing: Packing) -> Any:
 
 
 def _require_places(parts: Any, longest: int) -> None:
-    """Refuses a sequence with more tokens than positions were learned."""
+    """Refuse a sequence with more tokens than positions were learned."""
     most = parts.position_embeddings.num_embeddings - parts.padding_idx - 1
     if longest > most:
         raise ShapeError(
@@ -302,14 +302,14 @@ def _require_places(parts: Any, longest: int) -> None:
 
 @cache
 def _register() -> None:
-    """Makes our attention known to transformers."""
+    """Make our attention known to transformers."""
     transformers: Any = sys.modules["transformers"]  # whoever has a network has loaded it
     transformers.AttentionInterface.register(_NAME, _attend)
     transformers.AttentionMaskInterface.register(_NAME, _mask_nothing)
 
 
 def _mask_nothing(*_args: Any, **_options: Any) -> None:
-    """Returns the mask of packed sequences, which need none."""
+    """Return the mask of packed sequences, which need none."""
 
 
 def _attend(
@@ -324,7 +324,7 @@ def _attend(
     scaling: float,
     **_options: Any,
 ) -> tuple[Any, None]:
-    """Computes attention of heads ``(1, h, total, d)``, each sequence by itself."""
+    """Compute attention of heads ``(1, h, total, d)``, each sequence by itself."""
     b: Any = find_backend(f"torch:{query.device}")
     q, k, v = (x[0].transpose(0, 1) for x in (query, key, value))
     rule = {"max_seqlen": max_length_q, "scale": scaling}

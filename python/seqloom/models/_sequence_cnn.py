@@ -103,7 +103,7 @@ class SequenceCNNConfig(Config):
         self._check_inputs()
 
     def _check_inputs(self) -> None:
-        """Refuses settings of inputs that do not go together."""
+        """Refuse settings of inputs that do not go together."""
         if (self.inputs == "tokens") != (self.vocabulary is not None):
             raise ArgumentError(
                 "inputs='tokens' needs vocabulary, the number of different tokens; "
@@ -122,7 +122,7 @@ class SequenceCNNConfig(Config):
             )
 
     def spell_any_length(self) -> str:
-        """Spells settings of a network for the same records, but of any length.
+        """Spell settings of a network for the same records, but of any length.
 
         Returns:
             A call of Python.
@@ -156,7 +156,7 @@ class SequenceCNNConfig(Config):
 
     @classmethod
     def for_data(cls, train: Examples, *others: Examples | None) -> Self:
-        """Chooses settings for a training part.
+        """Choose settings for a training part.
 
         Sequences of one length get a head that knows each position; its settings were
         chosen by cross-validation (benchmarks/). Where most letters of such sequences are
@@ -203,7 +203,7 @@ class SequenceCNNConfig(Config):
         return replace(config, **for_windows(int(lengths[0]), train, inputs=config.inputs))
 
     def check_encoder(self, encoder: Any) -> None:
-        """Refuses an encoder whose records the network would read as something else.
+        """Refuse an encoder whose records the network would read as something else.
 
         Args:
             encoder: What made the records.
@@ -219,7 +219,7 @@ class SequenceCNNConfig(Config):
         check_reading(encoder, self.inputs, self.vocabulary)
 
     def build(self) -> "SequenceCNN":
-        """Makes the network, not yet bound to a backend.
+        """Make the network, not yet bound to a backend.
 
         Returns:
             A network in training mode.
@@ -296,7 +296,7 @@ class SequenceCNN(Module):
     def logits(
         self, x: Tensor, *, mask: Tensor | None = None, key: Key | None = None
     ) -> Tensor:
-        """Gives the outputs before any softmax or sigmoid.
+        """Return the outputs before any softmax or sigmoid.
 
         Args:
             x: Encoded sequences ``(batch, channel, position)``, zero beyond their ends; of
@@ -327,7 +327,7 @@ class SequenceCNN(Module):
         return out if self.head is None else out + self._convolve(x, mask, key=key)
 
     def _convolve(self, x: Tensor, mask: Tensor | None, *, key: Key | None) -> Tensor:
-        """Gives what the convolutions see of ``(batch, channel, position)``."""
+        """Return what the convolutions see of ``(batch, channel, position)``."""
         for block in self.blocks:
             x = block(x, mask)  # (batch, channel, position)
         if self.config.length is not None:
@@ -339,7 +339,7 @@ class SequenceCNN(Module):
 
 
 def _check(config: SequenceCNNConfig, x: Tensor, mask: Tensor | None) -> Tensor | None:
-    """Refuses inputs that are not of the settings' shape; one length needs no mask."""
+    """Refuse inputs that are not of the settings' shape; one length needs no mask."""
     channels, length = _shape_of(config, x)
     if channels != config.channels:
         raise ShapeError(
@@ -359,7 +359,7 @@ def _check(config: SequenceCNNConfig, x: Tensor, mask: Tensor | None) -> Tensor 
 
 
 def _shape_of(config: SequenceCNNConfig, x: Tensor) -> tuple[int, int]:
-    """Gives the channels and the positions of inputs."""
+    """Return the channels and the positions of inputs."""
     axes = 3 if config.inputs == "channels" else 2
     if x.ndim != axes:
         raise ShapeError(

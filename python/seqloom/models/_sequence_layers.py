@@ -29,7 +29,7 @@ class TokenReader(Module):
         self.embedding = Embedding(vocabulary, channels)
 
     def __call__(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Embeds ``(batch, position)`` as ``(batch, channel, position)``; 0 in padding."""
+        """Embed ``(batch, position)`` as ``(batch, channel, position)``; 0 in padding."""
         if mask is None:
             return self.embedding(x).permute_dims((0, 2, 1))
         # What stands in padding need not be a row: -1, say.
@@ -49,7 +49,7 @@ class NumberReader(Module):
         self.norm = BatchNorm1d(channels, eps=1e-12 if channels == 1 else 1e-2)
 
     def __call__(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Brings ``(batch, number)`` to ``(batch, channel, position)``, zero in padding."""
+        """Bring ``(batch, number)`` to ``(batch, channel, position)``, zero in padding."""
         is_one = self.norm.num_features == 1
         x = apply("expand_dims", x, axis=1 if is_one else 2)
         return normalise(self.norm, x, mask)
@@ -75,7 +75,7 @@ class Block(Module):
         self.pool = MaxPool1d(pool) if pool > 1 else None
 
     def __call__(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Gives the features ``(batch, channel, position)``, zero where the mask is."""
+        """Return the features ``(batch, channel, position)``, zero where the mask is."""
         x = F.gelu(normalise(self.norm, self.conv(x), mask))
         return x if self.pool is None else self.pool(x)
 
@@ -117,7 +117,7 @@ class Aligned(Module):
         self.last = Param((outputs, hidden), Fill(0.0))
 
     def __call__(self, x: Tensor, *, key: Key | None) -> Tensor:
-        """Brings ``(batch, channel, position)`` to ``(batch, output)``."""
+        """Bring ``(batch, channel, position)`` to ``(batch, output)``."""
         records, channels, positions = x.shape
         x = self.mean(x.permute_dims((0, 2, 1)).reshape(records, -1))
         straight = F.linear(x * _REACH, self.linear.value) + self.bias.value
@@ -137,7 +137,7 @@ class Mean(Module):
         self.seen = Buffer((1,), Fill(0.0))
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Brings ``(batch, feature)`` to the same shape."""
+        """Bring ``(batch, feature)`` to the same shape."""
         if self.training:
             joint, rows = find_joint(), x.detach()
             # Several processes share the mean record of their batches.

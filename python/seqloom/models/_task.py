@@ -49,33 +49,33 @@ class Task(JsonConfig, ABC):
 
     @abstractmethod
     def loss(self, logits: Tensor, labels: Labels) -> Tensor:
-        """Gives what training makes small, as a tensor that holds one number."""
+        """Return what training makes small, as a tensor that holds one number."""
 
     def targets(self, labels: Labels) -> Labels:
-        """Gives what outputs are compared with, which is made before a compiled step."""
+        """Return what outputs are compared with, which is made before a compiled step."""
         return labels
 
     def loss_of_targets(self, logits: Tensor, targets: Labels) -> Tensor:
-        """Gives the loss of what `targets` made of labels."""
+        """Return the loss of what `targets` made of labels."""
         return self.loss(logits, targets)
 
     @abstractmethod
     def activate(self, logits: Outputs) -> Scores:
-        """Turns the model's outputs into what a person reads, without rounding it."""
+        """Turn the model's outputs into what a person reads, without rounding it."""
 
     def order(self, logits: Outputs) -> Outputs:
-        """Gives numbers that rank records as `activate` does, without ties by rounding."""
+        """Return numbers that rank records as `activate` does, without ties by rounding."""
         return self.activate(logits)
 
     @abstractmethod
     def decide(self, scores: Scores) -> Labels | None:
-        """Turns scores into labels; None where scores are the answer."""
+        """Turn scores into labels; None where scores are the answer."""
 
     @abstractmethod
     def measure(
         self, labels: Labels, scores: Scores, *, order: Outputs | None = None
     ) -> dict[str, float]:
-        """Computes the metrics; higher is better unless the name says otherwise.
+        """Compute the metrics; higher is better unless the name says otherwise.
 
         Args:
             labels: The true labels.
@@ -85,7 +85,7 @@ class Task(JsonConfig, ABC):
         """
 
     def measure_outputs(self, labels: Labels, logits: Outputs) -> dict[str, float]:
-        """Computes the metrics of the model's outputs."""
+        """Compute the metrics of the model's outputs."""
         return self.measure(labels, self.activate(logits), order=self.order(logits))
 
 
@@ -108,18 +108,18 @@ class Classify(Task):
     name: ClassVar[str] = "classify"
 
     def loss(self, logits: Tensor, labels: Labels) -> Tensor:
-        """Gives the cross-entropy, a weighted mean over the records."""
+        """Return the cross-entropy, a weighted mean over the records."""
         weights = None if self.weights is None else np.asarray(self.weights, np.float32)
         return F.cross_entropy(logits, labels, weight=weights)
 
     def activate(self, logits: Outputs) -> NDArray[np.float64]:
-        """Gives the probabilities of the classes, a softmax."""
+        """Return the probabilities of the classes, a softmax."""
         wide = logits.astype(np.float64)
         powers = np.exp(wide - wide.max(axis=1, keepdims=True))
         return powers / powers.sum(axis=1, keepdims=True)
 
     def order(self, logits: Outputs) -> NDArray[np.float64]:
-        """Gives the log-odds of each class: its output minus logsumexp of the others."""
+        """Return the log-odds of each class: its output minus logsumexp of the others."""
         wide, rows = logits.astype(np.float64), np.arange(len(logits))
         top = wide.argmax(axis=1)
         shifted = wide - wide[rows, top, None]
@@ -133,14 +133,14 @@ class Classify(Task):
         return found
 
     def decide(self, scores: Scores) -> NDArray[np.int64]:
-        """Gives the likeliest class, of equal ones the first."""
+        """Return the likeliest class, of equal ones the first."""
         # As tables hold the scores, so that a table gives the same decisions.
         return scores.astype(np.float32).argmax(axis=1)
 
     def measure(
         self, labels: Labels, scores: Scores, *, order: Outputs | None = None
     ) -> dict[str, float]:
-        """Gives the metrics; the areas are of the second class where there are two."""
+        """Return the metrics; the areas are of the second class where there are two."""
         size, guess = len(self.columns), self.decide(scores)
         ranked = scores if order is None else order
         areas = (labels, ranked if size > 2 else ranked[:, 1])  # noqa: PLR2004 - two classes
@@ -174,31 +174,31 @@ class Regress(Task):
     name: ClassVar[str] = "regress"
 
     def loss(self, logits: Tensor, labels: Labels) -> Tensor:
-        """Gives the mean squared error, in standard deviations of the training part."""
+        """Return the mean squared error, in standard deviations of the training part."""
         return self.loss_of_targets(logits, self.targets(labels))
 
     def targets(self, labels: Labels) -> Labels:
-        """Gives the labels in standard deviations from the mean of the training part."""
+        """Return the labels in standard deviations from the mean of the training part."""
         values = labels.reshape(len(labels), -1)
         scaled = (values - np.asarray(self.mean)) / np.asarray(self.deviation)
         return scaled.astype(np.float32)
 
     def loss_of_targets(self, logits: Tensor, targets: Labels) -> Tensor:
-        """Gives the mean squared error."""
+        """Return the mean squared error."""
         return F.mse_loss(logits, targets)
 
     def activate(self, logits: Outputs) -> NDArray[np.float64]:
-        """Brings the outputs back to the labels' own units."""
+        """Bring the outputs back to the labels' own units."""
         wide = logits.astype(np.float64) * np.asarray(self.deviation)
         return wide + np.asarray(self.mean)
 
     def decide(self, scores: Scores) -> None:
-        """Gives None: the scores are the answer."""
+        """Give None: the scores are the answer."""
 
     def measure(
         self, labels: Labels, scores: Scores, *, order: Outputs | None = None
     ) -> dict[str, float]:
-        """Gives the metrics, each a mean over the labels; a lower `rmse` is better."""
+        """Return the metrics, each a mean over the labels; a lower `rmse` is better."""
         del order  # the scores, which are not rounded
         values = labels.reshape(scores.shape)
         return {
@@ -225,36 +225,36 @@ class Multilabel(Task):
     name: ClassVar[str] = "multilabel"
 
     def loss(self, logits: Tensor, labels: Labels) -> Tensor:
-        """Gives the binary cross-entropy, a mean over records and labels."""
+        """Return the binary cross-entropy, a mean over records and labels."""
         return self.loss_of_targets(logits, self.targets(labels))
 
     def targets(self, labels: Labels) -> Labels:
-        """Gives the labels as numbers from 0 to 1."""
+        """Return the labels as numbers from 0 to 1."""
         return labels.astype(np.float32)
 
     def loss_of_targets(self, logits: Tensor, targets: Labels) -> Tensor:
-        """Gives the binary cross-entropy."""
+        """Return the binary cross-entropy."""
         return F.binary_cross_entropy_with_logits(logits, targets)
 
     def activate(self, logits: Outputs) -> NDArray[np.float64]:
-        """Gives the probability of each label."""
+        """Return the probability of each label."""
         wide = logits.astype(np.float64)
         power = np.exp(-np.abs(wide))  # at most 1: no output is too large
         return np.where(wide < 0, power, 1.0) / (1 + power)
 
     def order(self, logits: Outputs) -> Outputs:
-        """Gives the log-odds of each label: the output."""
+        """Return the log-odds of each label: the output."""
         return logits
 
     def decide(self, scores: Scores) -> NDArray[np.int64]:
-        """Gives 1 for each label that is likelier there than not."""
+        """Return 1 for each label that is likelier there than not."""
         # As tables hold the scores, so that a table gives the same decisions.
         return (scores.astype(np.float32) > _HALF).astype(np.int64)
 
     def measure(
         self, labels: Labels, scores: Scores, *, order: Outputs | None = None
     ) -> dict[str, float]:
-        """Gives the metrics: accuracy over all answers, the others over labels."""
+        """Return the metrics: accuracy over all answers, the others over labels."""
         guess, ranked = self.decide(scores), scores if order is None else order
         pairs = list(zip(labels.astype(np.int64).T, guess.T, strict=True))
         return {
@@ -282,20 +282,20 @@ class Custom(Task):
     name: ClassVar[str] = "custom"
 
     def loss(self, logits: Tensor, labels: Labels) -> Tensor:
-        """Refuses to compute a loss: the user's is used."""
+        """Refuse to compute a loss: the user's is used."""
         del logits, labels
         raise ArgumentError("a custom task has no loss; give loss= or step=")
 
     def activate(self, logits: Outputs) -> Any:
-        """Gives the outputs as they are."""
+        """Return the outputs as they are."""
         return logits
 
     def decide(self, scores: Scores) -> None:
-        """Gives None: the scores are the answer."""
+        """Give None: the scores are the answer."""
 
     def measure(
         self, labels: Labels, scores: Scores, *, order: Outputs | None = None
     ) -> dict[str, float]:
-        """Gives nothing: the user's metrics are used."""
+        """Return nothing: the user's metrics are used."""
         del labels, scores, order
         return {}

@@ -66,7 +66,7 @@ class TorchModule(Module):
             raise ArgumentError(f"{type(module).__name__} has no parameters to train")
 
     def bind(self, backend: Backend | str, key: Key | int) -> Self:
-        """Moves the network to the backend's device; its values stay as they are.
+        """Move the network to the backend's device; its values stay as they are.
 
         Args:
             backend: A torch backend or its name.
@@ -99,7 +99,7 @@ class TorchModule(Module):
         return self
 
     def to(self, backend: Backend | str, dtype: str | None = None) -> Self:
-        """Moves the network to another device of torch, or another element type.
+        """Move the network to another device of torch, or another element type.
 
         Args:
             backend: A torch backend or its name, such as ``"torch:cuda"``.
@@ -124,16 +124,16 @@ class TorchModule(Module):
         return self.bind(backend, 0)
 
     def named(self, kind: type[Any] = object) -> Iterator[tuple[str, Any]]:
-        """Yields parameters and buffers under torch's names."""
+        """Yield parameters and buffers under torch's names."""
         yield from ((path, it) for path, it in self.stored.items() if isinstance(it, kind))
 
     def train(self, mode: bool = True) -> Self:  # noqa: FBT001, FBT002 - as torch's
-        """Sets training mode, for torch's parts too."""
+        """Set training mode, for torch's parts too."""
         self.module.train(mode)
         return super().train(mode)
 
     def map(self, change: Callable[[str, Tensor], Any]) -> Self:
-        """Makes a copy of the module, and of torch's, with changed values."""
+        """Make a copy of the module, and of torch's, with changed values."""
         twin = type(self)(deepcopy(self.module)).bind(self.backend, 0)
         for path, part in twin.stored.items():
             part.assign(change(path, part.value))
@@ -141,7 +141,7 @@ class TorchModule(Module):
         return twin
 
     def to_record(self) -> Record:
-        """Returns copies of the current values by the names of torch's ``state_dict``.
+        """Return copies of the current values by the names of torch's ``state_dict``.
 
         Returns:
             A record; a tensor that several names share is in it under each of them.
@@ -153,7 +153,7 @@ class TorchModule(Module):
     def load_record(
         self, record: Mapping[str, Any], *, keys: KeyMap | None = None, **options: Any
     ) -> Self:
-        """Sets parameters and buffers, of torch's module too."""
+        """Set parameters and buffers, of torch's module too."""
         require_mapping(record)
         aliases = _list_aliases(self.module)
         super().load_record(_join_aliases(rename(record, keys), aliases), **options)
@@ -161,7 +161,7 @@ class TorchModule(Module):
         return self
 
     def forward(self, *args: Any, **options: Any) -> Any:
-        """Computes torch's outputs, without gradients.
+        """Compute torch's outputs, without gradients.
 
         Args:
             *args: Arguments of torch's ``forward``; tensors of ours become torch's.
@@ -184,12 +184,12 @@ class TorchModule(Module):
         return Tensor(found, self.backend) if is_tensor else found
 
     def compute(self, *args: Any, **options: Any) -> Any:
-        """Computes torch's outputs as torch does: tensors of torch, on its own tape."""
+        """Compute torch's outputs as torch does: tensors of torch, on its own tape."""
         named = {name: to_torch(value) for name, value in options.items()}
         return self.module(*map(to_torch, args), **named)
 
     def gradients_of(self, loss: Any) -> Gradients:
-        """Computes the gradients of a loss of torch's by the trainable parameters."""
+        """Compute the gradients of a loss of torch's by the trainable parameters."""
         import torch
 
         found = dict(self.module.named_parameters())
@@ -203,7 +203,7 @@ class TorchModule(Module):
         return Gradients(known, self.backend)
 
     def update_torch(self) -> None:
-        """Gives torch the values that were replaced, and not written in place."""
+        """Give torch the values that were replaced, and not written in place."""
         for path, tensor in _list_tensors(self.module):
             array = self.stored[path].array
             if array.data_ptr() != tensor.data_ptr():
@@ -211,7 +211,7 @@ class TorchModule(Module):
 
     @contextmanager
     def seeded(self, key: Any) -> Generator[None]:
-        """Lets torch draw from a key; its own generator is as before afterwards."""
+        """Let torch draw from a key; its own generator is as before afterwards."""
         torch: Any = sys.modules["torch"]
         high, low = key.to_json()
         devices = [self.backend.device] if "cuda" in str(self.backend.device) else []
@@ -221,7 +221,7 @@ class TorchModule(Module):
 
     @contextmanager
     def evaluating(self, key: Any) -> Generator[None]:
-        """Lets torch draw from a key and record no gradients."""
+        """Let torch draw from a key and record no gradients."""
         import torch
 
         with self.seeded(key), torch.no_grad():
@@ -232,24 +232,24 @@ class TorchModule(Module):
 
 
 def is_torch(value: object) -> bool:
-    """Says whether a value is a ``torch.nn.Module``, without an import of torch."""
+    """Return whether a value is a ``torch.nn.Module``, without an import of torch."""
     # Another thread may be importing torch at this moment.
     nn = getattr(sys.modules.get("torch"), "nn", None)
     return isinstance(value, getattr(nn, "Module", ()))
 
 
 def as_module(value: Any) -> Any:
-    """Makes a module of a torch.nn.Module; gives other values back."""
+    """Make a module of a torch.nn.Module; gives other values back."""
     return TorchModule(value) if is_torch(value) else value
 
 
 def to_torch(value: Any) -> Any:
-    """Gives the tensor of torch in one of ours; other values as they are."""
+    """Return the tensor of torch in one of ours; other values as they are."""
     return value.raw if isinstance(value, Tensor) else value
 
 
 def _seed(number: int, device: str) -> None:
-    """Seeds what torch draws from on the host and on a device."""
+    """Seed what torch draws from on the host and on a device."""
     # Not by torch.manual_seed: for each kind of device that is not in use it stores a call
     # with its stack, which took 0.16 ms a step (AMD EPYC, AVX-512).
     torch: Any = sys.modules["torch"]
@@ -261,14 +261,14 @@ def _seed(number: int, device: str) -> None:
 
 
 def _list_tensors(module: Any) -> Iterator[tuple[str, Any]]:
-    """Lists parameters and those buffers that torch saves, each once."""
+    """List parameters and those buffers that torch saves, each once."""
     kept = module.state_dict(keep_vars=True)
     yield from module.named_parameters()
     yield from ((path, it) for path, it in module.named_buffers() if path in kept)
 
 
 def _list_aliases(module: Any) -> dict[str, str]:
-    """Lists further names of shared tensors, each with the first one."""
+    """List further names of shared tensors, each with the first one."""
     first = {id(tensor): path for path, tensor in _list_tensors(module)}
     kept = module.state_dict(keep_vars=True)
     paths = ((name, first.get(id(tensor))) for name, tensor in kept.items())
@@ -276,7 +276,7 @@ def _list_aliases(module: Any) -> dict[str, str]:
 
 
 def _join_aliases(values: dict[str, Any], aliases: dict[str, str]) -> dict[str, Any]:
-    """Leaves out further names of shared tensors; refuses other values under them."""
+    """Leave out further names of shared tensors; refuses other values under them."""
     for alias, path in aliases.items():
         if alias not in values:
             continue
@@ -294,7 +294,7 @@ def _join_aliases(values: dict[str, Any], aliases: dict[str, str]) -> dict[str, 
 
 
 def _check_sizes(module: Any) -> None:
-    """Refuses lazy layers, which have no parameters before they have seen a batch."""
+    """Refuse lazy layers, which have no parameters before they have seen a batch."""
     tensors = (*module.named_parameters(), *module.named_buffers())
     is_lazy: Any = sys.modules["torch"].nn.parameter.is_lazy
     if lazy := [path for path, tensor in tensors if is_lazy(tensor)]:
@@ -306,7 +306,7 @@ def _check_sizes(module: Any) -> None:
 
 
 def _declare(tensor: Any) -> Param | Buffer:
-    """Declares a parameter or a buffer; torch has made its values."""
+    """Declare a parameter or a buffer; torch has made its values."""
     shape, name = tuple(tensor.shape), str(tensor.dtype).removeprefix("torch.")
     torch: Any = sys.modules["torch"]
     if not isinstance(tensor, torch.nn.Parameter):

@@ -79,7 +79,7 @@ class Trained:
         return self.task.columns
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Writes a folder that `load` reads: network, encoder and names together.
+        """Write a folder that `load` reads: network, encoder and names together.
 
         Args:
             folder: An empty folder, or one to be made.
@@ -118,7 +118,7 @@ def load(
     backend: str | Backend = "numpy",
     num_threads: int | None = None,
 ) -> Trained:
-    """Loads what a run folder holds: network, encoder and names together.
+    """Load what a run folder holds: network, encoder and names together.
 
     Args:
         folder: A run folder, as `seqloom.train.fit` writes it.
@@ -174,7 +174,7 @@ def load(
 
 
 def find_trained(model: object, *, num_threads: int | None = None) -> Trained:
-    """Takes a trained model, a run that holds one, or loads a run folder."""
+    """Take a trained model, a run that holds one, or load a run folder."""
     held = getattr(model, "trained", model)
     if isinstance(held, Trained):
         return held
@@ -182,7 +182,7 @@ def find_trained(model: object, *, num_threads: int | None = None) -> Trained:
 
 
 def save_config(folder: Path, trained: Trained) -> None:
-    """Writes ``config.json``: everything of a trained model but its numbers.
+    """Write ``config.json``: everything of a trained model but its numbers.
 
     What the encoder has learned goes first into a file of its own, whose content is named
     in ``config.json``.
@@ -193,13 +193,13 @@ def save_config(folder: Path, trained: Trained) -> None:
 
 
 def write_config(folder: Path, trained: Trained) -> None:
-    """Writes ``config.json`` alone."""
+    """Write ``config.json`` alone."""
     text = json.dumps(describe(trained), indent=2)
     write_atomic(folder / "config.json", f"{text}\n".encode())
 
 
 def describe(trained: Trained) -> dict[str, Any]:
-    """Lists what ``config.json`` says of a trained model."""
+    """List what ``config.json`` says of a trained model."""
     config, known = config_of(trained.model), trained.trained_on
     return {
         "version": _VERSION,
@@ -213,13 +213,13 @@ def describe(trained: Trained) -> dict[str, Any]:
 
 
 def config_of(model: Module) -> NetworkConfig | None:
-    """Gives the settings that a module was made from, where it keeps them as ``config``."""
+    """Return settings that a module was made from, where it keeps them as ``config``."""
     config = getattr(model, "config", None)
     return config if isinstance(config, NetworkConfig) else None
 
 
 def _home(folder: object) -> Path:
-    """Gives the run folder's path; a model in memory is told from it."""
+    """Return the run folder's path; a model in memory is told from it."""
     if isinstance(getattr(folder, "trained", folder), Trained):
         raise ArgumentError(
             "load expects a run folder, got a model in memory, which can be used without "
@@ -232,7 +232,7 @@ def _home(folder: object) -> Path:
 
 
 def read_config(home: Path) -> dict[str, Any]:
-    """Reads ``config.json`` and checks that it is a run's."""
+    """Read ``config.json`` and checks that it is a run's."""
     path = home / "config.json"
     if not home.is_dir():
         found = "is a file" if home.exists() else "no such folder"
@@ -261,13 +261,13 @@ def read_config(home: Path) -> dict[str, Any]:
 
 
 def _check_count(path: Path, name: str, value: object) -> None:
-    """Refuses what is not an integer from 1 up."""
+    """Refuse what is not an integer from 1 up."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ConfigError(f"{path}: {name} must be an integer from 1, found {value!r}")
 
 
 def _task(home: Path, values: object) -> Task:
-    """Makes the task; each of its columns has a name of its own."""
+    """Make the task; each of its columns has a name of its own."""
     task = _settings(home, values, Task)
     is_empty = not task.columns and not isinstance(task, Custom)
     if is_empty or len(set(task.columns)) < len(task.columns):
@@ -279,7 +279,7 @@ def _task(home: Path, values: object) -> Task:
 
 
 def _settings(home: Path, values: object, kind: type[Settings]) -> Settings:
-    """Makes settings; what is wrong with them is said with the file's name."""
+    """Make settings; what is wrong with them is said with the file's name."""
     path = home / "config.json"
     if not is_dict(values):
         raise ConfigError(
@@ -292,7 +292,7 @@ def _settings(home: Path, values: object, kind: type[Settings]) -> Settings:
 
 
 def _network(home: Path, config: object, model: Any, *, base: object) -> Module:
-    """Makes the network without numbers of its own; that of adapters has a base."""
+    """Make the network without numbers of its own; that of adapters has a base."""
     found = None if config is None else _settings(home, config, NetworkConfig)
     if base is not None:
         if not hasattr(found, "base_hash"):

@@ -46,7 +46,7 @@ class TrainedOn(JsonConfig):
 
     @classmethod
     def of(cls, part: Any) -> Self:
-        """Describes a training part; the files are those that tell its records apart."""
+        """Describe a training part; the files are those that tell its records apart."""
         lengths = np.asarray(part.lengths) if has_letters(part) else np.empty(0, np.int64)
         files = files_of(part)
         return cls(
@@ -57,16 +57,16 @@ class TrainedOn(JsonConfig):
         )
 
     def find_again(self, paths: Iterable[Path]) -> list[Path]:
-        """Finds those of some files that the network was trained on."""
+        """Find those of some files that the network was trained on."""
         files = (path for path in paths if path.is_file())
         return [path for path in files if file_digest(str(path)) in self.digests]
 
     def spell_lengths(self) -> str:
-        """Says how long the records were that taught; nothing of those without letters."""
+        """Say how long the records were that taught; nothing of those without letters."""
         return "" if self.lengths is None else f"{_range(*self.lengths)} letters"
 
     def describe_strange_lengths(self, data: Any, *, share: float = 0.0) -> str:
-        """Says how many records have other lengths, if they are more than a share."""
+        """Say how many records have other lengths, if they are more than a share."""
         if self.lengths is None or not has_letters(data):
             return ""
         shortest, longest = self.lengths
@@ -83,18 +83,18 @@ class TrainedOn(JsonConfig):
 
 
 def files_of(part: Any) -> list[Path]:
-    """Lists the files of a part; of intervals in a genome those of the intervals."""
+    """List the files of a part; of intervals in a genome those of the intervals."""
     paths: tuple[str, ...] = getattr(part, "record_files", getattr(part, "paths", ()))
     return [path for path in map(Path, paths) if path.is_file()]
 
 
 def names_of(files: Iterable[Path]) -> list[str]:
-    """Names files without their folders, which say more of a machine than of the data."""
+    """Name files without their folders, which say more of a machine than of the data."""
     return [printable(file.name) for file in files]
 
 
 def _range(first: int, last: int) -> str:
-    """Spells a range of counts."""
+    """Spell a range of counts."""
     return f"{first:,}" if first == last else f"{first:,} to {last:,}"
 
 
@@ -106,25 +106,25 @@ Hashes = NDArray[np.uint64]
 
 
 def learn_letters(train: Any) -> Hashes | None:
-    """Lists the hashes of training records; None without letters, or of too many."""
+    """List the hashes of training records; None without letters, or of too many."""
     hashes = hash_letters(train)
     return None if hashes is None else np.unique(hashes)
 
 
 def find_known(known: Hashes | None, examples: Any) -> NDArray[np.bool_] | None:
-    """Says which records have the letters of a training record; None where nobody can."""
+    """Say which records have the letters of a training record; None where nobody can."""
     hashes = None if known is None else hash_letters(examples)
     return None if known is None or hashes is None else np.isin(hashes, known)
 
 
 def save_letters(folder: Path, known: Hashes | None) -> None:
-    """Writes the hashes of training records, where there are any."""
+    """Write the hashes of training records, where there are any."""
     if known is not None:
         Record({_HASHES: known.view(np.int64)}).save(folder / LETTERS)
 
 
 def load_letters(folder: Path) -> Hashes | None:
-    """Reads the hashes of training records; None of an older run, or of other records."""
+    """Read the hashes of training records; None of an older run, or of other records."""
     path = folder / LETTERS
     return np.asarray(load(path)[_HASHES]).view(np.uint64) if path.exists() else None
 
@@ -146,30 +146,30 @@ class LearnedEncoder(Protocol):
         ...
 
     def fit(self, examples: Any) -> Self:
-        """Gives an encoder that has learned from some records, and from no others."""
+        """Return an encoder that has learned from some records, and from no others."""
         ...
 
     def settings(self) -> dict[str, Any]:
-        """Lists what it was told, without what it has learned."""
+        """List what it was told, without what it has learned."""
         ...
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Lists what it has learned."""
+        """List what it has learned."""
         ...
 
     def with_arrays(self, arrays: Mapping[str, ArrayLike]) -> Self:
-        """Gives an encoder that has learned what `arrays` listed."""
+        """Return an encoder that has learned what `arrays` listed."""
         ...
 
 
 def save_encoder(folder: Path, encoder: Any) -> None:
-    """Writes what an encoder has learned, if it is one that learns."""
+    """Write what an encoder has learned, if it is one that learns."""
     if isinstance(encoder, LearnedEncoder):
         Record(encoder.arrays()).save(folder / ENCODER)
 
 
 def load_encoder(folder: Path, encoder: Any) -> Any:
-    """Gives an encoder of ``config.json`` back what it had learned."""
+    """Return an encoder of ``config.json`` back what it had learned."""
     if not isinstance(encoder, LearnedEncoder):
         return encoder
     path = folder / ENCODER
@@ -183,7 +183,7 @@ def load_encoder(folder: Path, encoder: Any) -> Any:
 
 
 def seen_by(encoder: Any, examples: Any) -> Any:
-    """Shows records through a fitted encoder, where theirs is the same but not fitted."""
+    """Show records through a fitted encoder, where theirs is the same but not fitted."""
     own = examples.encoder
     if not (isinstance(encoder, LearnedEncoder) and isinstance(own, LearnedEncoder)):
         return examples

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @with_or_without_batch(3)
 def adaptive_avg_pool1d(x: Tensor, output_size: int) -> Tensor:
-    """Computes the means of windows that divide a row.
+    """Compute the means of windows that divide a row.
 
     Window i of m in a row of length l starts at ``floor(i * l / m)`` and ends before
     ``ceil((i + 1) * l / m)``: windows have nearly equal lengths, and may overlap by one.
@@ -62,7 +62,7 @@ def adaptive_avg_pool1d(x: Tensor, output_size: int) -> Tensor:
 
 @with_or_without_batch(3)
 def adaptive_max_pool1d(x: Tensor, output_size: int, return_indices: bool = False) -> Any:
-    """Computes the maxima of windows that divide a row.
+    """Compute the maxima of windows that divide a row.
 
     Args:
         x: ``(n, c, l)``, or ``(c, l)``.
@@ -92,7 +92,7 @@ def adaptive_max_pool1d(x: Tensor, output_size: int, return_indices: bool = Fals
 
 
 def _count_windows(name: str, x: Tensor, output_size: Any) -> int:
-    """Returns the number of windows; refuses an input without positions."""
+    """Return the number of windows; refuses an input without positions."""
     require_axes(name, 3, x)
     if not x.shape[2]:
         raise ShapeError(f"{name}: expected positions along each axis, got shape {x.shape}")
@@ -100,7 +100,7 @@ def _count_windows(name: str, x: Tensor, output_size: Any) -> int:
 
 
 def _find_maxima(x: Tensor, count: int) -> Tensor:
-    """Returns the position of the maximum of each window, ``(n, c, count)``."""
+    """Return the position of the maximum of each window, ``(n, c, count)``."""
     if count == 1:  # an exported graph has it for any length
         return apply("argmax", x, axis=-1, keepdims=True)
     positions, _ = _list_positions(x.shape[2], count)
@@ -115,7 +115,7 @@ def _find_maxima(x: Tensor, count: int) -> Tensor:
 
 
 def _list_positions(length: int, count: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Lists the positions of each window, and whether each is inside of its window."""
+    """List the positions of each window, and whether each is inside of its window."""
     # A row for each window, as long as the longest; others repeat their last position.
     steps: NDArray[Any] = np.arange(count)
     starts, ends = steps * length // count, -(-(steps + 1) * length // count)
@@ -126,7 +126,7 @@ def _list_positions(length: int, count: int) -> tuple[NDArray[np.int32], NDArray
 
 
 def _look_up(x: Tensor, positions: NDArray[np.int32]) -> Tensor:
-    """Takes the values of each window: ``(n, c, windows, longest)``."""
+    """Take the values of each window: ``(n, c, windows, longest)``."""
     values = apply("take", x, as_operand(x, positions.ravel()), axis=-1)
     return apply("reshape", values, (*x.shape[:2], *positions.shape))
 

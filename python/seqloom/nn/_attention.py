@@ -43,7 +43,7 @@ def scaled_dot_product_attention(
     *,
     rng: Any = None,
 ) -> Tensor:
-    """Averages values by the similarity of queries and keys (Vaswani et al. 2017).
+    """Average values by the similarity of queries and keys (Vaswani et al. 2017).
 
     A masked key has the weight 0, so its finite values do not matter. But 0 times NaN or
     infinity is NaN, as in torch: if padding may hold those, set it to 0 with
@@ -99,7 +99,7 @@ def scaled_dot_product_attention(
 
 
 def _repeat_heads(query: Tensor, x: Tensor) -> Tensor:
-    """Repeats the heads of keys or values to the number of the query's."""
+    """Repeat the heads of keys or values to the number of the query's."""
     heads, own = query.shape[1], x.shape[1]
     if not own or heads % own:
         raise ShapeError(
@@ -110,7 +110,7 @@ def _repeat_heads(query: Tensor, x: Tensor) -> Tensor:
 
 
 def _require_equal(q: Tensor, k: Tensor, v: Tensor) -> None:
-    """Refuses queries, keys and values whose shapes do not fit together."""
+    """Refuse queries, keys and values whose shapes do not fit together."""
     rows, columns, values = q.shape, k.shape, v.shape
     if rows == columns == values:
         return
@@ -122,7 +122,7 @@ def _require_equal(q: Tensor, k: Tensor, v: Tensor) -> None:
 
 
 def _convert_mask(query: Tensor, keys: Tensor, mask: object) -> Tensor:
-    """Returns a mask of booleans, or of numbers in the dtype of the query."""
+    """Return a mask of booleans, or of numbers in the dtype of the query."""
     found = as_operand(query, mask)
     pairs = (*query.shape[:-1], keys.shape[-2])
     ends = zip(reversed(found.shape), reversed(pairs), strict=False)
@@ -135,7 +135,7 @@ def _convert_mask(query: Tensor, keys: Tensor, mask: object) -> Tensor:
 
 
 def _add_axes(x: Tensor) -> Tensor:
-    """Adds the axes of the batch and of the heads if they are missing."""
+    """Add the axes of the batch and of the heads if they are missing."""
     if x.ndim == _AXES:
         return x
     if not 1 < x.ndim < _AXES:
@@ -152,7 +152,7 @@ def attention_varlen(
     is_causal: bool = False,
     scale: float | None = None,
 ) -> Tensor:
-    """Computes attention within each of several concatenated sequences.
+    """Compute attention within each of several concatenated sequences.
 
     Numbers of two sequences never meet: whatever a sequence holds, NaN included, the others
     and their gradients keep their bits. On NumPy a sequence gives the bits that it gives
@@ -242,7 +242,7 @@ class SelfAttention(Module):
     def __call__(
         self, x: Tensor, mask: Tensor | ArrayLike | None = None, *, key: Key | None = None
     ) -> Tensor:
-        """Computes self-attention over the positions of each record.
+        """Compute self-attention over the positions of each record.
 
         Args:
             x: ``(n, l, width)``.
@@ -274,7 +274,7 @@ class SelfAttention(Module):
 
 
 def rotary_embedding(x: Tensor, positions: object = None, base: float = 10000.0) -> Tensor:
-    """Rotates pairs of features by angles that grow with the position (Su et al. 2021).
+    """Rotate pairs of features by angles that grow with the position (Su et al. 2021).
 
     Feature i of the first half and feature i of the second half are a pair, as in the
     checkpoints of Llama and ESM-2. The angle of pair i is

@@ -27,7 +27,7 @@ def batch_norm(
     *,
     eps: float = 1e-5,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Normalises each channel by the batch's own statistics (Ioffe and Szegedy 2015).
+    """Normalise each channel by the batch's own statistics (Ioffe and Szegedy 2015).
 
     Other than torch's function it takes a mask, and returns the statistics: the layer
     updates the running averages, because no function writes into its arguments.
@@ -112,7 +112,7 @@ class BatchNorm(Module):
         )
 
     def by_averages(self, x: Tensor, mask: Tensor | ArrayLike | None = None) -> Tensor:
-        """Normalises by the running averages, also in training mode.
+        """Normalise by the running averages, also in training mode.
 
         Args:
             x: ``(n, c, ...)``.
@@ -147,7 +147,7 @@ class BatchNorm(Module):
         return scale_channels(x, scale, shift, mask)
 
     def _update_averages(self, mean: Tensor, variance: Tensor, count: Any) -> None:
-        """Moves the running averages towards the statistics of `count` values."""
+        """Move the running averages towards the statistics of `count` values."""
         mean_of, variance_of = self.running_mean, self.running_var
         counter = self.num_batches_tracked
         if mean_of is None or variance_of is None or counter is None:
@@ -166,7 +166,7 @@ class BatchNorm(Module):
             running.assign(running.value * (1 - share) + new * part)
 
     def _require_rank(self, x: Tensor, *ranks: int) -> None:
-        """Refuses an input with another number of axes or of channels."""
+        """Refuse an input with another number of axes or of channels."""
         if x.ndim not in ranks or x.shape[1] != self.num_features:
             shapes = " or ".join(_RANKS[rank] for rank in ranks)
             raise ShapeError(
@@ -175,7 +175,7 @@ class BatchNorm(Module):
             )
 
     def _normalise(self, x: Tensor, mask: Tensor | ArrayLike | None) -> Tensor:
-        """Normalises by the batch in training, by the averages in evaluation."""
+        """Normalise by the batch in training, by the averages in evaluation."""
         by_batch = self.training or self.running_mean is None
         if not by_batch or 0 in x.shape:  # an empty batch has no statistics
             return self.by_averages(x, mask)
@@ -220,7 +220,7 @@ class BatchNorm1d(BatchNorm, init=False):
     """
 
     def __call__(self, x: Tensor, mask: Tensor | ArrayLike | None = None) -> Tensor:
-        """Normalises a batch.
+        """Normalise a batch.
 
         Args:
             x: ``(n, c, l)`` or ``(n, c)``.
@@ -260,7 +260,7 @@ class BatchNorm2d(BatchNorm, init=False):
     """
 
     def __call__(self, x: Tensor, mask: Tensor | ArrayLike | None = None) -> Tensor:
-        """Normalises a batch.
+        """Normalise a batch.
 
         Args:
             x: ``(n, c, h, w)``.
@@ -281,14 +281,14 @@ class BatchNorm2d(BatchNorm, init=False):
 def scale_channels(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, mask: object = None
 ) -> Tensor:
-    """Multiplies each channel by a number and adds another; 0 at masked positions."""
+    """Multiply each channel by a number and adds another; 0 at masked positions."""
     flat, kept = _flatten_positions(x, mask)
     weight, bias = fill_channels(x, weight, 1.0), fill_channels(x, bias, 0.0)
     return _restore(apply("scale_shift", flat, weight, bias, kept), x)
 
 
 def _flatten_positions(x: Tensor, mask: object) -> tuple[Tensor, Tensor | None]:
-    """Reshapes ``(n, c, ...)`` and its mask ``(n, ...)`` to one axis of positions."""
+    """Reshape ``(n, c, ...)`` and its mask ``(n, ...)`` to one axis of positions."""
     count = math.prod(x.shape[2:])
     kept = None if mask is None else as_operand(x, mask, x.dtype)
     if x.ndim == 3:  # noqa: PLR2004  # (n, c, l)
@@ -298,12 +298,12 @@ def _flatten_positions(x: Tensor, mask: object) -> tuple[Tensor, Tensor | None]:
 
 
 def _restore(out: Tensor, x: Tensor) -> Tensor:
-    """Reshapes a result to the shape of the input."""
+    """Reshape a result to the shape of the input."""
     return out if out.shape == x.shape else apply("reshape", out, x.shape)
 
 
 def fill_channels(x: Tensor, values: Tensor | None, default: float) -> Tensor:
-    """Returns one number for each channel: those given, or the default."""
+    """Return one number for each channel: those given, or the default."""
     if values is not None:
         return values
     return Tensor(x.backend.full((x.shape[1],), default, dtype=x.dtype), x.backend)
@@ -312,7 +312,7 @@ def fill_channels(x: Tensor, values: Tensor | None, default: float) -> Tensor:
 def require_norm_dtypes(
     name: str, x: Tensor, weight: Tensor | None, bias: Tensor | None = None
 ) -> None:
-    """Refuses arrays of different float types; the type of the weight is expected."""
+    """Refuse arrays of different float types; the type of the weight is expected."""
     if weight is not None:
         require_same_dtype(name, LAYER, weight, x, bias)
     else:

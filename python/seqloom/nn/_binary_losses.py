@@ -27,7 +27,7 @@ def binary_cross_entropy_with_logits(
     weight: object = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Computes the cross entropy of independent binary labels, from logits.
+    """Compute the cross entropy of independent binary labels, from logits.
 
     Args:
         x: Logits ``(n, k)``.
@@ -66,7 +66,7 @@ def binary_cross_entropy_with_logits(
 def binary_cross_entropy(
     x: Tensor, target: object, weight: object = None, reduction: str = "mean"
 ) -> Tensor:
-    """Computes the cross entropy of independent binary labels, from probabilities.
+    """Compute the cross entropy of independent binary labels, from probabilities.
 
     Args:
         x: Probabilities of the label 1, from 0 to 1.
@@ -101,7 +101,7 @@ def binary_cross_entropy(
 
 
 def _weigh(losses: Tensor, weight: Tensor) -> Tensor:
-    """Multiplies losses by weights that broadcast to their shape."""
+    """Multiply losses by weights that broadcast to their shape."""
     weighted = losses * weight
     if weighted.shape != losses.shape:
         raise ShapeError(
@@ -111,7 +111,7 @@ def _weigh(losses: Tensor, weight: Tensor) -> Tensor:
 
 
 def _loss_near_ends(x: Tensor, target: Tensor, near_end: Tensor) -> Tensor:
-    """Computes the loss near 0 and 1, with the gradient ``(x - target) / 1e-12``."""
+    """Compute the loss near 0 and 1, with the gradient ``(x - target) / 1e-12``."""
     # The gradient is that of a parabola, whose value is subtracted again.
     still = apply("stop_gradient", x)
     value = -(target * _log(still) + (1.0 - target) * _log(1.0 - still))
@@ -122,7 +122,7 @@ def _loss_near_ends(x: Tensor, target: Tensor, near_end: Tensor) -> Tensor:
 
 
 def _log(x: Tensor) -> Tensor:
-    """Computes the logarithm, limited to -100, also of 0."""
+    """Compute the logarithm, limited to -100, also of 0."""
     found = apply("log", apply("where", x > 0, x, 1.0))
     return apply("maximum", apply("where", x > 0, found, _LEAST), _LEAST)
 
@@ -134,7 +134,7 @@ def sigmoid_focal_loss(
     gamma: float = 2.0,
     reduction: str = "none",
 ) -> Tensor:
-    """Computes the focal loss of independent binary labels (Lin et al. 2017).
+    """Compute the focal loss of independent binary labels (Lin et al. 2017).
 
     It is torchvision's function of that name: the cross entropy times
     ``(1 - p) ** gamma``, where p is the probability of the true label, so that examples
@@ -175,7 +175,7 @@ def sigmoid_focal_loss(
 
 
 def raise_wrong(wrong: Tensor, gamma: float) -> Tensor:
-    """Raises the probability of a wrong label to a power."""
+    """Raise the probability of a wrong label to a power."""
     if gamma < 0:
         raise ArgumentError(f"gamma must be 0 or more, got {gamma}")
     if gamma == 0:

@@ -25,7 +25,7 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """Computes ``-log softmax(x)[target]``, with weights of classes as in torch.
+    """Compute ``-log softmax(x)[target]``, with weights of classes as in torch.
 
     Args:
         x: Logits ``(n, k)``, ``(n, k, ...)`` or ``(k,)``.
@@ -83,7 +83,7 @@ def nll_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Computes ``-x[target]``: `cross_entropy` of logarithms of probabilities.
+    """Compute ``-x[target]``: `cross_entropy` of logarithms of probabilities.
 
     Args:
         x: Logarithms of probabilities ``(n, k)``, ``(n, k, ...)`` or ``(k,)``.
@@ -130,7 +130,7 @@ def _reduce_labels(
     ignored: int,
     reduction: str,
 ) -> Tensor:
-    """Computes and reduces the losses of labels, without those that do not count."""
+    """Compute and reduce the losses of labels, without those that do not count."""
     labels, counted = _convert_labels(x, target, ignored)
     losses = loss(labels)
     shares = None if weights is None else apply("take", weights, labels, axis=0)
@@ -146,7 +146,7 @@ def _reduce_labels(
 def _convert_labels(
     x: Tensor, target: object, ignored: int
 ) -> tuple[Tensor, Tensor | None]:
-    """Returns the labels on one axis, 0 if they do not count, and which ones count."""
+    """Return the labels on one axis, 0 if they do not count, and which ones count."""
     if not isinstance(target, Tensor):
         target = np.asarray(target)
         # Labels on the host are checked: nearly always all of them count.
@@ -172,12 +172,12 @@ def _convert_labels(
 
 
 def _shape_of_labels(x: Tensor) -> tuple[int, ...]:
-    """Returns the shape of the logits without the axis of classes."""
+    """Return the shape of the logits without the axis of classes."""
     return (*x.shape[:1], *x.shape[2:]) if x.ndim > 1 else ()
 
 
 def _convert_weights(rows: Tensor, weight: object) -> Tensor:
-    """Returns the weights of the classes as a tensor."""
+    """Return the weights of the classes as a tensor."""
     weights = as_operand(rows, weight, rows.dtype)
     if weights.shape != rows.shape[-1:]:
         raise ShapeError(
@@ -188,13 +188,13 @@ def _convert_weights(rows: Tensor, weight: object) -> Tensor:
 
 
 def _weigh_classes(rows: Tensor, weights: Tensor | None) -> Tensor:
-    """Returns the logarithms of the probabilities, times the weights of the classes."""
+    """Return the logarithms of the probabilities, times the weights of the classes."""
     logs = apply("log_softmax", rows)
     return logs if weights is None else logs * weights
 
 
 def _to_rows(x: Tensor) -> Tensor:
-    """Reshapes logits to one row of classes for each label."""
+    """Reshape logits to one row of classes for each label."""
     if x.ndim == 2:  # noqa: PLR2004
         return x
     if not x.ndim:
@@ -206,7 +206,7 @@ def _to_rows(x: Tensor) -> Tensor:
 
 
 def _reshape_losses(losses: Tensor, x: Tensor, reduction: str) -> Tensor:
-    """Reshapes unreduced losses to the shape of the labels."""
+    """Reshape unreduced losses to the shape of the labels."""
     if reduction != "none" or x.ndim == 2:  # noqa: PLR2004
         return losses
     return apply("reshape", losses, _shape_of_labels(x))
@@ -221,7 +221,7 @@ def focal_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Computes the focal loss of classes: `cross_entropy` times ``(1 - p) ** gamma``.
+    """Compute the focal loss of classes: `cross_entropy` times ``(1 - p) ** gamma``.
 
     See Lin et al. (2017); p is the probability of the true class.
 

@@ -46,7 +46,7 @@ class Config(JsonConfig, ABC):
 
     @abstractmethod
     def build(self) -> Any:
-        """Makes the module without a backend.
+        """Make the module without a backend.
 
         Returns:
             A new module.
@@ -58,7 +58,7 @@ class Config(JsonConfig, ABC):
         """
 
     def init(self, backend: Backend | str = "numpy", key: Key = _FIRST_KEY) -> Any:
-        """Makes the module and binds it to a backend.
+        """Make the module and binds it to a backend.
 
         Args:
             backend: A backend or its name.
@@ -77,7 +77,7 @@ class Config(JsonConfig, ABC):
         return module.bind(backend, key)
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Writes the settings to a file, which is whole or absent.
+        """Write the settings to a file, which is whole or absent.
 
         Args:
             file: Path that ends in ``.json`` or ``.toml``, which says the format. TOML has
@@ -99,7 +99,7 @@ class Config(JsonConfig, ABC):
 
     @classmethod
     def load(cls, file: str | os.PathLike[str]) -> Self:
-        """Reads settings that `save` or a person wrote; nothing in the file is run.
+        """Read settings that `save` or a person wrote; nothing in the file is run.
 
         Args:
             file: Path that ends in ``.json`` or ``.toml``, which says the format.
@@ -127,7 +127,7 @@ class Config(JsonConfig, ABC):
 
 
 def save_config(config: JsonConfig, file: str | os.PathLike[str]) -> None:
-    """Writes settings to a file, which is whole or absent."""
+    """Write settings to a file, which is whole or absent."""
     path = Path(check_path("file", file))
     if _find_suffix(path) == ".toml":
         import tomli_w
@@ -139,7 +139,7 @@ def save_config(config: JsonConfig, file: str | os.PathLike[str]) -> None:
 
 
 def load_config(kind: type[Settings], file: str | os.PathLike[str]) -> Settings:
-    """Reads settings from a file."""
+    """Read settings from a file."""
     path = Path(check_path("file", file))
     parse = tomllib.loads if _find_suffix(path) == ".toml" else json.loads
     try:
@@ -160,7 +160,7 @@ def load_config(kind: type[Settings], file: str | os.PathLike[str]) -> Settings:
 
 
 def _find_suffix(path: Path) -> str:
-    """Returns the suffix of a file; refuses one that names no format."""
+    """Return the suffix of a file; refuses one that names no format."""
     suffix = path.suffix.lower()
     if suffix not in {".json", ".toml"}:
         raise ArgumentError(
@@ -170,7 +170,7 @@ def _find_suffix(path: Path) -> str:
 
 
 def _to_toml_table(config: JsonConfig) -> dict[str, Any]:
-    """Returns settings as a dict without None, which TOML cannot write."""
+    """Return settings as a dict without None, which TOML cannot write."""
     table = config.to_dict()
     name = type(config).__name__
     for field in fields(cast("Any", config)):
@@ -185,7 +185,7 @@ def _to_toml_table(config: JsonConfig) -> dict[str, Any]:
 
 
 def _to_toml_value(field: str, value: object) -> Any:
-    """Returns a value without None; refuses None that reading would not give again."""
+    """Return a value without None; refuses None that reading would not give again."""
     if isinstance(value, JsonConfig):
         return _to_toml_table(value)
     if isinstance(value, (list, tuple)):

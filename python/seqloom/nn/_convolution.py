@@ -43,7 +43,7 @@ def conv1d(
     dilation: int = 1,
     groups: int = 1,
 ) -> Tensor:
-    """Computes the cross-correlation along the last axis.
+    """Compute the cross-correlation along the last axis.
 
     Args:
         x: ``(n, c, l)``, or ``(c, l)``.
@@ -84,7 +84,7 @@ def conv2d(
     dilation: Size = 1,
     groups: int = 1,
 ) -> Tensor:
-    """Computes the cross-correlation along the last two axes.
+    """Compute the cross-correlation along the last two axes.
 
     Args:
         x: ``(n, c, h, w)``, or ``(c, h, w)``.
@@ -121,7 +121,7 @@ Arrays = tuple["Tensor", "Tensor", "Tensor | None"]
 def _convolve(
     name: str, axes: int, arrays: Arrays, groups: int, sizes: dict[str, Any]
 ) -> Tensor:
-    """Checks the arguments of a convolution along `axes` axes, and computes it."""
+    """Check the arguments of a convolution along `axes` axes, and compute it."""
     x, weight, bias = arrays
     require_axes(name, axes + 2, x, weight)
     require_same_dtype(name, LAYER, weight, x, bias)
@@ -141,7 +141,7 @@ def _pad_input(
     padding: Size | str,
     dilation: tuple[int, ...],
 ) -> tuple[Tensor, tuple[int, ...]]:
-    """Returns the input, with an odd zero at the end, and the padding on both sides."""
+    """Return the input, with an odd zero at the end, and the padding on both sides."""
     if not isinstance(padding, str):
         return x, as_sizes("padding", padding, 0, len(stride))
     widths = find_same_padding(padding, weight.shape[2:], stride, dilation)
@@ -157,7 +157,7 @@ def find_same_padding(
     stride: Sequence[int],
     dilation: Sequence[int],
 ) -> list[tuple[int, int]]:
-    """Returns the numbers before and after each axis of ``"same"`` or ``"valid"``."""
+    """Return the numbers before and after each axis of ``"same"`` or ``"valid"``."""
     if padding == "valid":
         return [(0, 0) for _ in kernel]
     if padding != "same" or any(step != 1 for step in stride):
@@ -230,7 +230,7 @@ class Convolution(Module):
 
 
 def require_channels(layer: Any, x: Tensor, channels: int) -> None:
-    """Refuses an input with another number of channels, which come before positions."""
+    """Refuse an input with another number of channels, which come before positions."""
     axes = len(layer.weight.shape) - 2
     positions = "length" if axes == 1 else "height, width"
     form = f"(n, {channels}, {positions})"
@@ -297,7 +297,7 @@ class Conv2d(Convolution, init=False):
 
 
 def require_groups(inside: int, outside: int, groups: int) -> None:
-    """Refuses channels that the groups do not divide."""
+    """Refuse channels that the groups do not divide."""
     for name, count in (("in_channels", inside), ("out_channels", outside)):
         if count % groups:
             raise ArgumentError(

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def value_and_grad(
     function: Callable[..., Any], *, inputs: Sequence[int] = ()
 ) -> Callable[..., tuple[Any, ...]]:
-    """Makes a function that returns the loss and the gradients of a module.
+    """Make a function that returns the loss and the gradients of a module.
 
     Only the trainable parameters of the module, during the call, record gradients: on its
     thread, and on threads that run no `value_and_grad` of their own, such as those of a
@@ -95,7 +95,7 @@ def value_and_grad(
 
 
 def _require_tensor(args: tuple[Any, ...], position: int) -> Tensor:
-    """Returns an argument that gets a gradient."""
+    """Return an argument that gets a gradient."""
     if position >= len(args) or not isinstance(args[position], Tensor):
         raise ArgumentError(
             f"inputs={position} asks for the gradient by argument {position} after the "
@@ -115,7 +115,7 @@ class _Tracking:
 
     @classmethod
     def start(cls, params: list[Param], inputs: dict[int, Tensor]) -> _Tracking:
-        """Makes leaves of one level over the common backend."""
+        """Make leaves of one level over the common backend."""
         # The outer call goes on recording what it tracks.
         outer = tracked.get() or {}
         known = {param.id: outer[param.id] for param in params if param.id in outer}
@@ -135,7 +135,7 @@ class _Tracking:
 
     @contextmanager
     def running(self) -> Generator[None]:
-        """Lets the parameters return their leaves, on threads of the function too."""
+        """Let the parameters return their leaves, on threads of the function too."""
         token = tracked.set({**(tracked.get() or {}), **self.params})
         threads = threading.get_ident(), _list_threads(self.level)
         trackings[id(self)] = Tracking(self.params, *threads)
@@ -147,7 +147,7 @@ class _Tracking:
             tracked.reset(token)
 
     def require_unchanged(self) -> None:
-        """Refuses a parameter that was written: its gradient would be of other values."""
+        """Refuse a parameter that was written: its gradient would be of other values."""
         for param, version in self.versions:
             if param.version != version:
                 raise GradientError(
@@ -157,7 +157,7 @@ class _Tracking:
                 )
 
     def lend_shared(self, results: list[Any]) -> None:
-        """Marks parameters that share memory with a result, so that a write copies them."""
+        """Mark parameters that share memory with a result, so that a write copies them."""
         tensors = [result for result in results if isinstance(result, Tensor)]
         owners = {memory_of(tensor.raw, None)[0] for tensor in tensors}
         for param, _ in self.versions:
@@ -165,7 +165,7 @@ class _Tracking:
                 param.share()
 
     def collect(self, by_leaf: dict[int, Any], args: tuple[Any, ...]) -> Gradients:
-        """Returns the gradients by the id of each parameter, and by each argument."""
+        """Return the gradients by the id of each parameter, and by each argument."""
         number = self.level.leaf_number
         numbers = {key: number(leaf.raw) for key, leaf in self.params.items()}
         arrays = {key: by_leaf[n] for key, n in numbers.items() if n in by_leaf}
@@ -177,7 +177,7 @@ class _Tracking:
 
 
 def _list_threads(level: Any) -> frozenset[int] | None:
-    """Returns the threads that run while a step is captured; None in an eager call."""
+    """Return the threads that run while a step is captured; None in an eager call."""
     while level is not None:
         if getattr(level, "records", False):
             return frozenset(thread.ident or 0 for thread in threading.enumerate())
@@ -186,7 +186,7 @@ def _list_threads(level: Any) -> frozenset[int] | None:
 
 
 def _find_backend(params: list[Param], tensors: list[Tensor]) -> Any:
-    """Returns the outermost backend of parameters and inputs."""
+    """Return the outermost backend of parameters and inputs."""
     backends: list[Any] = [param.bound_backend for param in params]
     for backend in backends:
         if backend is not backends[0]:
@@ -207,7 +207,7 @@ def functional_call(
     method: str = "__call__",
     **options: Any,
 ) -> Any:
-    """Calls a module with other values of its parameters; the module does not change.
+    """Call a module with other values of its parameters; the module does not change.
 
     Gradients pass through the values, so that a step of an inner optimiser can be
     differentiated (Finn et al. 2017). It is torch's ``torch.func.functional_call``.
@@ -248,7 +248,7 @@ def functional_call(
 
 
 def _require_fit(path: str, param: Param | None, value: Any) -> None:
-    """Refuses a value that cannot stand for a parameter."""
+    """Refuse a value that cannot stand for a parameter."""
     if param is None:
         raise ArgumentError(
             f"values has the path {path!r}, but the module has no such parameter; pass the "

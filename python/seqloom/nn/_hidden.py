@@ -51,7 +51,7 @@ _MOST_OBJECTS = 2000  # a search in the user's objects ends after so many
 
 
 def require_visible_field(owner: object, name: str, value: object) -> None:
-    """Refuses a value of a module's attribute whose parameters nothing would find."""
+    """Refuse a value of a module's attribute whose parameters nothing would find."""
     if type(value) in PLAIN:
         return
     named = getattr(owner, "part_names", ())  # declared in place of annotations
@@ -72,7 +72,7 @@ def require_visible_field(owner: object, name: str, value: object) -> None:
 
 
 def require_part_again(owner: object, name: str, value: object) -> None:
-    """Refuses plain data where a part was; None, another part or a module may come."""
+    """Refuse plain data where a part was; None, another part or a module may come."""
     before = list_own(owner).get(name)
     if not isinstance(before, Stored) or value is None:
         return
@@ -89,14 +89,14 @@ def require_part_again(owner: object, name: str, value: object) -> None:
 
 
 def require_all_visible(modules: list[Any]) -> None:
-    """Checks the fields of modules, which may have changed after their assignment."""
+    """Check the fields of modules, which may have changed after their assignment."""
     for module in modules:
         for name, value in list_own(module).items():
             require_visible_field(module, name, value)
 
 
 def require_no_class_parts(kind: type) -> None:
-    """Refuses parts that are attributes of a class: all its objects would share them."""
+    """Refuse parts that are attributes of a class: all its objects would share them."""
     for name, value in vars(kind).items():
         if not name.startswith("__") and find_parts(value):
             raise ArgumentError(
@@ -107,7 +107,7 @@ def require_no_class_parts(kind: type) -> None:
 
 
 def _require_annotated_kind(owner: object, name: str, value: object) -> None:
-    """Refuses a part in a field whose annotation says that it is something else."""
+    """Refuse a part in a field whose annotation says that it is something else."""
     declared = list_declared(type(owner), name)
     given = "Param" if isinstance(value, Param) else type(value).__name__
     is_other = list(declared) == [_OTHER_KIND.get(given)]
@@ -126,7 +126,7 @@ _PLAIN_NAMES = frozenset({"int", "float", "str", "bool", "bytes", "complex"})
 
 @cache
 def list_declared(kind: type, name: str) -> frozenset[str]:
-    """Returns the names of the classes in a simple annotation, without None."""
+    """Return the names of the classes in a simple annotation, without None."""
     declared: Any = getattr(list_fields(kind).get(name), "type", "")
     text = declared.__name__ if isinstance(declared, type) else str(declared)
     text = re.sub(r"^(?:typing\.)?Optional\[(.*)\]$", r"\1", text.strip("'\""))
@@ -139,7 +139,7 @@ def list_declared(kind: type, name: str) -> frozenset[str]:
 
 
 def _list_suspects(value: object, path: str) -> Iterator[tuple[str, Any]]:
-    """Yields what a field is or holds, but for plain values and parts."""
+    """Yield what a field is or holds, but for plain values and parts."""
     if is_container(value):
         for key, item in items_of(value):
             if type(item) not in PLAIN:
@@ -149,7 +149,7 @@ def _list_suspects(value: object, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _require_visible(owner: object, name: str, path: str, value: object) -> None:
-    """Refuses an object in a field that hides parts."""
+    """Refuse an object in a field that hides parts."""
     label = f"{type(owner).__name__}.{name}"
     # Refuses a value whose parameters are hidden in a callable or an iterator.
     used = _find_stored_ids(_list_used(value))
@@ -176,7 +176,7 @@ def _require_visible(owner: object, name: str, path: str, value: object) -> None
 
 
 def _search(value: Any, path: str) -> Iterator[tuple[str, Stored]]:
-    """Yields the parameters and buffers inside an object, with what leads to them."""
+    """Yield the parameters and buffers inside an object, with what leads to them."""
     seen: set[int] = set()
     waiting = deque([(path, value)])
     while waiting and len(seen) < _MOST_OBJECTS:
@@ -193,7 +193,7 @@ def _search(value: Any, path: str) -> Iterator[tuple[str, Stored]]:
 
 
 def _list_inside(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yields what an object holds, with the text that follows its path."""
+    """Yield what an object holds, with the text that follows its path."""
     kind = cast("type[Any]", type(value))
     if is_container(value):
         yield from ((f"[{key!r}]", item) for key, item in items_of(value))
@@ -210,13 +210,16 @@ def _list_inside(value: Any) -> Iterator[tuple[str, Any]]:
 
 @cache
 def _is_users(kind: type) -> bool:
-    """Whether the attributes of a class are searched: it is not that of a library."""
+    """Return whether the attributes of a class are searched.
+
+    It is not that of a library.
+    """
     top = kind.__module__.partition(".")[0]
     return issubclass(kind, _HOLDERS) or (top not in _OTHERS and not issubclass(kind, type))
 
 
 def _list_attributes(value: Any, kind: type[Any]) -> Iterator[tuple[str, Any]]:
-    """Yields the attributes of an object, those in ``__slots__`` too; calls no property."""
+    """Yield the attributes of an object, those in ``__slots__`` too; calls no property."""
     own: dict[str, Any] = getattr(value, "__dict__", {})
     yield from ((f".{name}", item) for name, item in list(own.items()))
     for base in kind.__mro__:
@@ -230,12 +233,12 @@ def _list_attributes(value: Any, kind: type[Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _find_stored_ids(value: object) -> set[int]:
-    """Returns the ids of the parameters and buffers that a value is or holds."""
+    """Return the ids of the parameters and buffers that a value is or holds."""
     return {id(part) for _, part in find_parts(value) if isinstance(part, Stored)}
 
 
 def _list_used(value: object) -> list[Any]:
-    """Returns what a callable uses: its object, its arguments, its closure."""
+    """Return what a callable uses: its object, its arguments, its closure."""
     if type(value) is MethodType:
         return [value.__self__]
     if type(value) is partial:

@@ -23,7 +23,7 @@ class Initialiser(Protocol):
     """Makes the initial values of a parameter."""
 
     def __call__(self, backend: Backend, key: Key, shape: tuple[int, ...]) -> Array:
-        """Returns a new array of the shape.
+        """Return a new array of the shape.
 
         An initialiser that has an argument ``dtype`` gets the name of the element type.
         """
@@ -37,7 +37,7 @@ def initialise(
     shape: tuple[int, ...],
     dtype: str,
 ) -> Array:
-    """Calls an initialiser, with the name of the element type if it takes that."""
+    """Call an initialiser, with the name of the element type if it takes that."""
     options = {"dtype": dtype} if "dtype" in signature(initial).parameters else {}
     return cast("Any", initial)(backend, key, shape, **options)
 
@@ -119,7 +119,7 @@ _WIDE_INTEGERS = frozenset({"int64", "uint64"})
 
 
 def to_name(argument: str, dtype: Any) -> str:
-    """Returns the name of an element type; refuses what is none."""
+    """Return the name of an element type; refuses what is none."""
     kind = None
     with suppress(TypeError, ValueError, AttributeError):
         kind = kind_of(dtype if isinstance(dtype, str) else np.dtype(dtype).name)
@@ -132,7 +132,7 @@ def to_name(argument: str, dtype: Any) -> str:
 
 
 def to_float_name(argument: str, dtype: Any) -> str:
-    """Returns the name of a float type; refuses other types."""
+    """Return the name of a float type; refuses other types."""
     name = to_name(argument, dtype)
     if not is_float(kind_of(name)):
         raise DTypeError(
@@ -143,18 +143,18 @@ def to_float_name(argument: str, dtype: Any) -> str:
 
 @cache
 def kind_of(name: str) -> DType:
-    """Returns NumPy's type of a name; ``bfloat16`` too."""
+    """Return NumPy's type of a name; ``bfloat16`` too."""
     plain = find_backend("numpy")
     return plain.dtype(plain.zeros((), dtype=name))
 
 
 def is_float(kind: DType) -> bool:
-    """Whether a type is one of real floats, ``bfloat16`` included."""
+    """Return whether a type is one of real floats, ``bfloat16`` included."""
     return kind.kind == "f" or str(kind) == "bfloat16"
 
 
 def narrowed(name: str, wanted: str | None, least: str | None) -> str:
-    """Returns the type that a move to the type `wanted` gives.
+    """Return the type that a move to the type `wanted` gives.
 
     Whole numbers and truths keep theirs; floats get the wanted one, or the least one if
     that has more bits; complex numbers change to other complex numbers only.
@@ -167,7 +167,7 @@ def narrowed(name: str, wanted: str | None, least: str | None) -> str:
 
 
 def cast_array(backend: Backend, array: Any, name: str) -> Any:
-    """Returns an array of a backend in the type of that name."""
+    """Return an array of a backend in the type of that name."""
     wanted = name
     if name in _WIDE_INTEGERS:  # jax has them as narrow ones
         wanted = str(backend.dtype(backend.asarray(np.zeros((), name))))
@@ -175,13 +175,13 @@ def cast_array(backend: Backend, array: Any, name: str) -> Any:
 
 
 def copy_of(backend: Backend, array: Any) -> Any:
-    """Returns a copy of an array, in a captured step too."""
+    """Return a copy of an array, in a captured step too."""
     is_truth = backend.dtype(array).kind == "b"
     return backend.logical_or(array, array) if is_truth else backend.multiply(array, 1)
 
 
 def misfit_of_type(given: DType, kind: DType) -> str | None:
-    """Says what numbers of one type would lose in another, whatever their values."""
+    """Say what numbers of one type would lose in another, whatever their values."""
     if given.kind == "c" and kind.kind != "c":
         return f"holds complex numbers, expected {kind}"
     if kind.kind in "iub" and not np.can_cast(given, kind, "safe"):

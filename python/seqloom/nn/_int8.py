@@ -77,7 +77,7 @@ class Int8Linear(Module):
 
     @classmethod
     def of(cls, layer: Linear, largest: Any = None) -> Self:
-        """Rounds the weights of a linear layer, each output's by a scale of its own.
+        """Round the weights of a linear layer, each output's by a scale of its own.
 
         Args:
             layer: The layer, bound to a backend; it does not change.
@@ -115,7 +115,7 @@ class Int8Linear(Module):
         return made
 
     def _round(self, weight: Floats, factor: Floats) -> None:
-        """Sets the arrays by weights for inputs that were multiplied."""
+        """Set the arrays by weights for inputs that were multiplied."""
         scale = abs(weight).max(axis=1) / np.float32(_MOST)
         scale[scale == 0] = 1.0  # all weights are zero
         self.weight.assign(np.rint(weight / scale[:, None]).astype(np.int8))
@@ -123,7 +123,7 @@ class Int8Linear(Module):
         self.factor.assign(factor)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Maps ``(..., in)`` to ``(..., out)``."""
+        """Map ``(..., in)`` to ``(..., out)``."""
         require_floats("Int8Linear", x)
         inside = self.weight.shape[1]
         if not x.ndim or x.shape[-1] != inside:
@@ -133,7 +133,7 @@ class Int8Linear(Module):
         return apply("linear_int8", x, *self.arrays())
 
     def arrays(self) -> tuple[Any, ...]:
-        """Returns what operations call a layer: weight, scale, factor, and bias or None.
+        """Return what operations call a layer: weight, scale, factor, and bias or None.
 
         Returns:
             Three tensors, and a tensor or None.
@@ -149,12 +149,12 @@ class Int8Linear(Module):
 
 
 def _make_full(shape: tuple[int, ...], initial: Fill) -> Buffer:
-    """Makes a buffer that stays in float32."""
+    """Make a buffer that stays in float32."""
     return Buffer(shape, initial, least_dtype="float32")
 
 
 def _even_out(largest: Floats, weight: Floats) -> Floats:
-    """Returns factors that make inputs as uneven as their weights, of geometric mean 1."""
+    """Return factors that make inputs as uneven as their weights, of geometric mean 1."""
     if largest.shape != weight.shape[1:] or not np.isfinite(largest).all():
         raise ArgumentError(
             f"largest must be {weight.shape[1]} finite numbers, the greatest size of each "
@@ -176,7 +176,7 @@ Network = TypeVar("Network", bound=Module)
 def quantize_int8(
     module: Network, sample: Any = None, *, targets: Sequence[str] = ("*",)
 ) -> Network:
-    """Replaces linear layers of a module by layers of 8 bits, for inference on a CPU.
+    """Replace linear layers of a module by layers of 8 bits, for inference on a CPU.
 
     Each plain `Linear` that matches becomes an `Int8Linear`. With a sample the module is
     called once before, to measure the inputs of each layer, by which they are evened out.
@@ -227,7 +227,7 @@ class _Observed(Linear):
         self.weight, self.bias, self.largest = layer.weight, layer.bias, []
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Looks at the input, and maps it."""
+        """Look at the input, and map it."""
         rows = x.detach().numpy().astype("float32").reshape(-1, x.shape[-1])
         if len(rows):
             self.largest = [np.maximum.reduce([*self.largest, abs(rows).max(axis=0)])]
@@ -235,7 +235,7 @@ class _Observed(Linear):
 
 
 def _measure(module: Module, layers: Mapping[str, Linear], sample: Any) -> dict[str, Any]:
-    """Returns the greatest size of each input of those layers that a call reaches."""
+    """Return the greatest size of each input of those layers that a call reaches."""
     observed = {path: _Observed(layer) for path, layer in layers.items()}
     _replace(module, observed)
     try:
@@ -246,6 +246,6 @@ def _measure(module: Module, layers: Mapping[str, Linear], sample: Any) -> dict[
 
 
 def _replace(module: Module, layers: Mapping[str, Any]) -> None:
-    """Puts layers in the places that their paths name."""
+    """Put layers in the places that their paths name."""
     for path, layer in layers.items():
         replace_layer(module, path, layer)

@@ -34,11 +34,11 @@ class Joint(Protocol):
     has_records: bool
 
     def sum_array(self, array: Array, backend: Backend) -> Array:
-        """Sums an array over all processes."""
+        """Sum an array over all processes."""
         ...
 
     def sum_values(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Sums a NumPy array over all processes."""
+        """Sum a NumPy array over all processes."""
         ...
 
 
@@ -47,7 +47,7 @@ _joint: ContextVar[Joint | None] = ContextVar("joint", default=None)
 
 @contextmanager
 def joined(joint: Joint | None) -> Generator[None]:
-    """Lets modules sum over these processes while the block runs."""
+    """Let modules sum over these processes while the block runs."""
     token = _joint.set(joint)
     try:
         yield
@@ -56,12 +56,12 @@ def joined(joint: Joint | None) -> Generator[None]:
 
 
 def find_joint() -> Joint | None:
-    """Returns the processes that share the batch; None if this one has it alone."""
+    """Return the processes that share the batch; None if this one has it alone."""
     return _joint.get()
 
 
 def sum_jointly(joint: Joint, values: Tensor) -> Tensor:
-    """Sums a tensor over the processes; so is its gradient."""
+    """Sum a tensor over the processes; so is its gradient."""
 
     def by_values(_args: object, _out: object, grad: Tensor) -> tuple[Tensor]:
         return (_add(joint, grad),)
@@ -70,12 +70,12 @@ def sum_jointly(joint: Joint, values: Tensor) -> Tensor:
 
 
 def _add(joint: Joint, values: Tensor) -> Tensor:
-    """Sums values; those of a process without a record of the batch do not count."""
+    """Sum values; those of a process without a record of the batch do not count."""
     return Tensor(joint.sum_array(values.raw, values.backend), values.backend)
 
 
 def mean_jointly(joint: Joint, rows: Tensor) -> Tensor:
-    """Returns the mean of ``(n, ...)`` over the rows of all processes."""
+    """Return the mean of ``(n, ...)`` over the rows of all processes."""
     return _measure(joint, rows, None)[0]
 
 
@@ -88,7 +88,7 @@ def batch_norm_jointly(
     *,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Returns what `functional.batch_norm` does for the whole batch, and the count."""
+    """Return what `functional.batch_norm` does for the whole batch, and the count."""
     x = x if mask is None else _hide(x, mask)
     mean, count = _measure(joint, x, mask)
     centred = x - _widen(x, mean)
@@ -102,7 +102,7 @@ def batch_norm_jointly(
 
 
 def _measure(joint: Joint, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Returns the mean of each channel of ``(n, c, ...)``, and the number of values."""
+    """Return the mean of each channel of ``(n, c, ...)``, and the number of values."""
     if mask is None:
         count = x.backend.tensor([float(x.shape[0] * prod(x.shape[2:]))], dtype=x.dtype)
     else:
@@ -114,12 +114,12 @@ def _measure(joint: Joint, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tens
 
 
 def _share(joint: Joint) -> float:
-    """Returns 0 where this process has no record of the batch."""
+    """Return 0 where this process has no record of the batch."""
     return float(joint.has_records)
 
 
 def _sum_channels(x: Tensor) -> Tensor:
-    """Sums each channel of ``(n, c, ...)``."""
+    """Sum each channel of ``(n, c, ...)``."""
     return x.sum(axis=(0, *range(2, x.ndim)))
 
 
@@ -129,7 +129,7 @@ def _widen(x: Tensor, channels: Tensor) -> Tensor:
 
 
 def _hide(x: Tensor, mask: Tensor) -> Tensor:
-    """Sets padding to 0."""
+    """Set padding to 0."""
     wide = apply("expand_dims", mask, axis=1)
     return apply("where", wide == 0, 0.0, x * wide)
 
@@ -151,7 +151,7 @@ trackings: dict[int, Tracking] = {}  # the calls that run now on any thread, by 
 
 
 def find_tracked(param: int, path: str) -> Tensor | None:
-    """Returns what records the gradient of a parameter on this thread, if anything."""
+    """Return what records the gradient of a parameter on this thread, if anything."""
     known = tracked.get()
     if known is not None:
         return known.get(param)

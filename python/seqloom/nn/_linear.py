@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Computes ``x @ weight.T + bias``.
+    """Compute ``x @ weight.T + bias``.
 
     Args:
         x: ``(..., in)``.
@@ -51,7 +51,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def _apply_to_one_output(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Multiplies each row by a weight of one axis, and sums."""
+    """Multiply each row by a weight of one axis, and sums."""
     if weight.ndim != 1 or (bias is not None and bias.ndim):
         given = "no bias" if bias is None else f"a bias of shape {bias.shape}"
         raise ShapeError(
@@ -87,14 +87,14 @@ class Linear(Module):
         self.bias = Param((outside,), FanIn(inside)) if bias else None
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Maps ``(..., in)`` to ``(..., out)``."""
+        """Map ``(..., in)`` to ``(..., out)``."""
         width = self.weight.shape[1]
         require_axis(self, x, -1, width, form=f"(..., {width})")
         return linear(x, self.weight.value, get_value(self.bias))
 
 
 def find_linear(module: Module, targets: Sequence[str]) -> list[tuple[str, Linear]]:
-    """Returns the linear layers that match; refuses a pattern that matches none."""
+    """Return the linear layers that match; refuses a pattern that matches none."""
     patterns = [targets] if isinstance(targets, str) else list(targets)
     layers = [(path, it) for path, it in module.named(Linear) if path]
     for pattern in patterns:
@@ -112,7 +112,7 @@ def find_linear(module: Module, targets: Sequence[str]) -> list[tuple[str, Linea
 
 
 def replace_layer(module: Module, path: str, layer: Any) -> None:
-    """Puts a layer where another one stands, in a module, a list or a dict."""
+    """Put a layer where another one stands, in a module, a list or a dict."""
     *steps, last = path.split(".")
     owner: Any = module
     for step in steps:
@@ -130,7 +130,7 @@ def replace_layer(module: Module, path: str, layer: Any) -> None:
 
 
 def _key_in(owner: Any, step: str) -> Any:
-    """Returns the key of a container that a path spells."""
+    """Return the key of a container that a path spells."""
     if isinstance(owner, dict):
         return next(key for key in owner if str(key) == step)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return int(step)
@@ -140,7 +140,7 @@ _WIDTH = np.dtype("int32").itemsize
 
 
 def embedding(x: object, weight: Tensor, padding_idx: int | None = None) -> Tensor:
-    """Looks up a row of a table for each integer.
+    """Look up a row of a table for each integer.
 
     Args:
         x: Integers from 0 up, of any shape ``(...)``; a tensor, array or list.
@@ -175,7 +175,7 @@ def embedding(x: object, weight: Tensor, padding_idx: int | None = None) -> Tens
 
 
 def _widen(ids: Tensor) -> Tensor:
-    """Widens integers to at least int32, which every backend takes as indices."""
+    """Widen integers to at least int32, which every backend takes as indices."""
     if ids.dtype.kind not in "iu":
         raise DTypeError(
             f'embedding: x holds {ids.dtype}, expected integers; pass x.astype("int32")'
@@ -208,12 +208,12 @@ class Embedding(Module):
         self.padding_idx = padding_idx
 
     def __call__(self, x: Any) -> Tensor:
-        """Converts integers ``(...)`` to vectors ``(..., embedding_dim)``."""
+        """Convert integers ``(...)`` to vectors ``(..., embedding_dim)``."""
         return embedding(x, self.weight.value, self.padding_idx)
 
 
 def dropout(x: Tensor, p: float = 0.5, key: Any = None, training: bool = True) -> Tensor:
-    """Sets random elements to zero and scales up the others (Srivastava et al. 2014).
+    """Set random elements to zero and scales up the others (Srivastava et al. 2014).
 
     Args:
         x: A tensor of any shape.
@@ -266,7 +266,7 @@ class Dropout(Module):
         self.p = p
 
     def __call__(self, x: Tensor, *, key: Key | None = None) -> Tensor:
-        """Drops elements of a tensor of any shape."""
+        """Drop elements of a tensor of any shape."""
         if not self.training or self.p == 0:
             return x
         if key is None:

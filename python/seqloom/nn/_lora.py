@@ -54,12 +54,12 @@ class LoRALinear(Linear):
         self.scale = alpha / rank
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Maps ``(..., in)`` to ``(..., out)``."""
+        """Map ``(..., in)`` to ``(..., out)``."""
         low = linear(x, self.down.value)
         return super().__call__(x) + linear(low, self.up.value) * self.scale
 
     def merge(self) -> Linear:
-        """Adds the adapter to the weight.
+        """Add the adapter to the weight.
 
         This layer shares the weight from then on, and its adapter is zero: it gives what it
         gave before.
@@ -90,7 +90,7 @@ def add_lora(
     *,
     key: Key | int = 0,
 ) -> Network:
-    """Puts adapters beside linear layers of a module, and freezes everything else.
+    """Put adapters beside linear layers of a module, and freezes everything else.
 
     A record of the module then holds the adapters alone, and `Module.load_record` takes
     such a record: the other numbers are those that the module began with. Parts that are
@@ -142,7 +142,7 @@ def add_lora(
 
 
 def merge_lora(module: Network) -> Network:
-    """Joins the adapters of a module with its linear layers, which are plain again.
+    """Join the adapters of a module with its linear layers, which are plain again.
 
     The module computes what it did, at the cost of the plain layers. All its parameters
     are trained and recorded again.

@@ -10,7 +10,7 @@ from seqloom.tensor import Tensor, apply
 
 
 def mse_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
-    """Computes the mean squared difference.
+    """Compute the mean squared difference.
 
     Args:
         x: Predictions, of any shape.
@@ -34,7 +34,7 @@ def mse_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
 
 
 def l1_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
-    """Computes the mean absolute difference.
+    """Compute the mean absolute difference.
 
     Args:
         x: Predictions, of any shape.
@@ -60,7 +60,7 @@ def l1_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
 def smooth_l1_loss(
     x: Tensor, target: object, reduction: str = "mean", beta: float = 1.0
 ) -> Tensor:
-    """Computes a loss that is squared for small and absolute for large differences.
+    """Compute a loss that is squared for small and absolute for large differences.
 
     See Girshick (2015).
 
@@ -97,7 +97,7 @@ def smooth_l1_loss(
 def huber_loss(
     x: Tensor, target: object, reduction: str = "mean", delta: float = 1.0
 ) -> Tensor:
-    """Computes `smooth_l1_loss` times `delta`.
+    """Compute `smooth_l1_loss` times `delta`.
 
     Args:
         x: Predictions, of any shape.
@@ -133,7 +133,7 @@ def poisson_nll_loss(
     eps: float = 1e-8,
     reduction: str = "mean",
 ) -> Tensor:
-    """Computes the negative log likelihood of counts under a Poisson distribution.
+    """Compute the negative log likelihood of counts under a Poisson distribution.
 
     Args:
         x: Logarithm of the expected count, or the count itself without `log_input`.
@@ -175,7 +175,7 @@ def poisson_nll_loss(
 def kl_div(
     x: Tensor, target: object, reduction: str = "mean", log_target: bool = False
 ) -> Tensor:
-    """Computes the divergence from a target distribution (Kullback and Leibler 1951).
+    """Compute the divergence from a target distribution (Kullback and Leibler 1951).
 
     Args:
         x: Logarithms of probabilities.
@@ -214,7 +214,7 @@ REDUCTIONS = ("mean", "sum", "none")
 
 
 def to_target(x: Tensor, target: object) -> Tensor:
-    """Returns the target of a loss as a tensor, which must have the shape of `x`."""
+    """Return the target of a loss as a tensor, which must have the shape of `x`."""
     found = as_operand(x, target, x.dtype)
     if found.shape != x.shape:
         # Shapes such as (n, 1) and (n,) would broadcast to (n, n).
@@ -227,7 +227,7 @@ def to_target(x: Tensor, target: object) -> Tensor:
 
 
 def reduce_losses(losses: Tensor, reduction: str) -> Tensor:
-    """Returns the mean or the sum of losses, or the losses themselves."""
+    """Return the mean or the sum of losses, or the losses themselves."""
     if reduction not in REDUCTIONS:
         raise ArgumentError(f"reduction must be one of {REDUCTIONS}, got {reduction!r}")
     if reduction == "none":
@@ -243,7 +243,7 @@ _LARGE = 8.0
 def multinomial_nll(
     x: Tensor, target: object, mask: object = None, *, reduction: str = "mean"
 ) -> Tensor:
-    """Computes the negative log likelihood of counts under a multinomial distribution.
+    """Compute the negative log likelihood of counts under a multinomial distribution.
 
     It is the loss of BPNet's profiles (Avsec et al. 2021), with all terms, as ``MNLLLoss``
     of bpnet-lite computes it: of N reads, k_i fall on position i with the probability p_i
@@ -284,7 +284,7 @@ def multinomial_nll(
 
 
 def _log_factorial(counts: Tensor) -> Tensor:
-    """Computes log(k!) for numbers of 0 or more, by Stirling's series."""
+    """Compute log(k!) for numbers of 0 or more, by Stirling's series."""
     z = counts + 1.0
     # log Gamma(z) = log Gamma(z + 7) - log(z (z + 1) ... (z + 6)), for small ones.
     is_small = z < _LARGE

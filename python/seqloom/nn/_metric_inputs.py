@@ -18,7 +18,7 @@ _TABLE = 2  # axes of scores with a column for each class
 def read_classes(
     labels: ArrayLike, predicted: ArrayLike
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Returns true and predicted classes: of scores by class, the class of the highest."""
+    """Return true and predicted classes: of scores by class, the class of the highest."""
     check_rows({"labels": labels, "predicted": predicted})
     true, guess = np.asarray(labels), np.asarray(predicted)
     if guess.ndim == true.ndim + 1 and guess.shape[1] > 1:
@@ -50,7 +50,7 @@ def read_classes(
 
 
 def read_answers(labels: ArrayLike, scores: ArrayLike) -> tuple[Floats, Floats]:
-    """Returns 0/1 labels and scores as columns; a class becomes a column of its own."""
+    """Return 0/1 labels and scores as columns; a class becomes a column of its own."""
     true, guess = _read_numbers(labels, scores, "scores")
     if true.shape == guess.shape and true.ndim:
         wrong = true[(true != 0) & (true != 1)]
@@ -77,7 +77,7 @@ def read_answers(labels: ArrayLike, scores: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def read_values(labels: ArrayLike, predicted: ArrayLike) -> tuple[Floats, Floats]:
-    """Returns true and predicted numbers as columns."""
+    """Return true and predicted numbers as columns."""
     true, guess = _read_numbers(labels, predicted, "predicted")
     if true.shape != guess.shape or not true.ndim:
         raise ShapeError(
@@ -88,7 +88,7 @@ def read_values(labels: ArrayLike, predicted: ArrayLike) -> tuple[Floats, Floats
 
 
 def require_no_nan(name: str, values: NDArray[Any]) -> None:
-    """Refuses NaN, which has no rank."""
+    """Refuse NaN, which has no rank."""
     if values.dtype.kind != "f" or not (missing := np.isnan(values)).any():
         return
     first = ", ".join(str(int(axis[0])) for axis in np.nonzero(np.atleast_1d(missing)))
@@ -99,7 +99,7 @@ def require_no_nan(name: str, values: NDArray[Any]) -> None:
 
 
 def _read_numbers(labels: ArrayLike, scores: ArrayLike, name: str) -> tuple[Floats, Floats]:
-    """Returns both as floats without NaN."""
+    """Return both as floats without NaN."""
     check_rows({"labels": labels, name: scores})
     true, guess = np.asarray(labels, np.float64), np.asarray(scores, np.float64)
     require_no_nan("labels", true)
@@ -108,7 +108,7 @@ def _read_numbers(labels: ArrayLike, scores: ArrayLike, name: str) -> tuple[Floa
 
 
 def _to_columns(values: Floats) -> Floats:
-    """Returns a row for each record."""
+    """Return a row for each record."""
     return values.reshape(len(values), -1) if values.size else values.reshape(0, 1)
 
 
@@ -123,7 +123,7 @@ def _require_columns(labels: NDArray[Any], count: int) -> None:
 
 
 def _say_column(name: str, scores: Floats, labels: Floats) -> str:
-    """Says how to take the one column of scores that labels lack."""
+    """Say how to take the one column of scores that labels lack."""
     is_column = scores.shape == (*labels.shape, 1)
     return f"; pass {name}[:, 0]" if is_column and labels.ndim else ""
 
@@ -147,7 +147,7 @@ class RankCurve:
 
     @classmethod
     def of(cls, labels: ArrayLike, scores: ArrayLike) -> "RankCurve":
-        """Counts records; a label above 0 means that a record is of the class."""
+        """Count records; a label above 0 means that a record is of the class."""
         values = np.asarray(scores, float)
         order = np.argsort(-values)  # records of one score may come in any order
         ranked = values[order]

@@ -20,7 +20,7 @@ from seqloom.nn._metric_inputs import (
 def confusion_matrix(
     labels: ArrayLike, predicted: ArrayLike, *, size: int
 ) -> NDArray[np.int64]:
-    """Counts each pair of a true and a predicted class.
+    """Count each pair of a true and a predicted class.
 
     Args:
         labels: The true classes, from 0 to ``size - 1``.
@@ -56,7 +56,7 @@ def confusion_matrix(
 
 
 def accuracy(labels: ArrayLike, predicted: ArrayLike) -> float:
-    """Computes the share of correct predictions.
+    """Compute the share of correct predictions.
 
     Args:
         labels: The true classes, or a 0/1 table of labels.
@@ -75,7 +75,7 @@ def accuracy(labels: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def balanced_accuracy(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> float:
-    """Computes the mean recall of the classes.
+    """Compute the mean recall of the classes.
 
     Args:
         labels: The true classes, from 0 to ``size - 1``.
@@ -94,14 +94,14 @@ def balanced_accuracy(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> 
 
 
 def balanced_accuracy_of(counts: NDArray[np.int64]) -> float:
-    """Computes the mean recall from a confusion matrix."""
+    """Compute the mean recall from a confusion matrix."""
     seen = counts.sum(axis=1)
     found = counts.diagonal()[seen > 0] / seen[seen > 0]
     return float(found.mean()) if found.size else float("nan")
 
 
 def mcc(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> float:
-    """Computes Matthews's correlation coefficient for any number of classes.
+    """Compute Matthews's correlation coefficient for any number of classes.
 
     Args:
         labels: The true classes, from 0 to ``size - 1``.
@@ -121,7 +121,7 @@ def mcc(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> float:
 
 
 def mcc_of(matrix: NDArray[np.int64]) -> float:
-    """Computes Matthews's coefficient from a confusion matrix."""
+    """Compute Matthews's coefficient from a confusion matrix."""
     # Python's integers: products of large counts are exact.
     true, guess = (matrix.sum(axis=axis).tolist() for axis in (1, 0))
     total, right = sum(true), sum(matrix.diagonal().tolist())
@@ -137,7 +137,7 @@ def mcc_of(matrix: NDArray[np.int64]) -> float:
 def f1(
     labels: ArrayLike, predicted: ArrayLike, *, size: int = 2, average: str = "binary"
 ) -> float:
-    """Computes the F1 score: the harmonic mean of precision and recall.
+    """Compute the F1 score: the harmonic mean of precision and recall.
 
     Args:
         labels: The true classes, from 0 to ``size - 1``.
@@ -165,7 +165,7 @@ def f1(
 
 
 def require_average(average: str, size: int) -> None:
-    """Refuses an unknown way to average, and binary scores of several classes."""
+    """Refuse an unknown way to average, and binary scores of several classes."""
     ways = ("binary", "macro", "micro", "weighted")
     if average not in ways:
         raise ArgumentError(f"average must be one of {ways}, got {average!r}")
@@ -177,7 +177,7 @@ def require_average(average: str, size: int) -> None:
 
 
 def f1_of(counts: NDArray[np.int64], average: str) -> float:
-    """Computes the F1 score from a confusion matrix."""
+    """Compute the F1 score from a confusion matrix."""
     labels, found = counts.sum(axis=1), counts.diagonal()
     both = labels + counts.sum(axis=0)
     if not counts.sum():
@@ -193,7 +193,7 @@ def f1_of(counts: NDArray[np.int64], average: str) -> float:
 
 
 def auroc(labels: ArrayLike, scores: ArrayLike) -> float:
-    """Computes the area under the receiver operating characteristic.
+    """Compute the area under the receiver operating characteristic.
 
     Args:
         labels: 0/1 labels ``(n,)`` for scores ``(n,)``, classes ``(n,)`` for scores
@@ -218,7 +218,7 @@ def auroc(labels: ArrayLike, scores: ArrayLike) -> float:
 
 
 def auprc(labels: ArrayLike, scores: ArrayLike) -> float:
-    """Computes the area under the precision-recall curve, as average precision.
+    """Compute the area under the precision-recall curve, as average precision.
 
     Args:
         labels: Labels as for `auroc`.
@@ -242,7 +242,7 @@ def auprc(labels: ArrayLike, scores: ArrayLike) -> float:
 
 
 def r2(labels: ArrayLike, predicted: ArrayLike) -> float:
-    """Computes the share of the labels' variance that the predictions explain.
+    """Compute the share of the labels' variance that the predictions explain.
 
     Args:
         labels: The true values, ``(n,)`` or ``(n, columns)``.
@@ -264,7 +264,7 @@ def r2(labels: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def pearson(labels: ArrayLike, predicted: ArrayLike) -> float:
-    """Computes Pearson's correlation coefficient.
+    """Compute Pearson's correlation coefficient.
 
     Args:
         labels: The true values, ``(n,)`` or ``(n, columns)``.
@@ -286,7 +286,7 @@ def pearson(labels: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def spearman(labels: ArrayLike, predicted: ArrayLike) -> float:
-    """Computes Spearman's rank correlation; ties get their mean rank.
+    """Compute Spearman's rank correlation; ties get their mean rank.
 
     Args:
         labels: The true values, ``(n,)`` or ``(n, columns)``.
@@ -311,25 +311,25 @@ def spearman(labels: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def _rank_columns(labels: Floats, scores: Floats) -> Iterator[RankCurve]:
-    """Ranks the records of each column by their scores."""
+    """Rank the records of each column by their scores."""
     return map(RankCurve.of, labels.T, scores.T)
 
 
 def _mean_over_columns(
     measure: Callable[[Floats, Floats], float], true: Floats, guess: Floats
 ) -> float:
-    """Returns the mean of a measure over the columns."""
+    """Return the mean of a measure over the columns."""
     return _mean_of_defined(map(measure, true.T, guess.T))
 
 
 def _mean_of_defined(values: Iterable[float]) -> float:
-    """Returns the mean of the values that are not NaN."""
+    """Return the mean of the values that are not NaN."""
     defined = [value for value in values if not np.isnan(value)]
     return float(np.mean(defined)) if defined else float("nan")
 
 
 def _r2(labels: Floats, predicted: Floats) -> float:
-    """Computes 1 minus the squared error over the squared distance from the mean."""
+    """Compute 1 minus the squared error over the squared distance from the mean."""
     if _is_without_variance(labels):
         return float("nan")
     if not np.isfinite(predicted).all():
@@ -344,7 +344,7 @@ def _r2(labels: Floats, predicted: Floats) -> float:
 
 
 def _pearson(labels: Floats, predicted: Floats) -> float:
-    """Computes the cosine of the centred columns."""
+    """Compute the cosine of the centred columns."""
     if _is_without_variance(labels) or _is_without_variance(predicted):
         return float("nan")
     left, right = (_centre(it / _unit_of(it)) for it in (labels, predicted))
@@ -363,29 +363,29 @@ def _is_without_variance(values: Floats) -> bool:
 
 
 def _unit_of(*arrays: Floats) -> float:
-    """Returns a power of two: divided by it no square overflows, and no bit changes."""
+    """Return a power of two: divided by it no square overflows, and no bit changes."""
     largest = max(float(np.abs(values).max()) for values in arrays)
     return math.ldexp(1.0, min(math.frexp(largest)[1], 1023))  # the largest of a float64
 
 
 def _clip(correlation: float) -> float:
-    """Removes what rounding adds beyond -1 and 1."""
+    """Remove what rounding adds beyond -1 and 1."""
     return max(-1.0, min(1.0, correlation))
 
 
 def _centre(values: Floats) -> Floats:
-    """Subtracts the mean; twice, because the mean of close large values is rounded."""
+    """Subtract the mean; twice, because the mean of close large values is rounded."""
     once = values - _sum(values) / len(values)
     return once - _sum(once) / len(once)
 
 
 def _sum(values: Floats) -> float:
-    """Sums without a rounding, so that the order of the values does not matter."""
+    """Sum without a rounding, so that the order of the values does not matter."""
     return math.fsum(values.tolist())
 
 
 def _ranks(values: Floats) -> Floats:
-    """Ranks from 1; equal values share the mean of their ranks."""
+    """Rank from 1; equal values share the mean of their ranks."""
     _, index, count = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(count)
     return ((2 * last - count + 1) / 2)[index]

@@ -107,14 +107,14 @@ class Module:
         object.__setattr__(self, name, value)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Copies parts, and lists, tuples and dicts; any other field is shared."""
+        """Copy parts, and lists, tuples and dicts; any other field is shared."""
         twin = type(self).__new__(type(self))
         memo[id(self)] = twin
         copy_fields(self, twin, memo)
         return twin
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Calls ``forward``, if the class defines that instead of ``__call__``.
+        """Call ``forward``, if the class defines that instead of ``__call__``.
 
         Args:
             *args: Arguments of ``forward``.
@@ -145,7 +145,7 @@ class Module:
     # Parts --------------------------------------------------------------------------------
 
     def named(self, kind: type[Any] = object) -> Iterator[tuple[str, Any]]:
-        """Yields the modules, parameters and buffers inside this module, with their paths.
+        """Yield the modules, parameters and buffers inside this module, with their paths.
 
         Args:
             kind: Class of the parts to yield; default: all.
@@ -165,7 +165,7 @@ class Module:
                 yield path, part
 
     def parameters(self, pattern: str = "*") -> list[tuple[str, Param]]:
-        """Returns the parameters with their paths.
+        """Return the parameters with their paths.
 
         Args:
             pattern: Pattern of the paths, such as ``"conv.*"``; default: all.
@@ -198,7 +198,7 @@ class Module:
         )
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Returns what selects the program of a compiled step, and the module's arrays.
+        """Return what selects the program of a compiled step, and the module's arrays.
 
         Returns:
             Classes, modes and plain fields as a hashable value; parameters and buffers.
@@ -215,7 +215,7 @@ class Module:
     # State --------------------------------------------------------------------------------
 
     def bind(self, backend: Backend | str, key: Key | int) -> Self:
-        """Sets the backend of the parameters, and the key that initialises them.
+        """Set the backend of the parameters, and the key that initialises them.
 
         Args:
             backend: A backend or its name.
@@ -244,7 +244,7 @@ class Module:
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Sets training mode for this module and all modules in it.
+        """Set training mode for this module and all modules in it.
 
         Args:
             mode: Whether to train; False sets evaluation mode.
@@ -262,11 +262,11 @@ class Module:
         return self
 
     def eval(self) -> Self:
-        """Sets evaluation mode: ``train(mode=False)``."""
+        """Set evaluation mode: ``train(mode=False)``."""
         return self.train(mode=False)
 
     def to(self, backend: Backend | str, dtype: str | None = None) -> Self:
-        """Moves parameters and buffers to another backend or element type.
+        """Move parameters and buffers to another backend or element type.
 
         Args:
             backend: A backend or its name, such as ``"torch:cuda"``.
@@ -299,7 +299,7 @@ class Module:
         return self
 
     def freeze(self, pattern: str = "*") -> Self:
-        """Excludes parameters from training: `value_and_grad` gives no gradients for them.
+        """Exclude parameters from training: `value_and_grad` gives no gradients for them.
 
         Args:
             pattern: Pattern of the paths, such as ``"conv.*"``; default: all.
@@ -321,13 +321,13 @@ class Module:
         return self
 
     def unfreeze(self, pattern: str = "*") -> Self:
-        """Includes parameters in training again; takes and returns what `freeze` does."""
+        """Include parameters in training again; takes and return what `freeze` does."""
         for _, param in _match_parameters(self, pattern):
             param.trainable = True
         return self
 
     def map(self, change: Callable[[str, Tensor], Any]) -> Self:
-        """Makes a copy of the module with changed parameters and buffers.
+        """Make a copy of the module with changed parameters and buffers.
 
         Args:
             change: Function of the path and the values of a parameter or buffer; it returns
@@ -348,7 +348,7 @@ class Module:
         return twin
 
     def visit(self, function: Callable[[str, Param], None]) -> None:
-        """Calls a function for each parameter; a shared parameter comes once.
+        """Call a function for each parameter; a shared parameter comes once.
 
         Args:
             function: Function of the path and the parameter.
@@ -363,7 +363,7 @@ class Module:
             function(path, param)
 
     def summary(self, *args: Any, method: str = "__call__", **options: Any) -> Summary:
-        """Calls the module on a sample, and returns its layers with their figures.
+        """Call the module on a sample, and return its layers with their figures.
 
         Shapes of results, numbers of parameters, their memory, and multiply-adds of the
         products, convolutions, attention and recurrent layers of that call; twice these is
@@ -393,7 +393,7 @@ class Module:
         return summarise(self, args, method, options)
 
     def to_record(self) -> Record:
-        """Returns the current values of parameters and buffers by path.
+        """Return the current values of parameters and buffers by path.
 
         Nothing is copied: a later step that writes an array copies it first.
 
@@ -410,7 +410,7 @@ class Module:
     def load_record(
         self, record: Mapping[str, Any], *, strict: bool = True, keys: KeyMap | None = None
     ) -> Self:
-        """Sets parameters and buffers from a record with exactly their paths.
+        """Set parameters and buffers from a record with exactly their paths.
 
         Numbers are converted to the element types of the module, array by array. The
         attribute `load_report` says what was applied and what was converted.
@@ -460,7 +460,7 @@ class Module:
         return find_report(self)
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns parameters and buffers by path as NumPy arrays, like torch's method.
+        """Return parameters and buffers by path as NumPy arrays, like torch's method.
 
         Returns:
             A dict of copies; later steps do not change them.
@@ -474,11 +474,11 @@ class Module:
         return {path: np.array(values) for path, values in self.to_record().items()}
 
     def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True) -> Self:
-        """Sets parameters and buffers from `state_dict`: torch's name for `load_record`."""
+        """Set parameters and buffers from `state_dict`: torch's name for `load_record`."""
         return self.load_record(state, strict=strict)
 
     def named_parameters(self) -> Iterator[tuple[str, Param]]:
-        """Yields the parameters with their paths: torch's name for `parameters`."""
+        """Yield the parameters with their paths: torch's name for `parameters`."""
         yield from self.parameters()
 
     def __repr__(self) -> str:
@@ -489,7 +489,7 @@ class Module:
 
 
 def _match_parameters(module: Module, pattern: str) -> list[tuple[str, Param]]:
-    """Returns the parameters whose paths match; refuses a pattern that matches none."""
+    """Return the parameters whose paths match; refuses a pattern that matches none."""
     matches = module.parameters(pattern)
     if matches or pattern == "*":
         return matches

@@ -122,7 +122,7 @@ class MultiHeadAttention(Module):
         max_seqlen: int | None = None,
         rng: Key | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """Averages values by the similarity of queries and keys, in each head.
+        """Average values by the similarity of queries and keys, in each head.
 
         Args:
             query: ``(n, l, embed_dim)``, or ``(l, embed_dim)`` for one sequence; with
@@ -185,7 +185,7 @@ class MultiHeadAttention(Module):
         rate: float,
         rng: Key | None,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attends in padded sequences."""
+        """Attend in padded sequences."""
         is_causal, need_weights, average = options
         rows, length = inputs[0].shape[:2]
         q, k, v = self._project(*inputs)
@@ -208,7 +208,7 @@ class MultiHeadAttention(Module):
         max_seqlen: int | None,
         is_causal: bool,
     ) -> Tensor:
-        """Attends in sequences that lie end to end."""
+        """Attend in sequences that lie end to end."""
         if x.ndim != _PACKED:
             raise ShapeError(
                 "MultiHeadAttention: with cu_seqlens expected query (total, embed_dim), "
@@ -223,7 +223,7 @@ class MultiHeadAttention(Module):
         return self.out_proj(out.reshape(x.shape[0], out.shape[-2] * out.shape[-1]))
 
     def _project(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
-        """Returns queries, keys and values by head, ``(n, h, l, d)``."""
+        """Return queries, keys and values by head, ``(n, h, l, d)``."""
         if query.ndim != _BATCHED or key.shape[:2] != value.shape[:2]:
             raise ShapeError(
                 "MultiHeadAttention: expected query (n, l, embed_dim), key (n, s, kdim) "
@@ -237,7 +237,7 @@ class MultiHeadAttention(Module):
         return [rotary_embedding(x, base=base) for x in parts[:2]] + parts[2:]
 
     def _map_inputs(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
-        """Maps queries, keys and values, and splits the last axis into heads."""
+        """Map queries, keys and values, and split the last axis into heads."""
         bias, joined = get_value(self.in_proj_bias), get_value(self.in_proj_weight)
         width = self.out_proj.weight.shape[0]
         thirds = [slice(i * width, (i + 1) * width) for i in range(3)]
@@ -259,12 +259,12 @@ class MultiHeadAttention(Module):
 
 
 def _make_xavier(rows: int, columns: int) -> Param:
-    """Makes a weight that is drawn as Glorot and Bengio (2010) propose."""
+    """Make a weight that is drawn as Glorot and Bengio (2010) propose."""
     return Param((rows, columns), FanIn((rows + columns) / 6))
 
 
 def _require_plain(*, plain: bool, rate: float) -> None:
-    """Refuses what packed sequences do not take."""
+    """Refuse what packed sequences do not take."""
     if not plain:
         raise ArgumentError(
             "with cu_seqlens pass the query alone, without key, value and masks: packed "
@@ -283,7 +283,7 @@ def join_masks(
     padding: Tensor | ArrayLike | None,
     pairs: Tensor | ArrayLike | None,
 ) -> Tensor | None:
-    """Returns one mask of both: true where a query sees a key, or numbers to add.
+    """Return one mask of both: true where a query sees a key, or numbers to add.
 
     Torch's masks, which are given, are true where a key is ignored.
     """
@@ -298,7 +298,7 @@ def join_masks(
 
 
 def _convert_padding(k: Tensor, padding: Tensor | ArrayLike | None) -> Tensor:
-    """Returns true for keys that are no padding, ``(n, 1, 1, s)``."""
+    """Return true for keys that are no padding, ``(n, 1, 1, s)``."""
     padding = as_operand(k, padding)
     if padding.dtype.kind != "b":
         raise DTypeError(
@@ -314,7 +314,7 @@ def _convert_padding(k: Tensor, padding: Tensor | ArrayLike | None) -> Tensor:
 
 
 def _convert_pairs(q: Tensor, k: Tensor, pairs: Tensor | ArrayLike | None) -> Tensor:
-    """Returns a mask of queries and keys with the axes of batch and heads."""
+    """Return a mask of queries and keys with the axes of batch and heads."""
     pairs = as_operand(q, pairs)
     rows, heads, length = q.shape[:3]
     sizes = (length, k.shape[2])
@@ -337,7 +337,7 @@ def attend_with_weights(
     rate: float,
     rng: Key | None,
 ) -> tuple[Tensor, Tensor]:
-    """Attends with weights that are returned; 0 for a query that sees no key."""
+    """Attend with weights that are returned; 0 for a query that sees no key."""
     scores = apply("matmul", q * q.shape[-1] ** -0.5, apply("matrix_transpose", k))
     seen = apply("ones_like", scores, dtype="bool")
     if is_causal:

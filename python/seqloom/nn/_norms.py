@@ -26,7 +26,7 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalises over the last axes (Ba et al. 2016).
+    """Normalise over the last axes (Ba et al. 2016).
 
     Args:
         x: ``(..., *normalized_shape)``.
@@ -60,7 +60,7 @@ def rms_norm(
     weight: Tensor | None = None,
     eps: float | None = None,
 ) -> Tensor:
-    """Divides by the root mean square over the last axes (Zhang and Sennrich 2019).
+    """Divide by the root mean square over the last axes (Zhang and Sennrich 2019).
 
     Args:
         x: ``(..., *normalized_shape)``.
@@ -89,7 +89,7 @@ def rms_norm(
 
 
 def axes_of(shape: Any) -> tuple[int, ...]:
-    """Returns the lengths of the normalised axes; one number is that of the last."""
+    """Return the lengths of the normalised axes; one number is that of the last."""
     kind: Any = type(shape)  # pyright: ignore[reportUnknownVariableType]
     lengths: Any = shape if issubclass(kind, (list, tuple)) else (shape,)
     return tuple(as_integer("normalized_shape", length) for length in lengths)
@@ -98,7 +98,7 @@ def axes_of(shape: Any) -> tuple[int, ...]:
 def _join_axes(
     x: Tensor, sizes: Sequence[int] | int, *further: Tensor | None
 ) -> tuple[Tensor, Any]:
-    """Reshapes the normalised axes of all arguments to one."""
+    """Reshape the normalised axes of all arguments to one."""
     sizes = axes_of(sizes)
     if not sizes or x.shape[-len(sizes) :] != sizes:
         raise ShapeError(
@@ -146,7 +146,7 @@ class LayerNorm(Module):
         self.eps = eps
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Normalises a tensor whose last axes are `normalized_shape`."""
+        """Normalise a tensor whose last axes are `normalized_shape`."""
         weight, bias = get_value(self.weight), get_value(self.bias)
         _require_last(self, x, self.normalized_shape)
         return layer_norm(x, self.normalized_shape, weight, bias, self.eps)
@@ -182,14 +182,14 @@ class RMSNorm(Module):
         self.eps = eps
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Normalises a tensor whose last axes are `normalized_shape`."""
+        """Normalise a tensor whose last axes are `normalized_shape`."""
         weight = get_value(self.weight)
         _require_last(self, x, self.normalized_shape)
         return rms_norm(x, self.normalized_shape, weight, self.eps)
 
 
 def _require_last(layer: Module, x: Tensor, lengths: tuple[int, ...]) -> None:
-    """Refuses an input whose last axes have other lengths."""
+    """Refuse an input whose last axes have other lengths."""
     if tuple(x.shape[-len(lengths) :]) != lengths:
         form = ", ".join(("...", *map(str, lengths)))
         raise ShapeError(
@@ -204,7 +204,7 @@ def group_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalises each record over groups of its channels (Wu and He 2018).
+    """Normalise each record over groups of its channels (Wu and He 2018).
 
     Args:
         x: ``(n, c, ...)``.
@@ -241,7 +241,7 @@ def join_records(
     bias: Tensor | None,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Normalises groups of channels of each record; each channel alone for None."""
+    """Normalise groups of channels of each record; each channel alone for None."""
     # A batch norm of one record, whose channels are the groups of all records. It returns
     # the output, and the means and biased variances of all groups.
     records, channels = x.shape[:2]
@@ -303,7 +303,7 @@ class GroupNorm(Module):
         self.eps = eps
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Normalises ``(n, c, ...)``."""
+        """Normalise ``(n, c, ...)``."""
         weight, bias = get_value(self.weight), get_value(self.bias)
         if self.weight is not None:
             (channels,) = self.weight.shape
@@ -312,7 +312,7 @@ class GroupNorm(Module):
 
 
 def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
-    """Divides vectors by their norm along an axis.
+    """Divide vectors by their norm along an axis.
 
     Args:
         x: A tensor.
@@ -337,7 +337,7 @@ def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Te
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """Computes the cosine of the angle between vectors along an axis.
+    """Compute the cosine of the angle between vectors along an axis.
 
     Args:
         x1: A tensor.
@@ -365,7 +365,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 
 
 def _norm(x: Tensor, p: float, dim: int) -> Tensor:
-    """Computes the norm with keepdims; where it is 0, its gradient is 0 too."""
+    """Compute the norm with keepdims; where it is 0, its gradient is 0 too."""
     if p == 1:
         return abs(x).sum(axis=dim, keepdims=True)
     if p == 0:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def as_operand(x: Tensor, data: object, dtype: Any = None) -> Tensor:
-    """Returns data as a tensor on the backend of `x`, cast to `dtype` if that is given."""
+    """Return data as a tensor on the backend of `x`, cast to `dtype` if that is given."""
     if not isinstance(data, Tensor):
         # Copied: a gradient may read the array after the caller has changed it.
         return Tensor(make_array(data, dtype, x.backend), x.backend)
@@ -28,12 +28,12 @@ def as_operand(x: Tensor, data: object, dtype: Any = None) -> Tensor:
 
 
 def make_range(x: Tensor, length: int) -> Tensor:
-    """Returns whole numbers from 0, made on the device of `x`: nothing is copied there."""
+    """Return whole numbers from 0, made on the device of `x`: nothing is copied there."""
     return Tensor(x.backend.arange(length, dtype="int32"), x.backend)
 
 
 def read_host_array(data: Any) -> NDArray[Any] | None:
-    """Returns data as a NumPy array; None if that would wait for a device."""
+    """Return data as a NumPy array; None if that would wait for a device."""
     raw: Any = data.raw if isinstance(data, Tensor) else data
     if isinstance(raw, np.ndarray):
         return cast("NDArray[Any]", raw)
@@ -45,7 +45,7 @@ def read_host_array(data: Any) -> NDArray[Any] | None:
 
 
 def require_below(name: str, data: object, count: int) -> None:
-    """Refuses integers outside of 0 to `count`, if they are on the host."""
+    """Refuse integers outside of 0 to `count`, if they are on the host."""
     values = read_host_array(data)
     if values is None or not values.size:
         return
@@ -58,7 +58,7 @@ def require_below(name: str, data: object, count: int) -> None:
 
 
 def replace_negative(data: Tensor, count: int) -> Tensor:
-    """Replaces negative integers, which an operation would count from the end."""
+    """Replace negative integers, which an operation would count from the end."""
     if read_host_array(data) is not None:
         return data
     # An index out of range, which the operation refuses, or for which it gives NaN.
@@ -78,7 +78,7 @@ ATTENTION = "query", "key", "value"
 
 
 def is_inexact(x: object) -> bool:
-    """Returns False for an array of integers or bool; True for everything else."""
+    """Return False for an array of integers or bool; True for everything else."""
     if type(x) is Tensor and id(x.raw.dtype) in _INEXACT:
         return True
     if _kind(x) in _INTEGER_OR_BOOL:
@@ -90,7 +90,7 @@ def is_inexact(x: object) -> bool:
 
 
 def require_floats(name: str, x: Any, argument: str = "x") -> None:
-    """Refuses integers and bool: the result would be truncated or wrong."""
+    """Refuse integers and bool: the result would be truncated or wrong."""
     if is_inexact(x):
         return
     raise DTypeError(
@@ -100,7 +100,7 @@ def require_floats(name: str, x: Any, argument: str = "x") -> None:
 
 
 def require_numbers(name: str, x: object) -> None:
-    """Refuses bool, which a function that compares numbers does not take."""
+    """Refuse bool, which a function that compares numbers does not take."""
     if _kind(x) == "b":
         raise DTypeError(
             f'{name}: x holds bool, expected numbers; pass x.astype("float32")'
@@ -110,7 +110,7 @@ def require_numbers(name: str, x: object) -> None:
 def require_same_dtype(
     name: str, arguments: tuple[str, ...], first: Tensor, *others: Tensor | None
 ) -> None:
-    """Refuses arrays unless all have the float or complex dtype of the first."""
+    """Refuse arrays unless all have the float or complex dtype of the first."""
     # `name` is the function's and `arguments` are the arrays', for the message.
     try:
         dtype = first.raw.dtype
@@ -127,7 +127,7 @@ def require_same_dtype(
 def _compare_dtypes(
     name: str, arguments: tuple[str, ...], first: Any, others: Sequence[Any]
 ) -> None:
-    """Raises an error for the first array with another dtype; compares dtypes by value."""
+    """Raise an error for the first array with another dtype; compares dtypes by value."""
     require_floats(name, first, arguments[0])
     if casting.get() is not None:
         return  # `autocast` makes them equal
@@ -146,7 +146,7 @@ def _compare_dtypes(
 
 
 def _kind(x: object) -> str | None:
-    """Returns `dtype.kind` of an array; None for anything else, which `apply` checks."""
+    """Return `dtype.kind` of an array; None for anything else, which `apply` checks."""
     is_array = isinstance(x, (Tensor, np.ndarray, np.generic))
     return cast("Any", x).dtype.kind if is_array else None
 
@@ -156,7 +156,7 @@ _LOWEST = -3.0e38
 
 
 def masked_mean(x: Tensor, mask: object = None) -> Tensor:
-    """Computes the mean over the real positions of each record.
+    """Compute the mean over the real positions of each record.
 
     Args:
         x: ``(n, c, l)``.
@@ -181,7 +181,7 @@ def masked_mean(x: Tensor, mask: object = None) -> Tensor:
 
 
 def masked_max(x: Tensor, mask: object = None) -> Tensor:
-    """Computes the maximum over the real positions of each record.
+    """Compute the maximum over the real positions of each record.
 
     Args:
         x: ``(n, c, l)``.
@@ -216,7 +216,7 @@ class Packing(NamedTuple):
 def find_packing(
     x: Tensor, cu_seqlens: Sequence[int] | Tensor, max_seqlen: int | None
 ) -> Packing:
-    """Returns where the sequences of ``x`` (total, ...) lie; refuses wrong offsets."""
+    """Return where the sequences of ``x`` (total, ...) lie; refuses wrong offsets."""
     if max_seqlen is not None:
         longest = as_size("max_seqlen", max_seqlen, 0)
     elif (host := read_host_array(cu_seqlens)) is not None:
@@ -234,7 +234,7 @@ def find_packing(
 
 
 def pad_packed(x: Tensor, packing: Packing) -> tuple[Tensor, Tensor]:
-    """Returns packed values as ``(n, longest, ...)``, and which positions are real."""
+    """Return packed values as ``(n, longest, ...)``, and which positions are real."""
     starts = apply("expand_dims", packing.offsets[:-1], axis=1)
     ends = apply("expand_dims", packing.offsets[1:], axis=1)
     rows = starts + make_range(x, packing.longest)
@@ -246,13 +246,13 @@ def pad_packed(x: Tensor, packing: Packing) -> tuple[Tensor, Tensor]:
 
 
 def pack_padded(x: Tensor, packing: Packing) -> Tensor:
-    """Returns padded values ``(n, longest, ...)`` end to end again."""
+    """Return padded values ``(n, longest, ...)`` end to end again."""
     flat = apply("reshape", x, (-1, *x.shape[2:]))
     return apply("take", flat, packing.owner * packing.longest + packing.position, axis=0)
 
 
 def require_rising(cu_seqlens: object, total: int, longest: int) -> None:
-    """Refuses wrong offsets, unless they are on a device."""
+    """Refuse wrong offsets, unless they are on a device."""
     offsets = read_host_array(cu_seqlens)
     if offsets is None:
         return
@@ -277,7 +277,7 @@ _SHAPES = {3: "(n, c, l)", 4: "(n, c, h, w)"}
 
 
 def as_size(name: str, size: Any, least: int) -> int:
-    """Converts an integer, or a sequence of one, to an integer of at least `least`."""
+    """Convert an integer, or a sequence of one, to an integer of at least `least`."""
     number = size if type(size) is int else _to_integers(name, size, 1)[0]
     if number < least:
         raise ArgumentError(f"{name} must be at least {least}, got {size}")
@@ -285,7 +285,7 @@ def as_size(name: str, size: Any, least: int) -> int:
 
 
 def as_sizes(name: str, size: Any, least: int, axes: int) -> tuple[int, ...]:
-    """Converts an argument to one integer for each axis: from one integer, or from each."""
+    """Convert an argument to one integer for each axis: from one integer, or from each."""
     if type(size) is int and size >= least:  # the usual case
         return (size,) * axes
     sizes = _to_integers(name, size, axes)
@@ -295,12 +295,12 @@ def as_sizes(name: str, size: Any, least: int, axes: int) -> tuple[int, ...]:
 
 
 def as_option(sizes: tuple[int, ...]) -> int | tuple[int, ...]:
-    """Converts sizes to what operations take: a number for one axis."""
+    """Convert sizes to what operations take: a number for one axis."""
     return sizes if len(sizes) != 1 else sizes[0]
 
 
 def _to_integers(name: str, size: Any, axes: int) -> tuple[int, ...]:
-    """Converts any integer or sequence of integers to as many as there are axes."""
+    """Convert any integer or sequence of integers to as many as there are axes."""
     parts = cast("Sequence[Any]", size) if isinstance(size, (list, tuple)) else (size,)
     sizes: tuple[int, ...] = ()
     with suppress(TypeError):
@@ -312,7 +312,7 @@ def _to_integers(name: str, size: Any, axes: int) -> tuple[int, ...]:
 
 
 def with_or_without_batch(rank: int) -> Callable[[Function], Function]:
-    """Lets a function of arrays of `rank` axes also take one without the batch axis."""
+    """Let a function of arrays of `rank` axes also take one without the batch axis."""
 
     def decorate(function: Function) -> Function:
         @wraps(function)
@@ -331,7 +331,7 @@ def with_or_without_batch(rank: int) -> Callable[[Function], Function]:
 
 
 def require_axes(name: str, rank: int, *arrays: Tensor) -> None:
-    """Raises an error for arrays of another number of axes."""
+    """Raise an error for arrays of another number of axes."""
     for x in arrays:
         if x.ndim != rank:
             raise ShapeError(
@@ -347,7 +347,7 @@ def require_pool(
     dilation: tuple[int, ...],
     name: str,
 ) -> None:
-    """Raises an error for windows of padding only, or longer than the input."""
+    """Raise an error for windows of padding only, or longer than the input."""
     axes = len(kernel)
     if x.ndim != axes + 2:
         require_axes(name, axes + 2, x)
@@ -366,7 +366,7 @@ def require_window(
     dilation: tuple[int, ...],
     name: str,
 ) -> None:
-    """Raises an error for windows longer than the input: jax returns nothing for them."""
+    """Raise an error for windows longer than the input: jax returns nothing for them."""
     sizes = zip(x.shape[2:], kernel, padding, dilation, strict=True)
     for length, size, around, apart in sizes:
         if apart * (size - 1) + 1 > length + 2 * around:

@@ -36,17 +36,17 @@ class HasParts(Protocol):
     """A module, for files that `Module` imports."""
 
     def named(self, kind: type[Any] = object) -> Iterator[tuple[str, Any]]:
-        """Yields the parts with their paths."""
+        """Yield the parts with their paths."""
         ...
 
 
 def list_fields(module: type) -> Mapping[str, object]:
-    """Returns the annotated fields of a class and its bases."""
+    """Return the annotated fields of a class and its bases."""
     return getattr(module, "__dataclass_fields__", {})
 
 
 def walk(module: object, prefix: str, parts: Parts) -> None:
-    """Adds all parts of a module, each before its own parts; hot in eager steps."""
+    """Add all parts of a module, each before its own parts; hot in eager steps."""
     fields = list_fields(type(module))
     # GRU and LSTM name their parameters by layer and direction, so no annotation can.
     named = getattr(module, "part_names", ())
@@ -60,7 +60,7 @@ def walk(module: object, prefix: str, parts: Parts) -> None:
 
 
 def list_parts(module: object) -> Parts:
-    """Returns all parts of a module, some of them twice; refuses one within itself."""
+    """Return all parts of a module, some of them twice; refuses one within itself."""
     parts: Parts = []
     try:
         walk(module, "", parts)
@@ -71,7 +71,7 @@ def list_parts(module: object) -> Parts:
 
 
 def _require_no_cycle(value: object, path: str, above: tuple[object, ...]) -> None:
-    """Refuses a module that is a part of itself."""
+    """Refuse a module that is a part of itself."""
     if any(value is other for other in above):
         raise ArgumentError(
             f"{type(above[0]).__name__}: {path[1:]} is a module that this field is a part "
@@ -87,19 +87,19 @@ def _require_no_cycle(value: object, path: str, above: tuple[object, ...]) -> No
 
 
 def list_modules(module: HasParts) -> list[Any]:
-    """Returns a module and all modules in it."""
+    """Return a module and all modules in it."""
     return [module, *(part for _, part in module.named() if is_module(part))]
 
 
 def find_parts(value: object) -> Parts:
-    """Returns the parts that a value is or holds."""
+    """Return the parts that a value is or holds."""
     parts: Parts = []
     _collect(value, "", parts)
     return parts
 
 
 def say_unannotated(owner: object, name: str, value: object) -> str:
-    """Says which part an attribute without annotation holds, and how to annotate it."""
+    """Say which part an attribute without annotation holds, and how to annotate it."""
     path = find_parts(value)[0][0]
     where = f" ({name}{path})" if path else ""
     return (
@@ -110,7 +110,7 @@ def say_unannotated(owner: object, name: str, value: object) -> str:
 
 
 def _collect(value: object, path: str, parts: Parts) -> None:
-    """Adds a part and the parts in it, or the parts in a container."""
+    """Add a part and the parts in it, or the parts in a container."""
     role = _roles.get(type(value)) or _find_role(type(value))
     if role == "stored":
         parts.append((path, value))
@@ -127,7 +127,7 @@ _roles: dict[type, str] = {}
 
 
 def _find_role(kind: type[Any]) -> str:
-    """Finds the role of a class that is met for the first time."""
+    """Find the role of a class that is met for the first time."""
     role = "module" if hasattr(kind, "named") else "plain"
     bases = {Stored: "stored", dict: "container", list: "container", tuple: "container"}
     role = next((bases[base] for base in bases if issubclass(kind, base)), role)
@@ -136,12 +136,12 @@ def _find_role(kind: type[Any]) -> str:
 
 
 def list_own(module: Any) -> dict[str, Any]:
-    """Returns the attributes of a module by name, fields or not."""
+    """Return the attributes of a module by name, fields or not."""
     return cast("Any", vars(module))
 
 
 def spell_layer(module: object) -> str:
-    """Returns the path and the class of a layer for a message: ``head.0 (Linear)``."""
+    """Return the path and the class of a layer for a message: ``head.0 (Linear)``."""
     stored = (value for value in list_own(module).values() if isinstance(value, Stored))
     path = next((value.path.rpartition(".")[0] for value in stored), "")
     name = type(module).__name__
@@ -149,7 +149,7 @@ def spell_layer(module: object) -> str:
 
 
 def require_axis(module: object, x: Any, axis: int, length: int, *, form: str) -> None:
-    """Refuses an input whose axis has another length than the layer needs."""
+    """Refuse an input whose axis has another length than the layer needs."""
     shape: Any = getattr(x, "shape", None)
     least = axis + 1 if axis >= 0 else -axis
     if shape is not None and (len(shape) < least or shape[axis] != length):
@@ -159,17 +159,17 @@ def require_axis(module: object, x: Any, axis: int, length: int, *, form: str) -
 
 
 def is_module(value: object) -> bool:
-    """Returns True for a module, not for its class."""
+    """Return True for a module, not for its class."""
     return hasattr(type(value), "named")  # isinstance of the Protocol is slower
 
 
 def is_container(value: object) -> bool:
-    """Returns True for a dict, a list or a tuple."""
+    """Return True for a dict, a list or a tuple."""
     return isinstance(value, (dict, list, tuple))
 
 
 def items_of(value: Any) -> Iterable[tuple[Any, Any]]:
-    """Returns the items of a container, with their keys or positions."""
+    """Return the items of a container, with their keys or positions."""
     return value.items() if isinstance(value, dict) else enumerate(value)  # pyright: ignore[reportUnknownVariableType]
 
 
@@ -177,7 +177,7 @@ def items_of(value: Any) -> Iterable[tuple[Any, Any]]:
 
 
 def copy_fields(module: Any, twin: Any, memo: dict[int, Any]) -> None:
-    """Copies the fields of a module to its twin: parts and containers, nothing else."""
+    """Copy the fields of a module to its twin: parts and containers, nothing else."""
 
     def copy_part(value: Any) -> Any:
         is_part = isinstance(value, Stored) or is_module(value)
@@ -188,7 +188,7 @@ def copy_fields(module: Any, twin: Any, memo: dict[int, Any]) -> None:
 
 
 def move_constants(modules: list[Any], backend: Backend, dtype: str | None = None) -> None:
-    """Moves the tensors that are fields of modules; floats to an element type too."""
+    """Move the tensors that are fields of modules; floats to an element type too."""
 
     def move(value: Any) -> Any:
         if not isinstance(value, Tensor):
@@ -205,14 +205,14 @@ def move_constants(modules: list[Any], backend: Backend, dtype: str | None = Non
 
 
 def _holds_tensor(value: object) -> bool:
-    """Whether a field is a tensor, or a list, a tuple or a dict that holds one."""
+    """Return whether a field is a tensor, or a list, a tuple or a dict that holds one."""
     if not is_container(value):
         return isinstance(value, Tensor)
     return any(_holds_tensor(item) for _, item in items_of(value))
 
 
 def _change(value: Any, change: Callable[[Any], Any], memo: dict[int, Any]) -> Any:
-    """Returns a value, or a new container of its changed items."""
+    """Return a value, or a new container of its changed items."""
     if not is_container(value):
         return change(value)
     if id(value) in memo:  # a list in two fields, or in itself
@@ -227,7 +227,7 @@ def _change(value: Any, change: Callable[[Any], Any], memo: dict[int, Any]) -> A
 
 
 def _make_tuple(kind: Any, items: list[Any]) -> Any:
-    """Makes a tuple, or a named one, which is not made of one list."""
+    """Make a tuple, or a named one, which is not made of one list."""
     return getattr(kind, "_make", kind)(items)
 
 
@@ -238,7 +238,7 @@ _MOST_BYTES = 1 << 20
 
 
 def describe_fields(fields: Mapping[str, object], leaves: list[Leaf]) -> list[object]:
-    """Describes the fields of a module, hashable; adds its arrays to `leaves`."""
+    """Describe the fields of a module, hashable; adds its arrays to `leaves`."""
     return [
         (name, _describe(value, leaves))
         for name, value in fields.items()
@@ -247,7 +247,7 @@ def describe_fields(fields: Mapping[str, object], leaves: list[Leaf]) -> list[ob
 
 
 def _describe(value: object, leaves: list[Leaf]) -> object:
-    """Describes a field."""
+    """Describe a field."""
     kind = cast("type[Any]", type(value))
     if kind in PLAIN:
         return (kind, value)
@@ -255,37 +255,37 @@ def _describe(value: object, leaves: list[Leaf]) -> object:
 
 
 def _describe_stored(value: Stored, leaves: list[Leaf]) -> object:
-    """Describes a parameter or buffer."""
+    """Describe a parameter or buffer."""
     leaves.append(value)
     return value.static
 
 
 def _describe_holder(value: HasLeaves, leaves: list[Leaf]) -> object:
-    """Describes a module, or another object with leaves."""
+    """Describe a module, or another object with leaves."""
     static, own = value.leaves()
     leaves += own
     return static
 
 
 def _describe_sequence(value: list[object], leaves: list[Leaf]) -> object:
-    """Describes a list or tuple."""
+    """Describe a list or tuple."""
     return (type(value), *[_describe(item, leaves) for item in value])
 
 
 def _describe_dict(value: dict[object, object], leaves: list[Leaf]) -> object:
-    """Describes a dict, with its order."""
+    """Describe a dict, with its order."""
     return (type(value), *[(key, _describe(v, leaves)) for key, v in value.items()])
 
 
 def _describe_array(value: NDArray[np.generic], _leaves: list[Leaf]) -> object:
-    """Describes an array by its contents, which may change between two calls."""
+    """Describe an array by its contents, which may change between two calls."""
     if value.nbytes > _MOST_BYTES or value.dtype.hasobject:
         return freeze(value)
     return (np.ndarray, value.shape, value.dtype.str, zlib.crc32(value.tobytes()))
 
 
 def _describe_other(value: object, _leaves: list[Leaf]) -> object:
-    """Describes a function or plain data."""
+    """Describe a function or plain data."""
     return freeze(value)
 
 
@@ -300,7 +300,7 @@ _DESCRIBE: dict[type, Describe] = {
 
 
 def _find_describe(kind: type) -> Describe:
-    """Finds the function for a class that is met for the first time."""
+    """Find the function for a class that is met for the first time."""
     found: Describe = _describe_holder if hasattr(kind, "leaves") else _describe_other
     for base in (Stored, list, tuple, dict):
         if issubclass(kind, base):

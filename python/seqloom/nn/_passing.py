@@ -29,16 +29,16 @@ class Takes:
     needs_one: bool = True  # whether it can be called with one positional argument
 
     def has(self, name: str) -> bool:
-        """Whether the part takes a keyword."""
+        """Return whether the part takes a keyword."""
         return self.others or name in self.keywords
 
     def with_key(self, options: Mapping[str, Any], key: Any) -> Mapping[str, Any]:
-        """Returns keywords with a key, if there is one or the part does not go without."""
+        """Return keywords with a key, if there is one or the part does not go without."""
         is_given = key is not None or "key" in self.required
         return {**options, "key": key} if is_given else options
 
     def takes_several(self) -> bool:
-        """Whether a tuple is spread over the positional arguments."""
+        """Return whether a tuple is spread over the positional arguments."""
         return self.many or len(self.positional) > 1
 
 
@@ -59,12 +59,12 @@ _known: tuple[WeakKeyDictionary[Any, Takes], ...] = (
 
 
 def takes_of(part: Any) -> Takes:
-    """Returns what a part takes; a container takes what its own parts take."""
+    """Return what a part takes; a container takes what its own parts take."""
     return _classes.get(part.__class__) or _find_takes(part)
 
 
 def _find_takes(part: Any) -> Takes:
-    """Returns what a function takes, a container, or a module of a class not met yet."""
+    """Return what a function takes, a container, or a module of a class not met yet."""
     if isinstance(part, Module):
         return _of_module(part, type(part))
     if isinstance(part, FunctionType):
@@ -75,7 +75,7 @@ def _find_takes(part: Any) -> Takes:
 
 
 def _of_module(module: Any, kind: Any) -> Takes:
-    """Returns what a module takes: by ``__call__``, or by ``forward``."""
+    """Return what a module takes: by ``__call__``, or by ``forward``."""
     function = kind.__call__
     if function in CONTAINERS:
         return CONTAINERS[function](module)
@@ -86,7 +86,7 @@ def _of_module(module: Any, kind: Any) -> Takes:
 
 
 def _of_function(function: FunctionType, skip: int) -> Takes:
-    """Returns what a function takes; it is examined once."""
+    """Return what a function takes; it is examined once."""
     known = _known[skip]
     found = known.get(function)
     if found is None:
@@ -95,7 +95,7 @@ def _of_function(function: FunctionType, skip: int) -> Takes:
 
 
 def _inspect(function: Any, skip: int) -> Takes:
-    """Returns what a function takes after the first arguments, from its signature."""
+    """Return what a function takes after the first arguments, from its signature."""
     try:
         every = list(inspect.signature(function).parameters.values())[skip:]
     except (ValueError, TypeError):  # a C function without a signature
@@ -118,7 +118,7 @@ def _inspect(function: Any, skip: int) -> Takes:
 
 
 def spread(output: object, takes: Takes) -> tuple[Any, ...]:
-    """Returns a part's output as the positional arguments of the next part."""
+    """Return a part's output as the positional arguments of the next part."""
     if type(output) is not tuple or not takes.takes_several():
         return (cast("Any", output),)
     return cast("tuple[Any, ...]", output)
@@ -131,7 +131,7 @@ def call_part(
     values: Sequence[Any],
     given: Mapping[str, Any],
 ) -> Any:
-    """Calls a part with what it takes; an error of its gets a line that names the part."""
+    """Call a part with what it takes; an error of its gets a line that names the part."""
     options = {name: given[name] for name in given if takes.has(name)}
     if refusal := _find_refusal(takes, values, options):
         raise ArgumentError(f"{_name(part, place)} {refusal}")
@@ -151,7 +151,7 @@ def call_part(
 def _find_refusal(
     takes: Takes, values: Sequence[Any], options: Mapping[str, Any]
 ) -> str | None:
-    """Says which arguments a part lacks, or that it gets too many."""
+    """Say which arguments a part lacks, or that it gets too many."""
     free = [name for name in takes.positional if name not in options]
     filled = {*free[: len(values)], *options}
     missing = [name for name in takes.required if name not in filled]
@@ -170,16 +170,16 @@ def _find_refusal(
 
 
 def add_place(error: Exception, part: Any, place: tuple[str, object]) -> None:
-    """Adds a line to an error that a part raised: which part it was."""
+    """Add a line to an error that a part raised: which part it was."""
     error.add_note(f"in {_name(part, place)}")
 
 
 def _name(part: Any, place: tuple[str, object]) -> str:
-    """Names a part, such as ``layer 1 of Sequential (Linear(x))``."""
+    """Name a part, such as ``layer 1 of Sequential (Linear(x))``."""
     where, name = place
     return f"{where.format(name)} ({describe(part)}{takes_of(part).text})"
 
 
 def describe(part: Any) -> str:
-    """Returns the name of a function, or of the class of a module."""
+    """Return the name of a function, or of the class of a module."""
     return getattr(part, "__name__", type(part).__name__)

@@ -33,7 +33,7 @@ def max_pool1d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """Computes the maximum of each window.
+    """Compute the maximum of each window.
 
     Args:
         x: ``(n, c, l)``, or ``(c, l)``.
@@ -74,7 +74,7 @@ def max_pool2d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """Computes the maximum of each window of an image.
+    """Compute the maximum of each window of an image.
 
     Args:
         x: ``(n, c, h, w)``, or ``(c, h, w)``.
@@ -115,7 +115,7 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
-    """Computes the mean of each window.
+    """Compute the mean of each window.
 
     Args:
         x: ``(n, c, l)``, or ``(c, l)``.
@@ -156,7 +156,7 @@ def avg_pool2d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Tensor:
-    """Computes the mean of each window of an image.
+    """Compute the mean of each window of an image.
 
     Args:
         x: ``(n, c, h, w)``, or ``(c, h, w)``.
@@ -193,7 +193,7 @@ def avg_pool2d(
 
 
 def _find_maxima(x: Tensor, axes: int, sizes: tuple[Any, ...], *, ceil_mode: bool) -> Any:
-    """Returns the maximum of each window along `axes` axes, and its index."""
+    """Return the maximum of each window along `axes` axes, and its index."""
     options = _windows(x, axes, *sizes, ceil_mode=bool(ceil_mode))
     require_numbers(f"max_pool{axes}d", x)
     return apply(f"max_pool{axes}d", x, **options)
@@ -208,7 +208,7 @@ def _windows(
     dilation: Size = 1,
     **flags: Any,
 ) -> dict[str, Any]:
-    """Checks the windows of a pool; returns the options of the operation."""
+    """Check the windows of a pool; returns the options of the operation."""
     size = as_sizes("kernel_size", kernel, 1, axes)
     step = size if stride is None else as_sizes("stride", stride, 1, axes)
     around = as_sizes("padding", padding, 0, axes)

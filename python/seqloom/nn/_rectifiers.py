@@ -20,7 +20,7 @@ _ROOT = math.sqrt(2 / math.pi)
 
 
 def relu(x: Tensor) -> Tensor:
-    """Computes ``max(x, 0)``.
+    """Compute ``max(x, 0)``.
 
     Args:
         x: A tensor of any shape.
@@ -59,12 +59,12 @@ class ReLU(Module):
         del inplace
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Maps a tensor of any shape."""
+        """Map a tensor of any shape."""
         return relu(x)
 
 
 def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """Multiplies negative values by a slope (Maas et al. 2013).
+    """Multiply negative values by a slope (Maas et al. 2013).
 
     Args:
         x: A tensor of any shape.
@@ -103,12 +103,12 @@ class LeakyReLU(Module):
         del inplace
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Maps a tensor of any shape."""
+        """Map a tensor of any shape."""
         return leaky_relu(x, self.negative_slope)
 
 
 def prelu(x: Tensor, weight: Tensor) -> Tensor:
-    """Multiplies negative values by a learned slope (He et al. 2015).
+    """Multiply negative values by a learned slope (He et al. 2015).
 
     Args:
         x: A tensor; channels are its axis 1.
@@ -162,12 +162,12 @@ class PReLU(Module):
         self.weight = Param((count,), Fill(init))
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Maps ``(n, c, ...)``, or any shape if there is one slope."""
+        """Map ``(n, c, ...)``, or any shape if there is one slope."""
         return prelu(x, self.weight.value)
 
 
 def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
-    """Replaces negative values by ``alpha * (exp(x) - 1)`` (Clevert et al. 2016).
+    """Replace negative values by ``alpha * (exp(x) - 1)`` (Clevert et al. 2016).
 
     Args:
         x: A tensor of any shape.
@@ -207,12 +207,12 @@ class ELU(Module):
         del inplace
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Maps a tensor of any shape."""
+        """Map a tensor of any shape."""
         return elu(x, self.alpha)
 
 
 def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
-    """Replaces negative values by ``alpha * (exp(x / alpha) - 1)`` (Barron 2017).
+    """Replace negative values by ``alpha * (exp(x / alpha) - 1)`` (Barron 2017).
 
     Args:
         x: A tensor of any shape.
@@ -237,7 +237,7 @@ def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
 
 
 def gelu(x: Tensor, approximate: str = "none") -> Tensor:
-    """Computes ``x * Phi(x)`` of the normal distribution (Hendrycks and Gimpel 2016).
+    """Compute ``x * Phi(x)`` of the normal distribution (Hendrycks and Gimpel 2016).
 
     Args:
         x: A tensor of any shape.
@@ -285,12 +285,12 @@ class GELU(Module):
         self.approximate = as_choice("approximate", approximate, ("none", "tanh"))
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Maps a tensor of any shape."""
+        """Map a tensor of any shape."""
         return gelu(x, self.approximate)
 
 
 def silu(x: Tensor) -> Tensor:
-    """Computes ``x * sigmoid(x)`` (Elfwing et al. 2018).
+    """Compute ``x * sigmoid(x)`` (Elfwing et al. 2018).
 
     Args:
         x: A tensor of any shape.
@@ -327,12 +327,12 @@ class SiLU(Module):
         del inplace
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Maps a tensor of any shape."""
+        """Map a tensor of any shape."""
         return silu(x)
 
 
 def mish(x: Tensor) -> Tensor:
-    """Computes ``x * tanh(softplus(x))`` (Misra 2019).
+    """Compute ``x * tanh(softplus(x))`` (Misra 2019).
 
     Args:
         x: A tensor of any shape.

@@ -29,7 +29,7 @@ def gru(
     mask: object = None,
     reverse: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Runs one layer of gated recurrent units in one direction (Cho et al. 2014).
+    """Run one layer of gated recurrent units in one direction (Cho et al. 2014).
 
     The gates are torch's: reset, update, new; the reset gate multiplies what the state adds
     to the new value, with its bias.
@@ -112,7 +112,7 @@ class GRU(Recurrent, init=False):
         max_seqlen: int | None = None,
         key: Key | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Runs all layers over each sequence.
+        """Run all layers over each sequence.
 
         Args:
             x: ``(n, l, in)``, or ``(l, in)`` for one sequence; ``(total, in)`` with
@@ -143,7 +143,7 @@ class GRU(Recurrent, init=False):
     def _run_direction(
         self, x: Tensor, first: list[Tensor], suffix: str, mask: Tensor | ArrayLike | None
     ) -> tuple[Tensor, list[Tensor]]:
-        """Runs one layer in one direction."""
+        """Run one layer in one direction."""
         reverse = suffix.endswith("_reverse")
         out, last = gru(x, *first, *self._weights(suffix), mask=mask, reverse=reverse)
         return out, [last]
@@ -160,7 +160,7 @@ def lstm(
     mask: object = None,
     reverse: bool = False,
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """Runs one layer of long short-term memory in one direction.
+    """Run one layer of long short-term memory in one direction.
 
     See Hochreiter and Schmidhuber (1997), with the forget gate of Gers et al. (2000). The
     gates are torch's: input, forget, cell, output.
@@ -246,7 +246,7 @@ class LSTM(Recurrent, init=False):
         max_seqlen: int | None = None,
         key: Key | None = None,
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Runs all layers over each sequence.
+        """Run all layers over each sequence.
 
         Args:
             x: As for `GRU`.
@@ -276,7 +276,7 @@ class LSTM(Recurrent, init=False):
     def _run_direction(
         self, x: Tensor, first: list[Tensor], suffix: str, mask: Tensor | ArrayLike | None
     ) -> tuple[Tensor, list[Tensor]]:
-        """Runs one layer in one direction."""
+        """Run one layer in one direction."""
         reverse = suffix.endswith("_reverse")
         pair = first[0], first[1]
         out, last = lstm(x, pair, *self._weights(suffix), mask=mask, reverse=reverse)
@@ -284,7 +284,7 @@ class LSTM(Recurrent, init=False):
 
 
 def _require_shapes(name: str, gates: int, arrays: tuple[Tensor, ...]) -> None:
-    """Refuses arrays that do not fit together."""
+    """Refuse arrays that do not fit together."""
     x, h0, w_ih, w_hh = (array.shape for array in arrays)
     if len(x) != _AXES or 0 in x:
         raise ShapeError(
@@ -300,7 +300,7 @@ def _require_shapes(name: str, gates: int, arrays: tuple[Tensor, ...]) -> None:
 
 
 def _drop_padding(x: Tensor, mask: object) -> tuple[Tensor, Tensor | None]:
-    """Sets padding, which may be NaN, to 0; returns the mask as booleans too."""
+    """Set padding, which may be NaN, to 0; returns the mask as booleans too."""
     if mask is None:
         return x, None
     real = as_real(x, mask)
@@ -308,7 +308,7 @@ def _drop_padding(x: Tensor, mask: object) -> tuple[Tensor, Tensor | None]:
 
 
 def _zero_padding(states: Tensor, real: Tensor | None) -> Tensor:
-    """Sets the output at padding to 0."""
+    """Set the output at padding to 0."""
     if real is None:
         return states
     return apply("where", apply("expand_dims", real, axis=2), states, 0.0)

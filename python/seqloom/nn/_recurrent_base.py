@@ -78,7 +78,7 @@ class Recurrent(Module):
             setattr(self, name, param)
 
     def _list_suffixes(self, layer: int) -> list[str]:
-        """Returns the suffix of a layer's parameters in torch, for each direction."""
+        """Return the suffix of a layer's parameters in torch, for each direction."""
         forward = f"_l{layer}"
         return [forward, f"{forward}_reverse"] if self.bidirectional else [forward]
 
@@ -89,7 +89,7 @@ class Recurrent(Module):
         mask: Tensor | ArrayLike | None,
         key: Key | None,
     ) -> tuple[Tensor, list[Tensor]]:
-        """Runs all layers from the given states ``(k, n, width)``, or from zeros."""
+        """Run all layers from the given states ``(k, n, width)``, or from zeros."""
         first = self._find_first(x, first)
         lasts: list[list[Tensor]] = []
         number = 0
@@ -107,7 +107,7 @@ class Recurrent(Module):
         return x, [apply("stack", list(states), axis=0) for states in by_kind]
 
     def _drop(self, x: Tensor, layer: int, key: Key | None) -> Tensor:
-        """Drops elements between two layers in training."""
+        """Drop elements between two layers in training."""
         if not layer or not self.dropout or not self.training:
             return x
         if key is None:
@@ -120,11 +120,11 @@ class Recurrent(Module):
     def _run_direction(
         self, x: Tensor, first: list[Tensor], suffix: str, mask: Tensor | ArrayLike | None
     ) -> tuple[Tensor, list[Tensor]]:
-        """Runs one layer in one direction."""
+        """Run one layer in one direction."""
         raise NotImplementedError
 
     def _weights(self, suffix: str) -> Iterator[Tensor]:
-        """Yields the parameters of one layer in one direction."""
+        """Yield the parameters of one layer in one direction."""
         for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
             param = getattr(self, name + suffix, None)
             if param is not None:
@@ -138,7 +138,7 @@ class Recurrent(Module):
         max_seqlen: int | None,
         key: Key | None,
     ) -> tuple[Tensor, list[Tensor]]:
-        """Brings any form of input to ``(n, l, in)``, and the output back to that form."""
+        """Bring any form of input to ``(n, l, in)``, and the output back to that form."""
         # Refuses inputs of another width, and two ways to say what is real.
         name = type(self).__name__
         ways = [way for way, value in given.items() if value is not None]
@@ -172,7 +172,7 @@ class Recurrent(Module):
         return (out if self.batch_first else apply("permute_dims", out, (1, 0, 2))), last
 
     def _find_first(self, x: Tensor, first: list[Tensor] | None) -> list[Tensor]:
-        """Returns the first states that were given, or zeros."""
+        """Return the first states that were given, or zeros."""
         if not x.shape[1]:
             raise ShapeError(
                 f"{type(self).__name__}: expected at least one position, got length 0; "
@@ -193,7 +193,7 @@ class Recurrent(Module):
 
 
 def as_real(x: Tensor, mask: object) -> Tensor:
-    """Returns a mask of positions as booleans; refuses another shape."""
+    """Return a mask of positions as booleans; refuses another shape."""
     real = as_operand(x, mask)
     if real.shape != x.shape[:2]:
         raise ShapeError(
@@ -204,7 +204,7 @@ def as_real(x: Tensor, mask: object) -> Tensor:
 
 
 def mask_lengths(x: Tensor, lengths: object) -> Tensor:
-    """Returns a mask of positions that is true up to each sequence's length."""
+    """Return a mask of positions that is true up to each sequence's length."""
     rows, longest = x.shape[:2]
     host: Any = read_host_array(lengths)
     if host is not None and not (

@@ -56,7 +56,7 @@ class Metric(ABC):
 
     @abstractmethod
     def update(self, labels: ArrayLike, scores: ArrayLike) -> None:
-        """Adds a batch.
+        """Add a batch.
 
         Args:
             labels: As for the function of the same name.
@@ -65,7 +65,7 @@ class Metric(ABC):
 
     @abstractmethod
     def compute(self) -> float:
-        """Returns the metric of all batches so far.
+        """Return the metric of all batches so far.
 
         Returns:
             A number; NaN where the function gives NaN.
@@ -73,10 +73,10 @@ class Metric(ABC):
 
     @abstractmethod
     def reset(self) -> None:
-        """Forgets all batches."""
+        """Forget all batches."""
 
     def merge(self, other: Metric) -> Self:
-        """Adds what another metric of the same class and settings has seen.
+        """Add what another metric of the same class and settings has seen.
 
         Args:
             other: The other metric, which does not change.
@@ -111,11 +111,11 @@ class Metric(ABC):
 
     @abstractmethod
     def _add(self, other: Any) -> None:
-        """Adds the state of a metric of the same class and settings."""
+        """Add the state of a metric of the same class and settings."""
 
     @abstractmethod
     def to_record(self) -> Arrays:
-        """Returns the state as arrays by name.
+        """Return the state as arrays by name.
 
         Returns:
             A dict of copies.
@@ -123,7 +123,7 @@ class Metric(ABC):
 
     @abstractmethod
     def load_record(self, record: Mapping[str, Any]) -> Self:
-        """Replaces the state by one that `to_record` returned.
+        """Replace the state by one that `to_record` returned.
 
         Args:
             record: The arrays by name.
@@ -138,7 +138,7 @@ class Metric(ABC):
     _settings: ClassVar[tuple[str, ...]] = ()  # the attributes that both must share
 
     def _read(self, record: Mapping[str, Any], *names: str) -> list[NDArray[np.generic]]:
-        """Returns the arrays of a record; refuses other names."""
+        """Return the arrays of a record; refuses other names."""
         if set(record) != set(names):
             raise RecordError(
                 f"a record of {type(self).__name__} has {', '.join(names)}, got "
@@ -302,7 +302,7 @@ class Mean(Metric):
         self.reset()
 
     def update(self, labels: ArrayLike, scores: ArrayLike = 1) -> None:
-        """Adds values.
+        """Add values.
 
         Args:
             labels: Numbers, of any shape.
@@ -327,13 +327,13 @@ class Mean(Metric):
                 self._beyond += float(values[~finite].sum())
 
     def compute(self) -> float:
-        """Returns the mean of all values so far; NaN if there are none."""
+        """Return the mean of all values so far; NaN if there are none."""
         if not self._count:
             return float("nan")
         return self._total / (self._count << _UNIT) + self._beyond
 
     def reset(self) -> None:
-        """Forgets all values."""
+        """Forget all values."""
         self._total = self._count = 0
         self._beyond = 0.0  # the sum of infinities and NaN
 
@@ -343,7 +343,7 @@ class Mean(Metric):
         self._beyond += other._beyond
 
     def to_record(self) -> dict[str, NDArray[np.generic]]:
-        """Returns the sum as bytes, and the count."""
+        """Return the sum as bytes, and the count."""
         total = self._total.to_bytes(_BYTES, "little", signed=True)
         return {
             "total": np.frombuffer(total, np.uint8).copy(),
@@ -352,7 +352,7 @@ class Mean(Metric):
         }
 
     def load_record(self, record: Mapping[str, Any]) -> Self:
-        """Replaces the state by one that `to_record` returned."""
+        """Replace the state by one that `to_record` returned."""
         total, count, beyond = self._read(record, "total", "count", "beyond")
         if total.shape != (_BYTES,) or total.dtype != np.uint8:
             raise RecordError(

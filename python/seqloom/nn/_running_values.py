@@ -44,7 +44,7 @@ class _OfValues(Metric):
         self._append(true, guess)
 
     def _append(self, true: NDArray[np.generic], guess: NDArray[np.generic]) -> None:
-        """Adds arrays; refuses other columns than before."""
+        """Add arrays; refuses other columns than before."""
         if self._labels:
             before = self._labels[0].shape[1:], self._scores[0].shape[1:]
             if before != (true.shape[1:], guess.shape[1:]):
@@ -62,10 +62,10 @@ class _OfValues(Metric):
 
     @abstractmethod
     def _measure(self, labels: NDArray[np.generic], scores: NDArray[np.generic]) -> float:
-        """Computes the metric of all data."""
+        """Compute the metric of all data."""
 
     def _join(self) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
-        """Returns all labels and all scores."""
+        """Return all labels and all scores."""
         return np.concatenate(self._labels), np.concatenate(self._scores)
 
     def reset(self) -> None:

@@ -64,7 +64,7 @@ class Sequential(Module):
                 )
 
     def __call__(self, *args: Any, key: Key | None = None, **options: Any) -> Any:
-        """Returns the output of the last layer.
+        """Return the output of the last layer.
 
         Args:
             *args: Positional arguments of the first layer.
@@ -106,7 +106,7 @@ class Sequential(Module):
         return output
 
     def _named_layers(self) -> Iterable[tuple[str | int, Any]]:
-        """Returns pairs of name or position, and layer."""
+        """Return pairs of name or position, and layer."""
         if isinstance(self.layers, dict):
             return cast("dict[str, Any]", self.layers).items()
         return enumerate(cast("list[Any]", self.layers))
@@ -121,7 +121,7 @@ class Sequential(Module):
         return (layer for _, layer in self._named_layers())
 
     def __getitem__(self, index: int | str | slice) -> Any:
-        """Returns a layer, or for a slice a Sequential that shares the layers."""
+        """Return a layer, or for a slice a Sequential that shares the layers."""
         pairs = list(self._named_layers())
         if isinstance(index, slice):
             chosen: dict[Any, Any] = dict(pairs[index])
@@ -136,7 +136,7 @@ class Sequential(Module):
         return pairs[index][1]
 
     def _find(self, name: str) -> Any:
-        """Returns the layer of a name."""
+        """Return the layer of a name."""
         layers = cast(
             "dict[str, Any]", self.layers if isinstance(self.layers, dict) else {}
         )
@@ -178,7 +178,7 @@ class Residual(Module):
         self.inner = inner
 
     def __call__(self, x: Any, *args: Any, key: Key | None = None, **options: Any) -> Any:
-        """Returns the input plus the output of `inner`.
+        """Return the input plus the output of `inner`.
 
         Args:
             x: Tensor that is added.
@@ -220,7 +220,7 @@ class Residual(Module):
 
 
 def _list_taken(container: Sequential) -> Takes:
-    """Returns what layers take: positional arguments of the first one, keywords of all."""
+    """Return what layers take: positional arguments of the first one, keywords of all."""
     found = [takes_of(layer) for layer in container]
     if not found:
         return Takes(("x",), ("x",), frozenset({"key"}))

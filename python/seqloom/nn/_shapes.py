@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def one_hot(x: Tensor, num_classes: int | None = None) -> Tensor:
-    """Adds a last axis with 1 at the index of each integer, and 0 elsewhere.
+    """Add a last axis with 1 at the index of each integer, and 0 elsewhere.
 
     Args:
         x: Integers from 0 to ``num_classes - 1``, of any shape ``(...)``. In a compiled
@@ -57,7 +57,7 @@ def one_hot(x: Tensor, num_classes: int | None = None) -> Tensor:
 def pad(
     x: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
 ) -> Tensor:
-    """Pads the last axes.
+    """Pad the last axes.
 
     Args:
         x: A tensor.
@@ -112,7 +112,7 @@ def pad(
 
 
 def _extend(x: Tensor, axis: int, widths: tuple[int, int], mode: str) -> Tensor:
-    """Adds repeated values at both ends of an axis; negative widths cut."""
+    """Add repeated values at both ends of an axis; negative widths cut."""
     before, after = widths
     size = x.shape[axis]
     rest = _part(x, axis, slice(max(-before, 0), size + min(after, 0)))
@@ -127,19 +127,19 @@ def _extend(x: Tensor, axis: int, widths: tuple[int, int], mode: str) -> Tensor:
 
 
 def _reflect(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
-    """Mirrors the values next to an end."""
+    """Mirror the values next to an end."""
     part = slice(1, width + 1) if is_first else slice(-width - 1, -1)
     return apply("flip", _part(x, axis, part), axis=axis)
 
 
 def _replicate(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
-    """Repeats the value at an end."""
+    """Repeat the value at an end."""
     end = _part(x, axis, slice(0, 1) if is_first else slice(-1, None))
     return apply("repeat", end, width, axis=axis)
 
 
 def _wrap(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
-    """Takes the values of the other end; a wide padding goes around several times."""
+    """Take the values of the other end; a wide padding goes around several times."""
     turns, rest = divmod(width, x.shape[axis])
     part = _part(x, axis, slice(-rest, None) if is_first else slice(0, rest))
     whole = [x] * turns
@@ -149,7 +149,7 @@ def _wrap(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
 
 
 def _part(x: Tensor, axis: int, part: slice) -> Tensor:
-    """Slices one axis."""
+    """Slice one axis."""
     return x[(slice(None),) * axis + (part,)]
 
 
@@ -173,7 +173,7 @@ class Identity(Module):
         del args, options
 
     def __call__(self, x: Any) -> Any:
-        """Returns `x` itself."""
+        """Return `x` itself."""
         return x
 
 
@@ -198,7 +198,7 @@ class Flatten(Module):
         self.start_dim, self.end_dim = start_dim, end_dim
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Joins the axes of a tensor that has them."""
+        """Join the axes of a tensor that has them."""
         return x.flatten(self.start_dim, self.end_dim)
 
 
@@ -214,7 +214,7 @@ def interpolate(
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
 ) -> Tensor:
-    """Resizes rows ``(n, c, l)`` or images ``(n, c, h, w)``.
+    """Resize rows ``(n, c, l)`` or images ``(n, c, h, w)``.
 
     Args:
         x: Rows or images.
@@ -264,7 +264,7 @@ def interpolate(
 
 
 def _require_mode(x: Tensor, mode: str, align_corners: bool | None) -> None:
-    """Refuses an unknown mode, or one for another number of axes."""
+    """Refuse an unknown mode, or one for another number of axes."""
     if mode not in {*_STEPS, *_RANKS}:
         known = ", ".join(sorted({*_STEPS, *_RANKS}))
         hint = (
@@ -285,7 +285,7 @@ def _require_mode(x: Tensor, mode: str, align_corners: bool | None) -> None:
 def _resize(
     x: Tensor, axis: int, length: int, factor: float | None, mode: str, aligned: bool
 ) -> Tensor:
-    """Resizes one axis: a weighted sum of the two neighbours of each new position."""
+    """Resize one axis: a weighted sum of the two neighbours of each new position."""
     old = x.shape[axis]
     scale: Any = _divide(x, old, length) if factor is None else 1 / factor
     if mode in _STEPS:
@@ -309,31 +309,31 @@ def _resize(
 
 
 def _take(x: Tensor, axis: int, indices: Tensor, length: int) -> Tensor:
-    """Takes the values at indices; those out of range count as the nearest end."""
+    """Take the values at indices; those out of range count as the nearest end."""
     inside = apply("clip", indices, 0, length - 1)
     return apply("take", x, _move(x, inside.astype("int32"), "int32"), axis=axis)
 
 
 def _host(x: Tensor) -> Any:
-    """Returns the backend for positions: NumPy's, or that of an export with any length."""
+    """Return the backend for positions: NumPy's, or that of an export with any length."""
     return x.backend if getattr(x.backend, "keeps_sizes", False) else backend("numpy")
 
 
 def _count(x: Tensor, length: int, dtype: str) -> Tensor:
-    """Returns whole numbers from 0."""
+    """Return whole numbers from 0."""
     b = _host(x)
     return Tensor(b.arange(length, dtype=dtype), b)
 
 
 def _divide(x: Tensor, length: int, other: int) -> Tensor:
-    """Returns a quotient of two lengths."""
+    """Return a quotient of two lengths."""
     b = _host(x)
     one, two = (Tensor(b.full((), it, dtype="float64"), b) for it in (length, other))
     return one / two
 
 
 def _move(x: Tensor, positions: Tensor, dtype: Any) -> Tensor:
-    """Returns positions, or weights, on the backend of `x`."""
+    """Return positions, or weights, on the backend of `x`."""
     if positions.backend is x.backend:
         return positions.astype(dtype)
     return as_operand(x, positions.numpy(), dtype)

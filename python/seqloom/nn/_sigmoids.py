@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def sigmoid(x: Tensor) -> Tensor:
-    """Computes ``1 / (1 + exp(-x))``.
+    """Compute ``1 / (1 + exp(-x))``.
 
     Args:
         x: A tensor of any shape.
@@ -43,12 +43,12 @@ class Sigmoid(Module):
     """
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Maps a tensor of any shape."""
+        """Map a tensor of any shape."""
         return sigmoid(x)
 
 
 def logsigmoid(x: Tensor) -> Tensor:
-    """Computes the logarithm of `sigmoid` without overflow.
+    """Compute the logarithm of `sigmoid` without overflow.
 
     Args:
         x: A tensor of any shape.
@@ -79,12 +79,12 @@ class LogSigmoid(Module):
     """
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Maps a tensor of any shape."""
+        """Map a tensor of any shape."""
         return logsigmoid(x)
 
 
 def tanh(x: Tensor) -> Tensor:
-    """Computes the hyperbolic tangent.
+    """Compute the hyperbolic tangent.
 
     Args:
         x: A tensor of any shape.
@@ -111,12 +111,12 @@ class Tanh(Module):
     """
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Maps a tensor of any shape."""
+        """Map a tensor of any shape."""
         return tanh(x)
 
 
 def softsign(x: Tensor) -> Tensor:
-    """Computes ``x / (1 + |x|)``.
+    """Compute ``x / (1 + |x|)``.
 
     Args:
         x: A tensor of any shape.
@@ -137,7 +137,7 @@ def softsign(x: Tensor) -> Tensor:
 
 
 def softplus(x: Tensor, beta: float = 1.0, threshold: float | None = None) -> Tensor:
-    """Computes ``log(1 + exp(beta * x)) / beta`` without overflow.
+    """Compute ``log(1 + exp(beta * x)) / beta`` without overflow.
 
     Args:
         x: A tensor of any shape.
@@ -182,12 +182,12 @@ class Softplus(Module):
         self.beta, self.threshold = beta, threshold
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Maps a tensor of any shape."""
+        """Map a tensor of any shape."""
         return softplus(x, self.beta, self.threshold)
 
 
 def glu(x: Tensor, dim: int = -1) -> Tensor:
-    """Multiplies half of an axis by `sigmoid` of the other half (Dauphin et al. 2017).
+    """Multiply half of an axis by `sigmoid` of the other half (Dauphin et al. 2017).
 
     Args:
         x: A tensor of one axis or more.
@@ -234,12 +234,12 @@ class GLU(Module):
         self.dim = dim
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Maps a tensor of any shape."""
+        """Map a tensor of any shape."""
         return glu(x, self.dim)
 
 
 def softmax(x: Tensor, dim: int = -1) -> Tensor:
-    """Divides exponentials by their sum along an axis.
+    """Divide exponentials by their sum along an axis.
 
     Args:
         x: A tensor of any shape.
@@ -279,12 +279,12 @@ class Softmax(Module):
         self.dim = dim
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Maps a tensor of any shape."""
+        """Map a tensor of any shape."""
         return softmax(x, self.dim)
 
 
 def log_softmax(x: Tensor, dim: int = -1) -> Tensor:
-    """Computes the logarithm of `softmax` more precisely than ``log(softmax(x))``.
+    """Compute the logarithm of `softmax` more precisely than ``log(softmax(x))``.
 
     Args:
         x: A tensor of any shape.
@@ -324,10 +324,10 @@ class LogSoftmax(Module):
         self.dim = dim
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Maps a tensor of any shape."""
+        """Map a tensor of any shape."""
         return log_softmax(x, self.dim)
 
 
 def _axis_option(dim: int) -> dict[str, int]:
-    """Returns the axis as an option, which the last one need not be."""
+    """Return the axis as an option, which the last one need not be."""
     return {} if dim == -1 else {"axis": dim}

@@ -92,12 +92,12 @@ _reports: WeakKeyDictionary[HasParts, LoadReport] = WeakKeyDictionary()
 
 
 def find_report(module: HasParts) -> LoadReport | None:
-    """Returns the report of the last record that a module loaded."""
+    """Return the report of the last record that a module loaded."""
     return _reports.get(module)
 
 
 def collect_by_path(module: HasParts) -> dict[str, Stored]:
-    """Returns parameters and buffers; refuses a path that a record would have twice."""
+    """Return parameters and buffers; refuses a path that a record would have twice."""
     parts: dict[str, Stored] = {}
     for path, part in module.named(Stored):
         if path in parts:
@@ -111,7 +111,7 @@ def collect_by_path(module: HasParts) -> dict[str, Stored]:
 
 
 def make_record(module: HasParts) -> Record:
-    """Returns a record that shares the arrays of a module: its next step copies them."""
+    """Return a record that shares the arrays of a module: its next step copies them."""
     require_all_visible(list_modules(module))
     own = list_own_records(module)
     parts = {
@@ -135,7 +135,7 @@ def make_record(module: HasParts) -> Record:
 
 
 def list_own_records(module: HasParts) -> dict[str, Any]:
-    """Returns the outermost parts, by path, whose class makes or loads its own record."""
+    """Return the outermost parts, by path, whose class makes or load its own record."""
     found: dict[str, Any] = {}
     for path, part in module.named():
         if not is_module(part) or _is_below(path, found):
@@ -148,12 +148,12 @@ def list_own_records(module: HasParts) -> dict[str, Any]:
 
 
 def _is_below(path: str, prefixes: Iterable[str]) -> bool:
-    """Returns True for a path within one of the parts."""
+    """Return True for a path within one of the parts."""
     return any(path.startswith(f"{prefix}.") for prefix in prefixes)
 
 
 def hold(path: str, array: Array, backend: Backend) -> Any:
-    """Returns an array for a record: a view that cannot be written, or a lazy array."""
+    """Return an array for a record: a view that cannot be written, or a lazy array."""
     if backend.device == "cpu":
         return Tensor(array, backend).numpy()
     # Copied from the device when it is written or read.
@@ -169,7 +169,7 @@ def hold(path: str, array: Array, backend: Backend) -> Any:
 def load_state(
     module: HasParts, record: Mapping[str, Any], *, strict: bool, keys: KeyMap | None
 ) -> None:
-    """Sets the parts of a module from a record; changes nothing if it does not fit."""
+    """Set the parts of a module from a record; changes nothing if it does not fit."""
     require_mapping(record)
     own = list_own_records(module)
     parts = {
@@ -202,7 +202,7 @@ def load_state(
 
 
 def require_mapping(record: object) -> None:
-    """Refuses a record that is not a mapping."""
+    """Refuse a record that is not a mapping."""
     if isinstance(record, (str, bytes, PathLike)):
         raise ArgumentError(
             f"record must be a mapping of arrays by path, got the path of a file, "
@@ -218,7 +218,7 @@ def require_mapping(record: object) -> None:
 def _compare(
     parts: Mapping[str, Stored], values: Mapping[str, Any]
 ) -> tuple[LoadReport, list[str]]:
-    """Returns a report, and a phrase for each path whose type cannot fit."""
+    """Return a report, and a phrase for each path whose type cannot fit."""
     common = {path: (values[path], parts[path]) for path in parts if path in values}
     fits = [path for path, (value, part) in common.items() if value.shape == part.shape]
     kinds = {path: (values[path].dtype, kind_of(parts[path].dtype)) for path in fits}
@@ -244,7 +244,7 @@ def _compare(
 
 
 def _list_problems(report: LoadReport, parts: Mapping[str, Stored]) -> list[str]:
-    """Returns a phrase for each path that keeps a record from fitting."""
+    """Return a phrase for each path that keeps a record from fitting."""
     return [
         *(
             f"{path} has shape {found}, expected {expected}"
@@ -260,7 +260,7 @@ def _list_problems(report: LoadReport, parts: Mapping[str, Stored]) -> list[str]
 
 
 def _convert(part: Stored, value: Any, problems: list[str]) -> _New | None:
-    """Returns a new array of a part's type and backend; None where the numbers misfit."""
+    """Return a new array of a part's type and backend; None where the numbers misfit."""
     array = np.asarray(value)
     kind = kind_of(part.dtype)
     is_lazy = isinstance(value, LazyArray)
@@ -276,7 +276,7 @@ def _convert(part: Stored, value: Any, problems: list[str]) -> _New | None:
 
 
 def _adopt(part: Stored, plain: NDArray[np.generic]) -> Array:
-    """Returns an array of a part's backend, which may share the memory."""
+    """Return an array of a part's backend, which may share the memory."""
     backend = part.bound_backend
     return cast_array(backend, backend.asarray(plain), part.dtype)
 
@@ -284,7 +284,7 @@ def _adopt(part: Stored, plain: NDArray[np.generic]) -> Array:
 def _fill(
     part: Stored, out: NDArray[np.generic], array: NDArray[np.generic], problems: list[str]
 ) -> None:
-    """Converts numbers piece by piece; adds a phrase for those that the type lacks."""
+    """Convert numbers piece by piece; adds a phrase for those that the type lacks."""
     flat, source = out.reshape(-1), _in_order(array).reshape(-1)
     for start in range(0, flat.size, _PIECE):
         piece = source[start : start + _PIECE]
@@ -295,5 +295,5 @@ def _fill(
 
 
 def _in_order(array: NDArray[np.generic]) -> NDArray[np.generic]:
-    """Returns an array in C order; ascontiguousarray adds an axis to one without axes."""
+    """Return an array in C order; ascontiguousarray adds an axis to one without axes."""
     return np.ascontiguousarray(array).reshape(array.shape)

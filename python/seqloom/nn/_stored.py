@@ -50,7 +50,7 @@ class _Making:
 
     @classmethod
     def renew(cls) -> None:
-        """Replaces the lock, which another thread may have held at the fork."""
+        """Replace the lock, which another thread may have held at the fork."""
         cls.lock = threading.RLock()
 
 
@@ -100,12 +100,12 @@ class Stored(Leaf):
         self._key: Key | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Gives a copy its own id, because gradients are kept by the id."""
+        """Give a copy its own id, because gradients are kept by the id."""
         super().__setstate__(state)
         self.id = next(_ids)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Copies the array; the initialiser, which may hold anything, is shared."""
+        """Copy the array; the initialiser, which may hold anything, is shared."""
         reduced: Any = self.__reduce_ex__(4)  # also of one that a capture substitutes
         make, args, state = reduced[:3]
         twin = memo[id(self)] = make(*args)
@@ -113,7 +113,7 @@ class Stored(Leaf):
         return twin
 
     def bind(self, path: str, backend: Backend, key: Key) -> None:
-        """Sets the path, the backend, and the key that initialises the values."""
+        """Set the path, the backend, and the key that initialises the values."""
         if self.array is not None and self.backend is not backend:
             self.move(backend)  # values that are there already go along
         self.path, self.backend, self._key = path, backend, key
@@ -139,7 +139,7 @@ class Stored(Leaf):
         return self.backend
 
     def numpy(self) -> Any:
-        """Returns a copy of the values as a NumPy array.
+        """Return a copy of the values as a NumPy array.
 
         Returns:
             A new ``numpy.ndarray``.
@@ -153,7 +153,7 @@ class Stored(Leaf):
         return self.bound_backend.to_numpy(self.storage()).copy()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """Returns a copy of the values, as `numpy` does."""
+        """Return a copy of the values, as `numpy` does."""
         if copy is False:
             raise ArgumentError(
                 "a parameter cannot be shared with NumPy, because a step overwrites its "
@@ -162,7 +162,7 @@ class Stored(Leaf):
         return np.asarray(self.numpy(), dtype=dtype)
 
     def assign(self, values: Any) -> None:
-        """Replaces the values.
+        """Replace the values.
 
         Args:
             values: Array or tensor of the same shape; it is cast to the element type.
@@ -194,7 +194,7 @@ class Stored(Leaf):
         self.put(copy_of(backend, array))
 
     def misfit(self, values: Any) -> str | None:
-        """Says what is wrong if the element type cannot hold new values."""
+        """Say what is wrong if the element type cannot hold new values."""
         kind = kind_of(self.dtype)
         if not isinstance(values, Tensor):
             return misfit(to_numpy(self.path or "a parameter", values), kind)
@@ -202,7 +202,7 @@ class Stored(Leaf):
         return misfit_of_type(values.dtype, kind)
 
     def move(self, backend: Backend, dtype: str | None = None) -> None:
-        """Moves the values to another backend or element type.
+        """Move the values to another backend or element type.
 
         Args:
             backend: The new backend.
@@ -224,12 +224,12 @@ class Stored(Leaf):
         self.backend = backend
 
     def _to_kind(self, values: Any) -> Any:
-        """Returns values as an array of NumPy's of the element type."""
+        """Return values as an array of NumPy's of the element type."""
         array = to_numpy(self.path or "a parameter", values)
         return array.astype(kind_of(self.dtype))
 
     def storage(self) -> Array:
-        """Returns the array itself, for a reader who is done before the next write."""
+        """Return the array itself, for a reader who is done before the next write."""
         check_declared(self)
         if self.array is not None:
             return self.array
@@ -242,12 +242,12 @@ class Stored(Leaf):
             return self.array
 
     def on(self, backend: Backend) -> Array:
-        """Returns the array; only `move` moves it to another backend."""
+        """Return the array; only `move` moves it to another backend."""
         del backend
         return self.storage()
 
     def copy(self) -> Self:
-        """Returns a copy with the same values."""
+        """Return a copy with the same values."""
         twin = copy.copy(self)
         if self.array is not None:
             twin.array, twin.is_shared = self.share(), True
@@ -361,7 +361,7 @@ class Buffer(Stored):
             self.is_optional = True
 
     def assign(self, values: Any) -> None:
-        """Replaces the values; does nothing while a checkpoint computes again.
+        """Replace the values; does nothing while a checkpoint computes again.
 
         Args:
             values: Array or tensor of the same shape; it is cast to the element type.
@@ -381,12 +381,12 @@ class Buffer(Stored):
 
 
 def get_value(stored: Param | Buffer | None) -> Tensor | None:
-    """Returns the values of a parameter or buffer that may be absent."""
+    """Return the values of a parameter or buffer that may be absent."""
     return None if stored is None else stored.value
 
 
 def _require_least(dtype: str, least_dtype: str) -> str:
-    """Returns the name of the least type; refuses one that the first type is below."""
+    """Return the name of the least type; refuses one that the first type is below."""
     least = to_float_name("least_dtype", least_dtype)
     kind = kind_of(dtype)
     if not is_float(kind) or kind.itemsize < kind_of(least).itemsize:

@@ -67,7 +67,7 @@ class Summary:
     layers: tuple[LayerSummary, ...]
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """Returns the figures by the path of the module; the outermost has the path "".
+        """Return the figures by the path of the module; the outermost has the path "".
 
         Returns:
             A new dict of dicts.
@@ -82,7 +82,7 @@ class Summary:
         return {row.pop("path"): row for row in rows}
 
     def print(self, console: Console | None = None) -> None:
-        """Prints the table, with colours where the terminal has them.
+        """Print the table, with colours where the terminal has them.
 
         Args:
             console: Console of the library rich; default: standard output.
@@ -102,7 +102,7 @@ class Summary:
         (console or Console()).print(self._to_table())
 
     def _to_table(self) -> Table:
-        """Returns the figures as a table of rich."""
+        """Return the figures as a table of rich."""
         from rich import box
         from rich.table import Table
 
@@ -134,7 +134,7 @@ class Summary:
 def summarise(
     module: Any, args: tuple[Any, ...], method: str, options: dict[str, Any]
 ) -> Summary:
-    """Calls a method of a module on a sample, and returns the figures of its layers."""
+    """Call a method of a module on a sample, and return the figures of its layers."""
     if not callable(getattr(module, method, None)):
         raise ArgumentError(
             f"method must name a method of {type(module).__name__}, got {method!r}"
@@ -163,7 +163,7 @@ def summarise(
 
 
 def _find_backend(module: Any, stored: list[Stored], args: tuple[Any, ...]) -> Backend:
-    """Returns the backend of a module, or of the sample if the module has no parts."""
+    """Return the backend of a module, or of the sample if the module has no parts."""
     if stored:
         return module.backend
     found = [each.backend for each in args if isinstance(each, Tensor)]
@@ -171,7 +171,7 @@ def _find_backend(module: Any, stored: list[Stored], args: tuple[Any, ...]) -> B
 
 
 def _describe(path: str, module: Any, counter: _Counter) -> LayerSummary:
-    """Returns the figures of one module."""
+    """Return the figures of one module."""
     params: list[Param] = [param for _, param in module.named(Param)]
     return LayerSummary(
         path,
@@ -188,7 +188,7 @@ def _describe(path: str, module: Any, counter: _Counter) -> LayerSummary:
 
 
 def _format_bytes(count: int) -> str:
-    """Writes a number of bytes with three digits."""
+    """Write a number of bytes with three digits."""
     size = float(count)
     for unit in ("B", "KB", "MB", "GB"):
         if size < 1000 or unit == "GB":  # noqa: PLR2004
@@ -209,7 +209,7 @@ class _Counter(Profile):
         super().__init__(inner)
 
     def _time(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Makes a function that counts; most operations have no multiply-adds."""
+        """Make a function that counts; most operations have no multiply-adds."""
         find = _MULTIPLY_ADDS.get(name)
         if find is None:
             return function
@@ -229,7 +229,7 @@ class _Counter(Profile):
 
     @contextmanager
     def watching(self, modules: list[Any]) -> Generator[None]:
-        """Notes the calls of modules while the block runs, on this thread."""
+        """Note the calls of modules while the block runs, on this thread."""
         with ExitStack() as stack:
             for module in modules:
                 kind = cast("type[Any]", type(module))
@@ -241,7 +241,7 @@ class _Counter(Profile):
 
     @contextmanager
     def under(self, parts: list[Stored]) -> Generator[None]:
-        """Has parts on this backend while the block runs; restores written values."""
+        """Have parts on this backend while the block runs; restores written values."""
         with ExitStack() as stack:
             for part in parts:
                 stack.callback(_restore, part, part.backend, part.share(), part.version)
@@ -249,7 +249,7 @@ class _Counter(Profile):
             yield
 
     def wrap(self, value: Any) -> Any:
-        """Returns a sample with its tensors and arrays on this backend."""
+        """Return a sample with its tensors and arrays on this backend."""
         if isinstance(value, (Tensor, np.ndarray)):
             inner: Any = self.inner
             moved = value.to(inner) if isinstance(value, Tensor) else inner.tensor(value)
@@ -268,13 +268,13 @@ class _Watched:
 
 
 def _restore(part: Stored, backend: Backend | None, array: Any, version: int) -> None:
-    """Restores a part that a call may have written."""
+    """Restore a part that a call may have written."""
     part.backend, part.array, part.version, part.is_shared = backend, array, version, True
 
 
 @cache
 def _watch(kind: type[Any]) -> type[Any]:
-    """Makes a class like that of a module, whose methods note the call."""
+    """Make a class like that of a module, whose methods note the call."""
     found: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
         if "named" in vars(base):  # Module itself, whose own methods call no layer
@@ -293,7 +293,7 @@ def _watch(kind: type[Any]) -> type[Any]:
 
 
 def _note(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a method that tells the counter that its module is called."""
+    """Make a method that tells the counter that its module is called."""
 
     @wraps(function)
     def call(module: Any, *args: Any, **options: Any) -> Any:
@@ -313,7 +313,7 @@ def _note(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _find_shapes(result: Any) -> Any:
-    """Returns the shape of a tensor, or a list of those in a tuple, list or dict."""
+    """Return the shape of a tensor, or a list of those in a tuple, list or dict."""
     if hasattr(result, "shape"):
         return tuple(result.shape)
     if isinstance(result, dict):
@@ -359,7 +359,7 @@ def _packed_attention(
 
 
 def _recurrent(at: int) -> Callable[..., int]:
-    """Counts both products of each step; the first weights are the argument `at`."""
+    """Count both products of each step; the first weights are the argument `at`."""
 
     def count(_: Backend, __: Shaped, x: Shaped, *rest: Shaped) -> int:
         return x.shape[0] * x.shape[1] * (prod(rest[at].shape) + prod(rest[at + 1].shape))
@@ -372,7 +372,7 @@ def _tensordot(_: Backend, out: Shaped, x: Shaped, y: Shaped, *__: Shaped) -> in
 
 
 def _einsum(_: Backend, __: Shaped, text: str, *arrays: Shaped) -> int:
-    """Counts one product over all letters; two arrays or more."""
+    """Count one product over all letters; two arrays or more."""
     terms = text.replace(" ", "").partition("->")[0].split(",")
     if len(arrays) < 2 or "." in text:  # noqa: PLR2004  # a sum has no products
         return 0

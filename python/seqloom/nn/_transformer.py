@@ -91,7 +91,7 @@ class TransformerEncoderLayer(Module):
         max_seqlen: int | None = None,
         key: Key | None = None,
     ) -> Tensor:
-        """Computes the next representation of each position.
+        """Compute the next representation of each position.
 
         Args:
             src: ``(n, l, d_model)``; with `cu_seqlens` ``(total, d_model)``.
@@ -127,19 +127,19 @@ class TransformerEncoderLayer(Module):
         return self.norm2(src + self._feed_forward(src, key))
 
     def _feed_forward(self, x: Tensor, key: Key | None) -> Tensor:
-        """Runs the network of two layers."""
+        """Run the network of two layers."""
         hidden = self._drop(self.activation(self.linear1(x)), key, "dropout")
         return self._drop(self.linear2(hidden), key, "dropout2")
 
     def _drop(self, x: Tensor, key: Key | None, name: str) -> Tensor:
-        """Drops elements in training, with a key of that name."""
+        """Drop elements in training, with a key of that name."""
         return self.dropout(x, key=key and key.fold(name))
 
 
 def _find_activation(
     activation: str | Callable[[Tensor], Tensor],
 ) -> Callable[[Tensor], Tensor]:
-    """Returns the function of a name, or the function itself."""
+    """Return the function of a name, or the function itself."""
     if not isinstance(activation, str):
         return activation
     if activation not in _ACTIVATIONS:
@@ -195,7 +195,7 @@ class TransformerEncoder(Module):
         max_seqlen: int | None = None,
         key: Key | None = None,
     ) -> Tensor:
-        """Runs all layers.
+        """Run all layers.
 
         Args:
             src: ``(n, l, d_model)``; with `cu_seqlens` ``(total, d_model)``.

@@ -120,7 +120,7 @@ def conv_transpose2d(
 def _convolve_transposed(
     name: str, axes: int, arrays: Arrays, groups: int, sizes: dict[str, Any]
 ) -> Tensor:
-    """Checks the arguments of a transposed convolution, and computes it."""
+    """Check the arguments of a transposed convolution, and compute it."""
     x, weight, bias = arrays
     require_axes(name, axes + 2, x, weight)
     require_same_dtype(name, LAYER, weight, x, bias)
@@ -136,7 +136,7 @@ def _convolve_transposed(
 def _require_reach(
     extra: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...]
 ) -> None:
-    """Raises an error for an output padding that no window could have reached."""
+    """Raise an error for an output padding that no window could have reached."""
     for more, step, apart in zip(extra, stride, dilation, strict=True):
         if more >= max(step, apart):
             raise ArgumentError(
@@ -207,7 +207,7 @@ class ConvTranspose1d(Module):
         self.bias = Param((outside,), fan_in) if bias else None
 
     def __call__(self, x: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
-        """Computes ``(n, out, l')`` of ``(n, in, l)``, or both without `n`.
+        """Compute ``(n, out, l')`` of ``(n, in, l)``, or both without `n`.
 
         Args:
             x: The input.
@@ -229,7 +229,7 @@ class ConvTranspose1d(Module):
         return conv_transpose1d(x, weight, bias, *sizes)
 
     def _find_output_padding(self, length: int, output_size: Sequence[int]) -> int:
-        """Returns the output padding that gives the wanted length."""
+        """Return the output padding that gives the wanted length."""
         reach = self.dilation * (self.weight.shape[2] - 1) + 1
         shortest = (length - 1) * self.stride - 2 * self.padding + reach
         longest = shortest + self.stride - 1

@@ -71,7 +71,7 @@ class AdamW(Optimizer):
         self.one_scale = one_scale
 
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """Updates all parameters together; those of one scale one by one."""
+        """Update all parameters together; those of one scale one by one."""
         if self.one_scale:
             for move in moves:
                 self._update_one_scale(backend, lr, move)
@@ -89,7 +89,7 @@ class AdamW(Optimizer):
         return self.weight_decay
 
     def _update_together(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """Updates parameters by one call of the backend."""
+        """Update parameters by one call of the backend."""
         new = backend.adamw(
             [move.param for move in moves],
             [move.grad for move in moves],
@@ -105,7 +105,7 @@ class AdamW(Optimizer):
             move.param, move.state = param, {"first": first, "second": second}
 
     def _update_one_scale(self, backend: Backend, lr: Any, move: Move) -> None:
-        """Updates a parameter that has a single second average."""
+        """Update a parameter that has a single second average."""
         beta1, beta2 = self.betas
         param, grad = as_tensor(move.param, backend), as_tensor(move.grad, backend)
         first, second = (as_tensor(move.state[name], backend) for name in self.states)
@@ -118,7 +118,7 @@ class AdamW(Optimizer):
         put_results(move, param, {"first": first, "second": second})
 
     def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Returns no axes for the second average of a parameter of one scale."""
+        """Return no axes for the second average of a parameter of one scale."""
         del path
         return () if name == "second" and self.one_scale else shape
 
@@ -154,7 +154,7 @@ class Adam(AdamW):
         super().__init__(betas=betas, eps=eps, weight_decay=weight_decay)
 
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """Updates all parameters together."""
+        """Update all parameters together."""
         if self.weight_decay:
             for move in moves:
                 decay = backend.multiply(move.param, self.weight_decay)
@@ -218,14 +218,14 @@ class ScheduleFreeAdamW(SimpleOptimizer):
         self.weight_decay = require_setting("weight_decay", weight_decay)
 
     def start_state(self, param: Tensor) -> Points:
-        """Begins all points at the parameter."""
+        """Begin all points at the parameter."""
         number = apply("zeros_like", param.sum())
         return Points(param, apply("zeros_like", param), number, number)
 
     def rule(
         self, param: Tensor, grad: Tensor, state: Points, *, lr: Any, step: Any
     ) -> tuple[Tensor, Points]:
-        """Updates one parameter."""
+        """Update one parameter."""
         share, decay = self.betas
         second = state.second * decay + grad * grad * (1 - decay)
         change = grad / (sqrt(second / find_seen_share(decay, step)) + self.eps)
@@ -239,7 +239,7 @@ class ScheduleFreeAdamW(SimpleOptimizer):
         return moved, Points(state.z - change * lr, second, total, highest)
 
     def apply_average(self, model: Module) -> Any:
-        """Returns a copy of a model at the averaged point ``x``.
+        """Return a copy of a model at the averaged point ``x``.
 
         Args:
             model: The model that this optimiser trains.
@@ -272,7 +272,7 @@ class ScheduleFreeAdamW(SimpleOptimizer):
         return model.map(average)
 
     def to_record(self) -> Record:
-        """Returns the states by path, the number of steps, and which point a model holds.
+        """Return the states by path, the number of steps, and which point a model holds.
 
         Returns:
             A record; its metadata has ``"model_point": "y"``.

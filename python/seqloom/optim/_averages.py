@@ -52,7 +52,7 @@ class WeightAverage:
         return self._states.counts.total.number
 
     def update(self, model: Module) -> None:
-        """Adds the present parameters to the average.
+        """Add the present parameters to the average.
 
         Args:
             model: The model in training.
@@ -88,7 +88,7 @@ class WeightAverage:
         self._states.counts.total.put(count)
 
     def apply_average(self, model: Module) -> Any:
-        """Returns a copy of a model with the averaged parameters.
+        """Return a copy of a model with the averaged parameters.
 
         Buffers are those of `model`. Running statistics of batch norm belong to the present
         parameters: run the copy over some batches in training mode to measure them again.
@@ -131,7 +131,7 @@ class WeightAverage:
         return model.map(replace)
 
     def to_record(self) -> Record:
-        """Returns the averages by path, and the number of updates.
+        """Return the averages by path, and the number of updates.
 
         Returns:
             A record of copies; later updates do not change it.
@@ -144,7 +144,7 @@ class WeightAverage:
         return self._states.to_record()
 
     def load_record(self, record: Mapping[str, Any], *, keys: KeyMap | None = None) -> Self:
-        """Sets averages and number of updates from a record.
+        """Set averages and number of updates from a record.
 
         Args:
             record: Record that `to_record` returned.
@@ -167,7 +167,7 @@ class WeightAverage:
         return self
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Returns what selects the program of a compiled step, and the arrays it writes.
+        """Return what selects the program of a compiled step, and the arrays it writes.
 
         Returns:
             The class, the decay and the paths; the averages and the counter.
@@ -183,7 +183,7 @@ class WeightAverage:
 
 
 def _start_mean(param: Param, backend: Backend) -> dict[str, Array]:
-    """Makes the average of a parameter before its first update."""
+    """Make the average of a parameter before its first update."""
     return {"mean": backend.zeros(param.shape, dtype=to_full(param.dtype))}
 
 
@@ -215,7 +215,7 @@ class GradientsAccumulator:
         return self._states.counts.total.number
 
     def accumulate(self, model: Module, grads: Gradients, *, weight: int = 1) -> None:
-        """Adds gradients.
+        """Add gradients.
 
         Args:
             model: Model that the gradients belong to.
@@ -250,7 +250,7 @@ class GradientsAccumulator:
         total.put(total.next(grads.backend, by=share))
 
     def take(self, model: Module) -> Gradients:
-        """Returns the mean of the gradients, and begins again at 0.
+        """Return the mean of the gradients, and begins again at 0.
 
         Args:
             model: Model of the gradients.
@@ -298,7 +298,7 @@ class GradientsAccumulator:
         return Gradients(means, backend)
 
     def to_record(self) -> Record:
-        """Returns the sums by path, and the sum of the weights.
+        """Return the sums by path, and the sum of the weights.
 
         Returns:
             A record of copies; later calls do not change it.
@@ -311,7 +311,7 @@ class GradientsAccumulator:
         return self._states.to_record()
 
     def load_record(self, record: Mapping[str, Any], *, keys: KeyMap | None = None) -> Self:
-        """Sets the sums from a record.
+        """Set the sums from a record.
 
         Args:
             record: Record that `to_record` returned.
@@ -334,7 +334,7 @@ class GradientsAccumulator:
         return self
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Returns what selects the program of a compiled step, and the arrays it writes.
+        """Return what selects the program of a compiled step, and the arrays it writes.
 
         Returns:
             The class and the paths; the sums and the counter.
@@ -350,5 +350,5 @@ class GradientsAccumulator:
 
 
 def _start_sum(param: Param, backend: Backend) -> dict[str, Array]:
-    """Makes the sum of a parameter before its first gradient."""
+    """Make the sum of a parameter before its first gradient."""
     return {"sum": backend.zeros(param.shape, dtype=to_full(param.dtype))}

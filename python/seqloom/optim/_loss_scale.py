@@ -74,7 +74,7 @@ class LossScale:
                 raise ArgumentError(f"{rule}, got {given!r}")
 
     def unscale(self, gradients: Gradients) -> Gradients | None:
-        """Divides gradients by the scale, then adjusts the scale for the next step.
+        """Divide gradients by the scale, then adjusts the scale for the next step.
 
         Args:
             gradients: Gradients of a loss that was multiplied by `value`.
@@ -104,7 +104,7 @@ class LossScale:
         return unscaled
 
     def to_record(self) -> Record:
-        """Returns the scale and the numbers of good and skipped steps.
+        """Return the scale and the numbers of good and skipped steps.
 
         Returns:
             A record without arrays.
@@ -121,7 +121,7 @@ class LossScale:
         return Record({}, metadata=facts)
 
     def load_record(self, record: Record) -> Self:
-        """Sets the scale and the numbers of good and skipped steps.
+        """Set the scale and the numbers of good and skipped steps.
 
         Args:
             record: Record that `to_record` returned.
@@ -156,7 +156,7 @@ class LossScale:
 
 
 def _are_finite(gradients: Gradients) -> bool:
-    """Whether no number is infinite or NaN; waits for a device once."""
+    """Return whether no number is infinite or NaN; waits for a device once."""
     backend: Any = gradients.backend
     found = [backend.all(backend.isfinite(array)) for array in gradients.arrays()]
     return not found or bool(backend.to_numpy(backend.all(backend.stack(found))))

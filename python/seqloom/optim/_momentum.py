@@ -62,7 +62,7 @@ class SGD(Optimizer):
         self.states = ("momentum",) if momentum else ()
 
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """Updates all parameters together."""
+        """Update all parameters together."""
         params, momenta = backend.sgd(
             [move.param for move in moves],
             [move.grad for move in moves],
@@ -139,7 +139,7 @@ class Muon(AdamW):
         self.adamw = as_patterns("adamw", adamw)
 
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """Updates matrices one by one, and the other parameters together."""
+        """Update matrices one by one, and the other parameters together."""
         rest: list[Move] = []
         for move in moves:
             if self._is_matrix(move.path, move.param.shape):
@@ -149,7 +149,7 @@ class Muon(AdamW):
         super().update(backend, lr, rest)
 
     def _update_matrix(self, backend: Backend, lr: Any, move: Move) -> None:
-        """Updates one matrix."""
+        """Update one matrix."""
         rate = as_rate(lr, backend)
         grad, param = as_tensor(move.grad, backend), as_tensor(move.param, backend)
         added = grad * (1 - self.momentum)
@@ -163,23 +163,23 @@ class Muon(AdamW):
         put_results(move, kept - change, {"first": first, "second": second})
 
     def _find_scale(self, shape: tuple[int, ...]) -> float:
-        """Returns the factor of a step of a matrix."""
+        """Return the factor of a step of a matrix."""
         rows, columns = shape[0], math.prod(shape[1:])
         if self.scale == "original":
             return math.sqrt(max(1, rows / columns))
         return 0.2 * math.sqrt(max(rows, columns))
 
     def _is_matrix(self, path: str, shape: tuple[int, ...]) -> bool:
-        """Returns True for a parameter that has an orthogonal step."""
+        """Return True for a parameter that has an orthogonal step."""
         return len(shape) > 1 and not matches_any(path, self.adamw)
 
     def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Returns no axes for the second average of a matrix, which has none."""
+        """Return no axes for the second average of a matrix, which has none."""
         return () if name == "second" and self._is_matrix(path, shape) else shape
 
 
 def _orthogonalize(matrix: Tensor, steps: int) -> Tensor:
-    """Returns a matrix near the orthogonal one with the same singular vectors."""
+    """Return a matrix near the orthogonal one with the same singular vectors."""
     # Newton-Schulz steps (Jordan 2024) need products only. They bring the singular values
     # near 1, to between about 0.7 and 1.2.
     is_tall = matrix.shape[0] > matrix.shape[1]

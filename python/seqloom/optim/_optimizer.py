@@ -62,7 +62,7 @@ class Optimizer(ABC):
     def group(
         self, pattern: str | tuple[str, ...], *, lr_factor: float = 1.0, **settings: Any
     ) -> Self:
-        """Gives the parameters whose path matches a pattern settings of their own.
+        """Return the parameters whose path matches a pattern settings of their own.
 
         Of several groups that match a path, the last one counts. What a group does not set
         is as in the constructor.
@@ -97,7 +97,7 @@ class Optimizer(ABC):
         return self
 
     def step(self, lr: float | Tensor, model: Module, grads: Gradients) -> Any:
-        """Updates the parameters that have a gradient.
+        """Update the parameters that have a gradient.
 
         Args:
             lr: Learning rate of this step; a number or a tensor without axes.
@@ -150,7 +150,7 @@ class Optimizer(ABC):
     def _begin(
         self, params: list[Param], model: list[Param], backend: Backend
     ) -> dict[Counter, Array]:
-        """Returns the number of this step by counter; they are set when it is done."""
+        """Return the number of this step by counter; they are set when it is done."""
         self._states.follow()
         self._states.claim(params, model)
         paths = [param.path for param in params]
@@ -160,19 +160,19 @@ class Optimizer(ABC):
         return counts.find_next(paths, backend)
 
     def _find_group(self, path: str) -> ParameterGroup | None:
-        """Returns the last group that matches a path."""
+        """Return the last group that matches a path."""
         if path not in self._group_of:
             groups = (it for it in self._groups[::-1] if matches_any(path, it.patterns))
             self._group_of[path] = next(groups, None)
         return self._group_of[path]
 
     def _find_rule(self, path: str) -> Optimizer:
-        """Returns an optimiser with the settings that a parameter has."""
+        """Return an optimiser with the settings that a parameter has."""
         group = self._find_group(path) if self._groups else None
         return group.rule if group else self
 
     def _update_groups(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """Calls the rule once for each group."""
+        """Call the rule once for each group."""
         parts: dict[ParameterGroup | None, list[Move]] = {}
         for move in moves:
             group = self._find_group(move.path) if self._groups else None
@@ -189,7 +189,7 @@ class Optimizer(ABC):
 
     @abstractmethod
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """Sets the new parameter and state of each move: the rule of the optimiser.
+        """Set the new parameter and state of each move: the rule of the optimiser.
 
         Args:
             backend: Backend of the arrays.
@@ -208,7 +208,7 @@ class Optimizer(ABC):
         """
 
     def to_record(self) -> Record:
-        """Returns the states by path, and the number of steps.
+        """Return the states by path, and the number of steps.
 
         Returns:
             A record whose arrays cannot be written; later steps do not change it.
@@ -221,7 +221,7 @@ class Optimizer(ABC):
         return self._states.to_record()
 
     def load_record(self, record: Record, *, keys: KeyMap | None = None) -> Self:
-        """Sets states and number of steps from a record.
+        """Set states and number of steps from a record.
 
         Args:
             record: Record that `to_record` returned.
@@ -255,7 +255,7 @@ class Optimizer(ABC):
         return self
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Returns what selects the program of a compiled step, and the arrays it writes.
+        """Return what selects the program of a compiled step, and the arrays it writes.
 
         Returns:
             The class, its settings and the names of the states; the states and counters.
@@ -272,7 +272,7 @@ class Optimizer(ABC):
         return (*kind, *static), leaves
 
     def list_settings(self) -> list[Any]:
-        """Returns the values of all settings; another one makes another program.
+        """Return the values of all settings; another one makes another program.
 
         Returns:
             The values of the fields that `step` does not change.
@@ -285,7 +285,7 @@ class Optimizer(ABC):
         return [value for name, value in vars(self).items() if name not in _STATE]
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the class, the settings and the groups as plain values.
+        """Return the class, the settings and the groups as plain values.
 
         Two optimisers with equal dicts make equal steps. What is no plain value, such as a
         function, stands there by its name.
@@ -315,7 +315,7 @@ class Optimizer(ABC):
         return named | ({"groups": groups} if groups else {})
 
     def start(self, param: Param, backend: Backend) -> dict[str, Array]:
-        """Makes the state of a parameter before its first update: zeros.
+        """Make the state of a parameter before its first update: zeros.
 
         Args:
             param: The parameter.
@@ -334,7 +334,7 @@ class Optimizer(ABC):
         return {n: backend.zeros(shape, dtype=param.dtype) for n, shape in shapes.items()}
 
     def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Returns the shape of one state of a parameter; a rule may need a smaller one."""
+        """Return the shape of one state of a parameter; a rule may need a smaller one."""
         del name, path  # for rules that use them
         return shape
 
@@ -344,7 +344,7 @@ _STATE = frozenset({"_states", "_groups", "_group_of"})
 
 
 def _to_plain(value: Any) -> Any:
-    """Returns a setting as a value of JSON; another object by its name or class."""
+    """Return a setting as a value of JSON; another object by its name or class."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if is_list(value):
@@ -353,7 +353,7 @@ def _to_plain(value: Any) -> Any:
 
 
 def _explain_dtypes(moves: list[Move], backend: Backend, error: Exception) -> None:
-    """Raises an error if a gradient and its parameter have different dtypes."""
+    """Raise an error if a gradient and its parameter have different dtypes."""
     for move in moves:
         param, grad = backend.dtype(move.param), backend.dtype(move.grad)
         if param != grad:
@@ -372,18 +372,18 @@ class ParameterGroup:
     rule: Optimizer  # its own states and counts stay empty
 
     def scale(self, lr: Any, backend: Backend) -> Any:
-        """Returns the learning rate of the group: a number, or an array without axes."""
+        """Return the learning rate of the group: a number, or an array without axes."""
         if isinstance(lr, (int, float)):
             return lr * self.lr_factor
         return backend.multiply(lr, self.lr_factor)
 
     def describe(self) -> tuple[Any, ...]:
-        """Returns what decides the program of a compiled step, as a hashable value."""
+        """Return what decides the program of a compiled step, as a hashable value."""
         return self.patterns, self.lr_factor, make_hashable(self.rule.list_settings())
 
 
 def _make_variant(optimizer: Optimizer, settings: dict[str, Any]) -> Optimizer:
-    """Makes an optimiser of the same class with some other settings."""
+    """Make an optimiser of the same class with some other settings."""
     make: Callable[..., Optimizer] = type(optimizer)
     names = [
         name for name in inspect.signature(make).parameters if hasattr(optimizer, name)

@@ -33,7 +33,7 @@ class Schedule(JsonConfig, ABC):
 
     @abstractmethod
     def __call__(self, step: int) -> float:
-        """Returns the learning rate of a step.
+        """Return the learning rate of a step.
 
         Args:
             step: Number of steps before this one: the first step is 0.
@@ -58,7 +58,7 @@ class Constant(Schedule):
     lr: float
 
     def __call__(self, step: int) -> float:  # noqa: ARG002
-        """Returns the learning rate."""
+        """Return the learning rate."""
         return self.lr
 
 
@@ -86,7 +86,7 @@ class LinearDecay(Schedule):
         _require("total", self.total, 1)
 
     def __call__(self, step: int) -> float:
-        """Returns the learning rate of a step, counted from 0."""
+        """Return the learning rate of a step, counted from 0."""
         return self.start + (self.end - self.start) * min(step / self.total, 1.0)
 
 
@@ -112,7 +112,7 @@ class CosineDecay(Schedule):
         _require("total", self.total, 1)
 
     def __call__(self, step: int) -> float:
-        """Returns the learning rate of a step, counted from 0."""
+        """Return the learning rate of a step, counted from 0."""
         return _anneal(self.start, self.floor, min(step / self.total, 1.0))
 
 
@@ -144,7 +144,7 @@ class WarmupCosine(Schedule):
             )
 
     def __call__(self, step: int) -> float:
-        """Returns the learning rate of a step, counted from 0."""
+        """Return the learning rate of a step, counted from 0."""
         if step < self.warmup:
             return self.peak * (step + 1) / (self.warmup + 1)
         done = min((step - self.warmup) / max(self.total - self.warmup, 1), 1.0)
@@ -186,7 +186,7 @@ class OneCycle(Schedule):
             )
 
     def __call__(self, step: int) -> float:
-        """Returns the learning rate of a step, counted from 0."""
+        """Return the learning rate of a step, counted from 0."""
         start, top = self.peak / self.start_divisor, self.rise * self.total - 1
         if step <= top:
             return _anneal(start, self.peak, step / top)
@@ -214,7 +214,7 @@ class ExponentialDecay(Schedule):
         _require("factor", self.factor)
 
     def __call__(self, step: int) -> float:
-        """Returns the learning rate of a step, counted from 0."""
+        """Return the learning rate of a step, counted from 0."""
         return self.start * self.factor**step
 
 
@@ -241,7 +241,7 @@ class StepDecay(Schedule):
         _require("factor", self.factor)
 
     def __call__(self, step: int) -> float:
-        """Returns the learning rate of a step, counted from 0."""
+        """Return the learning rate of a step, counted from 0."""
         return self.start * self.factor ** (step // self.every)
 
 
@@ -269,7 +269,7 @@ class Noam(Schedule):
         _require("factor", self.factor)
 
     def __call__(self, step: int) -> float:
-        """Returns the learning rate of a step, counted from 0."""
+        """Return the learning rate of a step, counted from 0."""
         number = step + 1
         scale = min(number**-0.5, number * self.warmup**-1.5)
         return self.factor * self.width**-0.5 * scale
@@ -315,11 +315,11 @@ class Plateau(Schedule):
         _require("patience", self.patience, 0)
 
     def __call__(self, step: int) -> float:  # noqa: ARG002
-        """Returns the present learning rate."""
+        """Return the present learning rate."""
         return self.lr
 
     def observe(self, value: float) -> Self:
-        """Returns the schedule after one more value, such as the loss of an epoch.
+        """Return the schedule after one more value, such as the loss of an epoch.
 
         Args:
             value: The measured value; NaN counts as no improvement.
@@ -380,7 +380,7 @@ class Chain(Schedule):
             _require("every number of lengths", length, 1)
 
     def __call__(self, step: int) -> float:
-        """Returns the learning rate of a step, counted from 0."""
+        """Return the learning rate of a step, counted from 0."""
         for schedule, length in zip(self.schedules, self.lengths, strict=False):
             if step < length:
                 return schedule(step)
@@ -389,12 +389,12 @@ class Chain(Schedule):
 
 
 def _anneal(start: float, end: float, done: float) -> float:
-    """Returns the point on half a cosine wave from one value to another."""
+    """Return the point on half a cosine wave from one value to another."""
     return end + (start - end) * 0.5 * (1 + math.cos(math.pi * done))
 
 
 def _require(name: str, value: float, least: int | None = None) -> None:
-    """Refuses a number below `least`; without it, one that is not above 0."""
+    """Refuse a number below `least`; without it, one that is not above 0."""
     if value < least if least is not None else not value > 0:
         limit = "above 0" if least is None else f"at least {least}"
         raise ArgumentError(f"{name} must be {limit}, got {value}")

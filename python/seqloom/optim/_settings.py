@@ -49,12 +49,12 @@ class Move:
 
 
 def matches_any(path: str, patterns: tuple[str, ...]) -> bool:
-    """Returns True if the path of a parameter matches one of the patterns."""
+    """Return True if the path of a parameter matches one of the patterns."""
     return any(fnmatchcase(path, pattern) for pattern in patterns)
 
 
 def require_matches(groups: Sequence[tuple[str, ...]], params: Sequence[Param]) -> None:
-    """Refuses a pattern that matches no parameter, which would be a misspelt one."""
+    """Refuse a pattern that matches no parameter, which would be a misspelt one."""
     paths = [param.path for param in params]
     for pattern in itertools.chain(*groups):
         if not any(fnmatchcase(path, pattern) for path in paths):
@@ -65,7 +65,7 @@ def require_matches(groups: Sequence[tuple[str, ...]], params: Sequence[Param]) 
 
 
 def as_patterns(name: str, value: Any) -> tuple[str, ...]:
-    """Returns patterns of paths; a string would count as one pattern for each letter."""
+    """Return patterns of paths; a string would count as one pattern for each letter."""
     if not is_list(value) or not all(isinstance(part, str) for part in value):
         raise ArgumentError(
             f'{name} must be a tuple of paths, such as ("*.bias",), got {value!r}'
@@ -74,14 +74,14 @@ def as_patterns(name: str, value: Any) -> tuple[str, ...]:
 
 
 def is_number(value: object, least: float = 0, below: float = math.inf) -> bool:
-    """Returns True for a number in [least, below); NaN is not in it."""
+    """Return True for a number in [least, below); NaN is not in it."""
     return isinstance(value, Real) and least <= float(value) < below
 
 
 def require_setting(
     name: str, value: Any, *, above: float = -1, below: float = math.inf, count: int = 0
 ) -> Any:
-    """Returns a setting; refuses a value that is not a number within the limits."""
+    """Return a setting; refuses a value that is not a number within the limits."""
     values: list[Any] = [*value] if count and is_list(value) else [value]
     is_valid = all(is_number(v, below=below) and v > above for v in values)
     if not is_valid or len(values) != (count or 1):
@@ -97,25 +97,25 @@ _LEAST, _LARGEST = -(2**31), 2**31 - 1
 
 
 def as_tensor(array: Array, backend: Backend) -> Tensor:
-    """Returns an array as a tensor, in float32 if it is of half precision."""
+    """Return an array as a tensor, in float32 if it is of half precision."""
     # In half precision the usual eps is 0, and the share 0.001 of an average is lost.
     return Tensor(backend.to_full_precision(array), backend)
 
 
 def as_rate(lr: Any, backend: Backend) -> Any:
-    """Returns a learning rate as a number, or as a tensor without axes."""
+    """Return a learning rate as a number, or as a tensor without axes."""
     return lr if isinstance(lr, (int, float)) else Tensor(lr, backend)
 
 
 def as_operand(step: Any, like: Tensor) -> Any:
-    """Returns the number of a step as a number, or as a tensor of floats."""
+    """Return the number of a step as a number, or as a tensor of floats."""
     if isinstance(step, int):
         return step
     return Tensor(step, like.backend).astype(like.dtype)
 
 
 def find_seen_share(decay: float, step: Any) -> Any:
-    """Returns ``1 - decay**step``: an average that began at 0 is divided by it."""
+    """Return ``1 - decay**step``: an average that began at 0 is divided by it."""
     if not decay:
         return 1.0
     exponent = step * math.log(decay)  # expm1 is exact where the share is small
@@ -125,7 +125,7 @@ def find_seen_share(decay: float, step: Any) -> Any:
 
 
 def put_results(move: Move, param: Tensor, state: Mapping[str, Any]) -> None:
-    """Sets the new parameter and state of a move, in the dtype of the parameter."""
+    """Set the new parameter and state of a move, in the dtype of the parameter."""
     backend = param.backend
     dtype = backend.dtype(move.param).name
     move.param = backend.astype(param.raw, dtype)
@@ -133,7 +133,7 @@ def put_results(move: Move, param: Tensor, state: Mapping[str, Any]) -> None:
 
 
 def list_arrays(state: Mapping[str, Any], backend: Backend, dtype: str) -> dict[str, Array]:
-    """Returns the values of a state as arrays, none of them twice."""
+    """Return the values of a state as arrays, none of them twice."""
     found: dict[str, Array] = {}
     for name, value in state.items():
         array = _to_array(name, value, backend, dtype=dtype)
@@ -144,7 +144,7 @@ def list_arrays(state: Mapping[str, Any], backend: Backend, dtype: str) -> dict[
 
 
 def _to_array(name: str, value: Any, backend: Backend, *, dtype: str) -> Array:
-    """Returns a value of a state as an array: floats in the dtype of the parameter."""
+    """Return a value of a state as an array: floats in the dtype of the parameter."""
     if isinstance(value, Tensor):
         is_float = value.dtype.kind == "f" or value.dtype.name == "bfloat16"
         return backend.astype(value.raw, dtype) if is_float else value.raw
@@ -167,7 +167,7 @@ def _to_array(name: str, value: Any, backend: Backend, *, dtype: str) -> Array:
 
 
 def require_rate(lr: Any) -> Any:
-    """Returns the learning rate as a number; refuses a negative one."""
+    """Return the learning rate as a number; refuses a negative one."""
     if not is_number(lr) and not (
         getattr(lr, "shape", None) == () and is_number(lr.item())
     ):

@@ -81,7 +81,7 @@ class SimpleOptimizer(Optimizer):
 
     @abstractmethod
     def rule(self, param: Tensor, grad: Tensor, state: Any, *, lr: Any, step: Any) -> Any:
-        """Computes the next values of one parameter, and its next state.
+        """Compute the next values of one parameter, and its next state.
 
         Args:
             param: The present values.
@@ -104,7 +104,7 @@ class SimpleOptimizer(Optimizer):
         """
 
     def start_state(self, param: Tensor) -> Any:
-        """Makes the state of a parameter before its first update; default: zeros.
+        """Make the state of a parameter before its first update; default: zeros.
 
         Args:
             param: The values of the parameter.
@@ -121,7 +121,7 @@ class SimpleOptimizer(Optimizer):
         return self.State(**{n: apply("zeros_like", param) for n in self.states})
 
     def start(self, param: Param, backend: Backend) -> dict[str, Array]:
-        """Makes the arrays of the state that `start_state` returns."""
+        """Make the arrays of the state that `start_state` returns."""
         if not self.states:
             return {}
         values = backend.astype(copy_to(param, backend), param.dtype)
@@ -129,7 +129,7 @@ class SimpleOptimizer(Optimizer):
         return list_arrays(self._list_values(state), backend, param.dtype)
 
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """Calls the rule for each parameter."""
+        """Call the rule for each parameter."""
         rate = as_rate(lr, backend)
         for move in moves:
             param, grad = as_tensor(move.param, backend), as_tensor(move.grad, backend)
@@ -140,13 +140,13 @@ class SimpleOptimizer(Optimizer):
             put_results(move, new, self._list_values(state))
 
     def _list_values(self, state: Any) -> dict[str, Any]:
-        """Returns the fields of a state by name."""
+        """Return the fields of a state by name."""
         return {name: getattr(state, name) for name in self.states}
 
     def _call(
         self, param: Tensor, grad: Tensor, state: dict[str, Any], **options: Any
     ) -> tuple[Any, Any]:
-        """Calls the rule, and checks that it returns a state if it has one."""
+        """Call the rule, and checks that it returns a state if it has one."""
         if self.State is None:
             return self.rule(param, grad, None, **options), None
         found: Any = self.rule(param, grad, self.State(**state), **options)
@@ -161,7 +161,7 @@ class SimpleOptimizer(Optimizer):
 
 
 def _require_like(name: str, path: str, *, new: object, param: Tensor) -> None:
-    """Refuses new values that are not a tensor of the parameter's shape and dtype."""
+    """Refuse new values that are not a tensor of the parameter's shape and dtype."""
     if not isinstance(new, Tensor):
         raise ArgumentError(
             f"{name} must return a tensor for {path}, got {type(new).__name__}"
@@ -208,13 +208,13 @@ class AdaGrad(SimpleOptimizer):
         self.weight_decay = require_setting("weight_decay", weight_decay)
 
     def start_state(self, param: Tensor) -> SquareSum:
-        """Returns sums that are `initial` everywhere."""
+        """Return sums that are `initial` everywhere."""
         return SquareSum(apply("zeros_like", param) + self.initial)
 
     def rule(
         self, param: Tensor, grad: Tensor, state: SquareSum, *, lr: Any, step: Any
     ) -> tuple[Tensor, SquareSum]:
-        """Updates one parameter."""
+        """Update one parameter."""
         del step
         grad = _decay(grad, param, self.weight_decay)
         total = state.total + grad * grad
@@ -265,7 +265,7 @@ class RMSProp(SimpleOptimizer):
         self.weight_decay = require_setting("weight_decay", weight_decay)
 
     def start_state(self, param: Tensor) -> SquareMean:
-        """Returns zeros; an average that is not used is a single number."""
+        """Return zeros; an average that is not used is a single number."""
         zeros = apply("zeros_like", param)
         unused = apply("zeros_like", param.sum())
         mean = zeros if self.centered else unused
@@ -274,7 +274,7 @@ class RMSProp(SimpleOptimizer):
     def rule(
         self, param: Tensor, grad: Tensor, state: SquareMean, *, lr: Any, step: Any
     ) -> tuple[Tensor, SquareMean]:
-        """Updates one parameter."""
+        """Update one parameter."""
         del step
         grad = _decay(grad, param, self.weight_decay)
         square = _blend(state.square, grad * grad, self.alpha)
@@ -322,7 +322,7 @@ class Lion(SimpleOptimizer):
     def rule(
         self, param: Tensor, grad: Tensor, state: Momentum, *, lr: Any, step: Any
     ) -> tuple[Tensor, Momentum]:
-        """Updates one parameter."""
+        """Update one parameter."""
         del step
         direction = apply("sign", _blend(state.momentum, grad, self.betas[0]))
         kept = param * (1 - lr * self.weight_decay)
@@ -331,10 +331,10 @@ class Lion(SimpleOptimizer):
 
 
 def _decay(grad: Tensor, param: Tensor, weight_decay: float) -> Tensor:
-    """Returns a gradient with the weight decay added."""
+    """Return a gradient with the weight decay added."""
     return grad + param * weight_decay if weight_decay else grad
 
 
 def _blend(old: Tensor, new: Tensor, share: float) -> Tensor:
-    """Returns the next value of a running average."""
+    """Return the next value of a running average."""
     return old * share + new * (1 - share)

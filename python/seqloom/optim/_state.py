@@ -44,7 +44,7 @@ class States:
         self._flat: tuple[Any, list[Leaf]] | None = None  # computed on first use
 
     def of(self, param: Param, start: Start, backend: Backend) -> dict[str, Array]:
-        """Returns the arrays of one parameter, for a writer."""
+        """Return the arrays of one parameter, for a writer."""
         found = self._leaves.get(param.path)
         if found is None:
             target: Backend = getattr(
@@ -67,18 +67,18 @@ class States:
         return {name: leaf.make_writable() for name, leaf in current.items()}
 
     def check_again(self) -> None:
-        """Makes the next step compare the arrays with those that the rule expects."""
+        """Make the next step compare the arrays with those that the rule expects."""
         self._shapes = {}
 
     def claim(self, params: list[Param], model: list[Param]) -> None:
-        """Refuses another model's parameters, and renamed ones that would begin at 0."""
+        """Refuse another model's parameters, and renamed ones that would begin at 0."""
         if self._leaves and any(param.path not in self._leaves for param in params):
             self._refuse_restart(params, model)
         pairs = ((self._leaves.get(param.path, {}), param) for param in params)
         assign_owners([(leaf, param) for state, param in pairs for leaf in state.values()])
 
     def follow(self) -> None:
-        """Moves states and counts to the present paths of their parameters."""
+        """Move states and count to the present paths of their parameters."""
         moved: dict[str, str] = {}
         for path, state in self._leaves.items():
             leaf = next(iter(state.values()), None)
@@ -97,7 +97,7 @@ class States:
         self.counts.rename(moved)
 
     def _refuse_restart(self, params: list[Param], model: list[Param]) -> None:
-        """Refuses new states at 0 while older states have no parameter in the model."""
+        """Refuse new states at 0 while older states have no parameter in the model."""
         known = {param.path for param in model}
         new = [param.path for param in params if param.path not in self._leaves]
         unused = [
@@ -114,23 +114,23 @@ class States:
             )
 
     def put(self, path: str, arrays: dict[str, Array]) -> None:
-        """Sets the new arrays of one parameter."""
+        """Set the new arrays of one parameter."""
         for name, leaf in self._leaves[path].items():
             leaf.put(arrays[name])
 
     def find(self, path: str, name: str, like: Tensor) -> Tensor | None:
-        """Returns an array of one parameter as a tensor; None if it was never updated."""
+        """Return an array of one parameter as a tensor; None if it was never updated."""
         if path not in self._leaves:
             return None
         array = copy_to(self._leaves[path][name], like.backend)
         return Tensor(array, like.backend).astype(like.dtype)
 
     def paths(self) -> list[str]:
-        """Returns the paths of all parameters that were updated."""
+        """Return the paths of all parameters that were updated."""
         return list(self._leaves)
 
     def to_record(self) -> Record:
-        """Returns arrays that the next step copies, and the numbers of steps."""
+        """Return arrays that the next step copies, and the numbers of steps."""
         arrays = {
             f"{path}.{name}": _hold(f"{path}.{name}", leaf)
             for path, state in self._leaves.items()
@@ -144,7 +144,7 @@ class States:
         keys: KeyMap | None,
         names_of: Callable[[str], tuple[str, ...]],
     ) -> None:
-        """Sets arrays and counts; the arrays move to a backend on first use."""
+        """Set arrays and counts; the arrays move to a backend on first use."""
         record = _rename(record, keys)
         counts = Counts()
         counts.load(record.metadata)
@@ -166,7 +166,7 @@ class States:
         self.counts, self._leaves, self._shapes, self._flat = counts, found, {}, None
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Returns paths, names, shapes and shared counters; counters and arrays."""
+        """Return paths, names, shapes and shared counters; counters and arrays."""
         if self._flat is None:  # every compiled step needs it
             kinds = tuple(
                 (path, tuple((name, *_kind_of(leaf)) for name, leaf in state.items()))
@@ -180,7 +180,7 @@ class States:
 
 
 def pair(params: list[Param], grads: Gradients) -> list[tuple[Param, Array]]:
-    """Returns the parameters that have a gradient, with it; refuses none at all."""
+    """Return the parameters that have a gradient, with it; refuses none at all."""
     pairs = [(p, g) for p in params if (g := grads.get(p.id)) is not None]
     if not pairs:
         raise ArgumentError(
@@ -203,7 +203,7 @@ class Counts:
         self._flat: tuple[Any, list[Leaf]] = ((), [self.total])
 
     def begin(self, known: Iterable[str], updated: list[str], backend: Backend) -> None:
-        """Splits the counters so that this step updates all parameters of one, or none."""
+        """Split the counters so that this step updates all parameters of one, or none."""
         if updated == self._last:
             return
         now, before = set(updated), set(known)
@@ -222,28 +222,28 @@ class Counts:
         self._flatten()
 
     def find_next(self, updated: list[str], backend: Backend) -> dict[Counter, Array]:
-        """Returns the next number of each counter of this step, without a change."""
+        """Return the next number of each counter of this step, without a change."""
         counters = dict.fromkeys([self.total, *map(self.of, updated)])
         return {counter: counter.next(backend) for counter in counters}
 
     def rename(self, moved: Mapping[str, str]) -> None:
-        """Lets the counters follow parameters whose path has changed."""
+        """Let the counters follow parameters whose path has changed."""
         self._fewer = {moved.get(path, path): it for path, it in self._fewer.items()}
         self._last = []
         self._flatten()
 
     def of(self, path: str) -> Counter:
-        """Returns the counter of a parameter."""
+        """Return the counter of a parameter."""
         return self._fewer.get(path, self.total)
 
     def to_facts(self) -> dict[str, Any]:
-        """Returns the numbers of steps as the metadata of a record."""
+        """Return the numbers of steps as the metadata of a record."""
         fewer = {path: counter.number for path, counter in self._fewer.items()}
         facts: dict[str, Any] = {"step_count": self.total.number}
         return {**facts, "step_counts": fewer} if fewer else facts
 
     def load(self, facts: Mapping[str, Any]) -> None:
-        """Sets the numbers of steps from the metadata of a record."""
+        """Set the numbers of steps from the metadata of a record."""
         if "step_count" not in facts:
             raise RecordError(
                 "the record is not an optimiser's: its metadata lacks step_count"
@@ -265,23 +265,23 @@ class Counts:
         self._flatten()
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Returns which parameters share a counter, and the counters."""
+        """Return which parameters share a counter, and the counters."""
         return self._flat
 
     def _split_off(self, paths: set[str], number: int, backend: Backend) -> None:
-        """Gives some parameters a new counter."""
+        """Give some parameters a new counter."""
         counter = new_counter(backend, number)
         self._fewer |= dict.fromkeys(sorted(paths), counter)
 
     def _flatten(self) -> None:
-        """Lists the counters once, because every compiled step needs the list."""
+        """List the counters once, because every compiled step needs the list."""
         counters = list(dict.fromkeys([self.total, *self._fewer.values()]))
         indices = tuple((path, counters.index(c)) for path, c in self._fewer.items())
         self._flat = indices, [*counters]
 
 
 def _rename(record: Mapping[str, Any], keys: KeyMap | None) -> Record:
-    """Returns the record of states with other paths of parameters."""
+    """Return the record of states with other paths of parameters."""
     facts: dict[str, Any] = dict(getattr(record, "metadata", {}))
     if keys is None:
         return Record(dict(record), metadata=facts)
@@ -302,22 +302,22 @@ def _rename(record: Mapping[str, Any], keys: KeyMap | None) -> Record:
 
 
 def _find_owner(leaf: Leaf) -> Any:
-    """Returns the parameter of a state; None if it does not exist any more."""
+    """Return the parameter of a state; None if it does not exist any more."""
     return None if leaf.owner is None else leaf.owner()
 
 
 def _list_some(paths: list[str]) -> str:
-    """Lists the first paths."""
+    """List the first paths."""
     return ", ".join(paths[:4]) + (", ..." if paths[4:] else "")
 
 
 def to_full(dtype: str) -> str:
-    """Returns float32 for a dtype of half precision, and any other one as it is."""
+    """Return float32 for a dtype of half precision, and any other one as it is."""
     return "float32" if dtype in {"float16", "bfloat16"} else dtype
 
 
 def _move(leaf: Leaf, backend: Backend, dtype: str) -> Leaf:
-    """Returns a leaf on the backend; floats get the dtype of their parameter."""
+    """Return a leaf on the backend; floats get the dtype of their parameter."""
     kind = _kind_of(leaf)[1]
     wanted = dtype if kind.kind == "f" or str(kind) == "bfloat16" else str(kind)
     if leaf.backend is backend and kind == wanted:
@@ -328,14 +328,14 @@ def _move(leaf: Leaf, backend: Backend, dtype: str) -> Leaf:
 
 
 def _kind_of(leaf: Leaf) -> tuple[Any, Any]:
-    """Returns the shape and the dtype of a leaf's array."""
+    """Return the shape and the dtype of a leaf's array."""
     array = leaf.array
     dtype = array.dtype if leaf.backend is None else leaf.backend.dtype(array)
     return tuple(array.shape), dtype
 
 
 def _hold(path: str, leaf: Leaf) -> Any:
-    """Returns a leaf's array for a record, which cannot write it."""
+    """Return a leaf's array for a record, which cannot write it."""
     if leaf.backend is not None:
         return hold(path, leaf.share(), leaf.backend)
     view = leaf.array.view()  # a leaf without a backend is copied to one before it changes
@@ -344,7 +344,7 @@ def _hold(path: str, leaf: Leaf) -> Any:
 
 
 def _require_fit(param: Param, found: dict[str, Leaf], start: Start) -> None:
-    """Refuses states whose shape or values do not fit, such as those of another model."""
+    """Refuse states whose shape or values do not fit, such as those of another model."""
     expected = start(param, param.bound_backend)
     if expected.keys() != found.keys():
         raise RecordError(

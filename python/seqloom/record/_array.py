@@ -43,7 +43,7 @@ FLOATS = tuple(np.dtype(kind) for kind in ("f2", ml_dtypes.bfloat16, "f4", "f8")
 
 
 def find_type(file: str, path: str, name: object) -> np.dtype[Any]:
-    """Returns the element type of a name in a file."""
+    """Return the element type of a name in a file."""
     dtype = TYPES.get(name) if isinstance(name, str) else None
     if dtype is None:
         raise RecordError(
@@ -56,7 +56,7 @@ def find_type(file: str, path: str, name: object) -> np.dtype[Any]:
 def require_shape(
     file: str, path: str, shape: tuple[int, ...], *, dtype: np.dtype[Any]
 ) -> None:
-    """Refuses a shape that no array has: too many axes, or sizes beyond 64 bits."""
+    """Refuse a shape that no array has: too many axes, or sizes beyond 64 bits."""
     try:
         np.broadcast_to(np.empty((), dtype), shape)
     except ValueError:
@@ -67,13 +67,13 @@ def require_shape(
 
 
 def _shorten(name: object) -> str:
-    """Shortens what a file calls something, for an error message."""
+    """Shorten what a file calls something, for an error message."""
     text = str(name)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def name_type(path: str, dtype: np.dtype[Any]) -> str:
-    """Returns the name of an element type; refuses one that no record can hold."""
+    """Return the name of an element type; refuses one that no record can hold."""
     if dtype not in _NAMES:
         raise RecordError(
             f"{path} has dtype {dtype}, which a record cannot hold; expected one of "
@@ -83,7 +83,7 @@ def name_type(path: str, dtype: np.dtype[Any]) -> str:
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:
-    """Returns True for the types that a precision converts: real floats."""
+    """Return True for the types that a precision converts: real floats."""
     return dtype in FLOATS or (dtype in _NAMES and _NAMES[dtype].startswith("F8"))
 
 
@@ -123,7 +123,7 @@ class LazyArray:
         return fresh if dtype is None else fresh.astype(dtype, copy=False)
 
     def verify(self) -> None:
-        """Reads the array and checks it.
+        """Read the array and check it.
 
         Raises:
             RecordError: It is damaged.
@@ -172,7 +172,7 @@ class PreparedArray:
         return array if dtype is None else array.astype(dtype)
 
     def pieces(self) -> Iterator[NDArray[np.uint8]]:
-        """Yields the bytes of the file; each piece but the last is a number of MiB."""
+        """Yield the bytes of the file; each piece but the last is a number of MiB."""
         array = to_numpy(self.path, self.value)
         # reshape: ascontiguousarray adds an axis to an array without axes.
         flat = np.ascontiguousarray(array).reshape(-1)
@@ -186,7 +186,7 @@ class PreparedArray:
 
 
 def prepare(path: object, value: Any) -> PreparedArray:
-    """Describes an array to write; refuses what could not be read again."""
+    """Describe an array to write; refuses what could not be read again."""
     if not isinstance(path, str) or path == "__metadata__":
         raise RecordError(
             f"the path of an array must be a string other than '__metadata__', got {path!r}"
@@ -211,7 +211,7 @@ def prepare(path: object, value: Any) -> PreparedArray:
 
 
 def to_numpy(path: str, value: Any) -> NDArray[Any]:
-    """Returns a value as a NumPy array; those of a torch parameter without its gradient."""
+    """Return a value as a NumPy array; those of a torch parameter without its gradient."""
     detach = getattr(value, "detach", None)
     try:
         plain: Any = detach() if callable(detach) else value
@@ -232,7 +232,7 @@ def to_numpy(path: str, value: Any) -> NDArray[Any]:
 
 
 def convert(path: str, array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Converts floats to another type; refuses a number that would become infinite."""
+    """Convert floats to another type; refuses a number that would become infinite."""
     with np.errstate(all="ignore"):
         converted = array.astype(dtype)
     if array.dtype.newbyteorder("=") == dtype:

@@ -33,7 +33,7 @@ class Facts:
     is_old: bool = False  # checksums are CRC-32
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the facts as JSON's values."""
+        """Return the facts as JSON's values."""
         return {
             "format": VERSION,
             "checksum": ALGORITHM,
@@ -44,13 +44,13 @@ class Facts:
 
 
 def seal(facts: Facts) -> str:
-    """Returns facts as a checksum and JSON; equal lengths of sums give equal lengths."""
+    """Return facts as a checksum and JSON; equal lengths of sums give equal lengths."""
     text = json.dumps(facts.to_dict(), default=_to_json)
     return f"{zlib.crc32(text.encode()):08x} {text}"
 
 
 def unseal(name: str, sealed: str) -> Facts:
-    """Parses the result of `seal`."""
+    """Parse the result of `seal`."""
     checksum, _, text = sealed.partition(" ")
     if checksum != f"{zlib.crc32(text.encode(errors='surrogatepass')):08x}":
         raise RecordError(f"{name}: its metadata is damaged (the checksum differs)")
@@ -79,7 +79,7 @@ def unseal(name: str, sealed: str) -> Facts:
 def _require_dict(
     name: str, parts: dict[str, Any], key: str, *, kind: type | None = None
 ) -> dict[str, Any]:
-    """Returns a dict among the facts; refuses anything else, and values of another type."""
+    """Return a dict among the facts; refuses anything else, and values of another type."""
     value = parts.get(key)
     table = value if is_dict(value) else {}
     is_odd = kind is not None and any(type(each) is not kind for each in table.values())
@@ -89,7 +89,7 @@ def _require_dict(
 
 
 def parse_json(name: str, text: str | bytes) -> Any:
-    """Parses JSON; refuses a name that appears twice, and too deep nesting."""
+    """Parse JSON; refuses a name that appears twice, and too deep nesting."""
     try:
         return json.loads(text, object_pairs_hook=_require_unique)
     except RecursionError:
@@ -99,7 +99,7 @@ def parse_json(name: str, text: str | bytes) -> Any:
 
 
 def _require_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Returns pairs as a dict; refuses a name that appears twice."""
+    """Return pairs as a dict; refuses a name that appears twice."""
     entries = dict(pairs)
     if len(entries) != len(pairs):
         seen: set[str] = set()
@@ -109,7 +109,7 @@ def _require_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _to_json(value: Any) -> Any:
-    """Converts a number of NumPy; JSON can hold no other objects."""
+    """Convert a number of NumPy; JSON can hold no other objects."""
     if isinstance(value, np.generic):
         return cast("Any", value).item()
     raise RecordError(
@@ -126,7 +126,7 @@ PLACE = "0" * 2 * _BYTES  # is written before the checksum is known
 
 
 def checksum(kind: str, shape: Sequence[int], pieces: bytes) -> str:
-    """Returns the checksum of an array from its type, shape and hashes of each MiB."""
+    """Return the checksum of an array from its type, shape and hashes of each MiB."""
     hashes = _hash(f"{kind}{list(shape)}".encode() + pieces)
     while len(hashes) > _BYTES:
         hashes = _hash(hashes)
@@ -134,12 +134,12 @@ def checksum(kind: str, shape: Sequence[int], pieces: bytes) -> str:
 
 
 def _hash(data: bytes) -> bytes:
-    """Returns the hash of each MiB."""
+    """Return the hash of each MiB."""
     return hash_bytes(np.frombuffer(data, np.uint8))
 
 
 def crc32(array: NDArray[Any]) -> str:
-    """Returns the checksum of the files before format version 1."""
+    """Return the checksum of the files before format version 1."""
     # Types that are not NumPy's own have no code.
     code = array.dtype.name if array.dtype.kind == "V" else array.dtype.str
     kind = zlib.crc32(f"{code}{array.shape}".encode())
@@ -148,7 +148,7 @@ def crc32(array: NDArray[Any]) -> str:
 
 
 def checksum_of(arrays: Mapping[str, Any]) -> str:
-    """Returns the checksum of arrays by path, such as all weights of a network."""
+    """Return the checksum of arrays by path, such as all weights of a network."""
     lines: list[str] = []
     for path, value in arrays.items():
         array = np.asarray(value)

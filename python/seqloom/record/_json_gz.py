@@ -65,7 +65,7 @@ class JsonGz(Recorder):
     suffixes: ClassVar[tuple[str, ...]] = (".json.gz",)
 
     def encode(self, record: Record, file: BinaryIO) -> None:
-        """Writes the arrays one after the other, then the metadata.
+        """Write the arrays one after the other, then the metadata.
 
         Args:
             record: Record of prepared arrays.
@@ -87,7 +87,7 @@ class JsonGz(Recorder):
             packed.write(_MIDDLE + _FACTS + json.dumps(facts).encode() + b"\n" + _LAST)
 
     def decode(self, source: RecordSource) -> Record:
-        """Reads and checks all arrays.
+        """Read and check all arrays.
 
         Args:
             source: Bytes that `encode` wrote.
@@ -113,7 +113,7 @@ class JsonGz(Recorder):
 
 
 def _write_array(file: Any, path: str, array: PreparedArray) -> str:
-    """Writes the line of an array, and returns its checksum."""
+    """Write the line of an array, and return its checksum."""
     shape = json.dumps(list(array.shape))
     head = f'{json.dumps(path)}:{{"dtype":"{array.kind}","shape":{shape},"data":"'
     file.write(head.encode())
@@ -127,7 +127,7 @@ def _write_array(file: Any, path: str, array: PreparedArray) -> str:
 def _blocks(
     pieces: Iterable[NDArray[np.uint8]], hashes: list[bytes]
 ) -> Iterator[memoryview | bytes]:
-    """Yields bytes in blocks whose lengths are multiples of three, and adds the hashes."""
+    """Yield bytes in blocks whose lengths are multiples of three, and add the hashes."""
     rest = b""
     for piece in pieces:
         hashes.append(hash_bytes(piece))
@@ -142,7 +142,7 @@ def _blocks(
 
 
 def _read(name: str, file: Any) -> Record:
-    """Reads the document line by line."""
+    """Read the document line by line."""
     if file.readline(len(_FIRST)) != _FIRST:
         raise RecordError(f"{name}: not a record in JSON")
     arrays: dict[str, JsonArray] = {}
@@ -165,7 +165,7 @@ def _read(name: str, file: Any) -> Record:
 
 
 def _parse_line(name: str, line: bytes) -> tuple[str, JsonArray]:
-    """Returns the path and the array of a line."""
+    """Return the path and the array of a line."""
     if not line:
         raise RecordError(f"{name}: does not end as a record in JSON")
     text = b"{" + line.rstrip(b",\n") + b"}"
@@ -176,7 +176,7 @@ def _parse_line(name: str, line: bytes) -> tuple[str, JsonArray]:
 
 
 def _parse(name: str, text: bytes, kind: Any) -> Any:
-    """Parses JSON of a type."""
+    """Parse JSON of a type."""
     try:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -184,7 +184,7 @@ def _parse(name: str, text: bytes, kind: Any) -> Any:
 
 
 def _to_array(name: str, path: str, entry: JsonArray, *, expected: str) -> NDArray[Any]:
-    """Returns the array of an entry, after a check."""
+    """Return the array of an entry, after a check."""
     dtype = find_type(name, path, entry.dtype)
     require_shape(name, path, entry.shape, dtype=dtype)
     data = np.frombuffer(entry.data, np.uint8)

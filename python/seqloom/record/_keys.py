@@ -19,7 +19,7 @@ KeyMap: TypeAlias = _Table | Callable[[str], NewKey]
 
 
 def rename(record: Mapping[str, Any], keys: KeyMap | None) -> dict[str, Any]:
-    """Returns arrays under the paths that a key map gives them."""
+    """Return arrays under the paths that a key map gives them."""
     if keys is None:
         return dict(record)
     return {
@@ -31,7 +31,7 @@ def rename(record: Mapping[str, Any], keys: KeyMap | None) -> dict[str, Any]:
 def list_renamed(
     record: Mapping[str, Any], keys: KeyMap
 ) -> list[tuple[str, str, Callable[[Any], Any] | None]]:
-    """Lists old path, new path and change of each path that is not left out."""
+    """List old path, new path and change of each path that is not left out."""
     is_table = isinstance(keys, Mapping)
     find = _by_patterns(record, cast("_Table", keys)) if is_table else keys
     renamed: dict[str, tuple[str, str, Callable[[Any], Any] | None]] = {}
@@ -55,7 +55,7 @@ def list_renamed(
 
 
 def _by_patterns(record: Mapping[str, Any], keys: _Table) -> Callable[[str], NewKey]:
-    """Returns a function that finds the new path by the last matching pattern."""
+    """Return a function that finds the new path by the last matching pattern."""
     patterns: list[tuple[str, re.Pattern[str]]] = []
     for pattern in keys:
         regular = re.compile("(.*)".join(map(re.escape, pattern.split("*"))), re.DOTALL)
@@ -76,7 +76,7 @@ def _by_patterns(record: Mapping[str, Any], keys: _Table) -> Callable[[str], New
 
 
 def _fill(pattern: str, new: NewKey, match: re.Match[str]) -> NewKey:
-    """Replaces each ``*`` of the new path by the text that the old path has there."""
+    """Replace each ``*`` of the new path by the text that the old path has there."""
     if not isinstance(new, (str, tuple)):
         return new
     path, *change = (new,) if isinstance(new, str) else new
@@ -93,7 +93,7 @@ def _fill(pattern: str, new: NewKey, match: re.Match[str]) -> NewKey:
 
 
 def change_array(path: str, value: Any, change: Callable[[Any], Any]) -> Any:
-    """Returns a changed array; a lazy one is changed when it is read."""
+    """Return a changed array; a lazy one is changed when it is read."""
     if not isinstance(value, LazyArray):
         return _apply(path, to_numpy(path, value), change)
     # The shape is found with an array of zeros that takes no memory.
@@ -109,7 +109,7 @@ def change_array(path: str, value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _apply(path: str, array: Any, change: Callable[[Any], Any]) -> Any:
-    """Changes an array."""
+    """Change an array."""
     try:
         return np.asarray(change(array))
     except Exception as error:  # the caller's function may raise anything

@@ -39,7 +39,7 @@ def load(
     *,
     mapped: bool = False,
 ) -> Record:
-    """Opens a record file; each array is read and checked when it is used.
+    """Open a record file; each array is read and checked when it is used.
 
     Files of other programs are read too: safetensors; ``.pt`` and ``.bin`` of PyTorch, as
     torch.save writes them since version 1.6; ``.h5`` and ``.keras`` of Keras, with the
@@ -76,7 +76,7 @@ def load(
 
 
 def _read_file(source: RecordSource, path: Path) -> Record:
-    """Reads a file in the format of its first bytes, or else of its suffix."""
+    """Read a file in the format of its first bytes, or else of its suffix."""
     recorder = find_recorder(path)
     # A recorder of the user comes first, for its own suffixes.
     if not isinstance(recorder, (Safetensors, JsonGz)):
@@ -95,12 +95,12 @@ def _read_file(source: RecordSource, path: Path) -> Record:
 
 
 def _read_zip(source: RecordSource) -> Record:
-    """Reads an archive of Keras 3 or of torch."""
+    """Read an archive of Keras 3 or of torch."""
     return read_keras(source) if has_keras_weights(source) else read_torch(source)
 
 
 def _read_folder(folder: Path, *, mapped: bool) -> Record:
-    """Opens the weights in a folder of Hugging Face: one file, or several by an index."""
+    """Open the weights in a folder of Hugging Face: one file, or several by an index."""
     path = _find_weights(folder)
     if not path.name.endswith(".index.json"):
         return load(path, mapped=mapped)
@@ -118,7 +118,7 @@ def _read_folder(folder: Path, *, mapped: bool) -> Record:
 
 
 def _find_weights(folder: Path) -> Path:
-    """Returns the one index or file of weights in a folder."""
+    """Return the one index or file of weights in a folder."""
     for pattern in _PATTERNS:
         found = sorted(folder.glob(pattern))
         if len(found) > 1:
@@ -135,7 +135,7 @@ def _find_weights(folder: Path) -> Path:
 
 
 def _read_index(path: Path) -> dict[str, str]:
-    """Returns the name of the file of each array."""
+    """Return the name of the file of each array."""
     with reading(path):
         index: Any = parse_json(str(path), path.read_bytes())
     files = index.get("weight_map") if is_dict(index) else None
@@ -157,7 +157,7 @@ _MODEL_WEIGHTS = "model_weights/"
 
 
 def read_hdf5(source: RecordSource) -> Record:
-    """Opens a file of HDF5: each dataset of numbers, by its path with dots."""
+    """Open a file of HDF5: each dataset of numbers, by its path with dots."""
     h5py = _import_h5py(source)
     try:
         with source.open() as file, h5py.File(file, "r") as root:
@@ -178,7 +178,7 @@ def read_hdf5(source: RecordSource) -> Record:
 
 
 def read_keras(source: RecordSource) -> Record:
-    """Opens the weights in an archive of Keras 3; its configuration is not read."""
+    """Open the weights in an archive of Keras 3; its configuration is not read."""
     with open_archive(source) as archive:
         data = read_member(source, archive, KERAS_WEIGHTS)
     found = read_hdf5(replace(RecordSource.of_bytes(data), name=source.name))
@@ -186,13 +186,13 @@ def read_keras(source: RecordSource) -> Record:
 
 
 def has_keras_weights(source: RecordSource) -> bool:
-    """Returns True for an archive of Keras 3."""
+    """Return True for an archive of Keras 3."""
     with open_archive(source) as archive:
         return KERAS_WEIGHTS in archive.namelist()
 
 
 def _import_h5py(source: RecordSource) -> Any:
-    """Imports the library of HDF5, which an extra installs."""
+    """Import the library of HDF5, which an extra installs."""
     try:
         import h5py
     except ImportError:
@@ -205,7 +205,7 @@ def _import_h5py(source: RecordSource) -> Any:
 def _list_arrays(
     source: RecordSource, group: Any, h5py: Any, *, seen: set[int], prefix: str = ""
 ) -> Iterator[tuple[str, tuple[tuple[int, ...], np.dtype[Any]]]]:
-    """Yields names, shapes and types of datasets; follows no link to another file."""
+    """Yield names, shapes and types of datasets; follows no link to another file."""
     for key in group:
         name = f"{prefix}{key}"
         if not isinstance(group.get(key, getlink=True), h5py.HardLink):
@@ -229,7 +229,7 @@ def _list_arrays(
 def _read_array(
     source: RecordSource, name: str, *, size: int, dtype: np.dtype[Any]
 ) -> NDArray[Any]:
-    """Reads a dataset of a number of values."""
+    """Read a dataset of a number of values."""
     source.require_plausible(name, size * dtype.itemsize)
     h5py = _import_h5py(source)
     try:
@@ -240,7 +240,7 @@ def _read_array(
 
 
 def _plain(value: Any) -> Any:
-    """Returns an attribute as a string or a number; None for anything else."""
+    """Return an attribute as a string or a number; None for anything else."""
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     if isinstance(value, np.generic):

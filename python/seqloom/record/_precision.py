@@ -95,7 +95,7 @@ PrecisionPolicy: TypeAlias = (
 
 
 def require_policy(policy: object) -> None:
-    """Refuses what is no precision."""
+    """Refuse what is no precision."""
     if callable(policy) and not isinstance(policy, type):
         return
     table = cast("Mapping[str, object]", policy if isinstance(policy, Mapping) else {})
@@ -109,7 +109,7 @@ def require_policy(policy: object) -> None:
 
 
 def require_matches(policy: PrecisionPolicy | None, paths: Iterable[str]) -> None:
-    """Refuses a pattern that matches no path, which would be a misspelt one."""
+    """Refuse a pattern that matches no path, which would be a misspelt one."""
     known = list(paths)
     for pattern in policy if _is_table(policy) else ():
         if not any(fnmatchcase(path, pattern) for path in known):
@@ -122,7 +122,7 @@ def require_matches(policy: PrecisionPolicy | None, paths: Iterable[str]) -> Non
 def choose_type(
     policy: PrecisionPolicy | None, path: str, dtype: np.dtype[Any], *, least: str | None
 ) -> np.dtype[Any]:
-    """Returns the type in which an array is written; only that of floats may differ."""
+    """Return the type in which an array is written; only that of floats may differ."""
     if policy is None or not is_float(dtype):
         return dtype
     wanted = _ask(policy, path, dtype)
@@ -140,12 +140,12 @@ def choose_type(
 
 
 def _is_table(policy: object) -> TypeGuard[Mapping[str, Precision]]:
-    """Returns True for precisions by pattern."""
+    """Return True for precisions by pattern."""
     return isinstance(policy, Mapping)
 
 
 def _ask(policy: PrecisionPolicy, path: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Returns the type that a policy gives one float array."""
+    """Return the type that a policy gives one float array."""
     if isinstance(policy, Precision):
         return policy.dtype
     if _is_table(policy):

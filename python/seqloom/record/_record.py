@@ -67,7 +67,7 @@ class Record(Mapping[str, Any]):
         return len(self._arrays)
 
     def __or__(self, other: Record) -> Record:
-        """Merges two records; on equal paths, the other's values win."""
+        """Merge two records; on equal paths, the other's values win."""
         return Record(
             {**self._arrays, **other._arrays},
             metadata={**self.metadata, **other.metadata},
@@ -75,7 +75,7 @@ class Record(Mapping[str, Any]):
         )
 
     def with_prefix(self, prefix: str) -> Record:
-        """Adds a prefix to each path.
+        """Add a prefix to each path.
 
         Args:
             prefix: Prefix, such as ``"model."``.
@@ -91,7 +91,7 @@ class Record(Mapping[str, Any]):
         return self._renamed({path: prefix + path for path in self})
 
     def under(self, prefix: str) -> Record:
-        """Selects the arrays whose paths start with a prefix, and removes the prefix.
+        """Select the arrays whose paths start with a prefix, and remove the prefix.
 
         Args:
             prefix: Prefix, such as ``"model."``.
@@ -108,7 +108,7 @@ class Record(Mapping[str, Any]):
         return self._renamed({path: path[len(prefix) :] for path in chosen})
 
     def _renamed(self, names: Mapping[str, str]) -> Record:
-        """Returns a record of some arrays under new paths."""
+        """Return a record of some arrays under new paths."""
         least = {
             new: self.least_dtypes[path]
             for path, new in names.items()
@@ -118,7 +118,7 @@ class Record(Mapping[str, Any]):
         return Record(arrays, metadata=self.metadata, least_dtypes=least)
 
     def copy(self) -> Record:
-        """Reads all arrays now.
+        """Read all arrays now.
 
         Returns:
             A record of copies in memory, which no file and no module changes.
@@ -136,7 +136,7 @@ class Record(Mapping[str, Any]):
         return Record(arrays, metadata=self.metadata, least_dtypes=self.least_dtypes)
 
     def verify(self) -> None:
-        """Reads each array that lies in a file, and checks it.
+        """Read each array that lies in a file, and check it.
 
         Arrays of a file are checked whenever they are read, but for those of a file that
         was loaded with ``mapped=True``: only this method checks them.
@@ -154,7 +154,7 @@ class Record(Mapping[str, Any]):
                 array.verify()
 
     def save(self, path: str | os.PathLike[str], recorder: Recorder | None = None) -> None:
-        """Writes the record to a file, completely or not at all.
+        """Write the record to a file, completely or not at all.
 
         The disk has the file when the call returns. Arrays are converted and written one
         after the other, so that the memory of one suffices.
@@ -214,7 +214,7 @@ class Recorder(ABC):
 
     @abstractmethod
     def encode(self, record: Record, file: BinaryIO) -> None:
-        """Writes a record to a binary file.
+        """Write a record to a binary file.
 
         Args:
             record: Record whose arrays have ``shape`` and ``dtype``, that of the precision;
@@ -224,7 +224,7 @@ class Recorder(ABC):
 
     @abstractmethod
     def decode(self, source: RecordSource) -> Record:
-        """Reads a record.
+        """Read a record.
 
         Args:
             source: The bytes; ``source.open()`` gives a binary file of them.
@@ -234,7 +234,7 @@ class Recorder(ABC):
         """
 
     def write(self, path: str | os.PathLike[str], record: Record) -> None:
-        """Writes a record to a file atomically.
+        """Write a record to a file atomically.
 
         Args:
             path: Path of the file.
@@ -255,7 +255,7 @@ class Recorder(ABC):
             self.encode(prepared, file)
 
     def read(self, path: str | os.PathLike[str], *, mapped: bool = False) -> Record:
-        """Opens a file.
+        """Open a file.
 
         Args:
             path: Path of the file.
@@ -278,7 +278,7 @@ class Recorder(ABC):
         return self.decode(RecordSource.of_file(path, mapped=mapped))
 
     def to_bytes(self, record: Record) -> bytes:
-        """Encodes a record in memory.
+        """Encode a record in memory.
 
         Args:
             record: The record.
@@ -300,7 +300,7 @@ class Recorder(ABC):
         return file.getvalue()
 
     def from_bytes(self, data: bytes | bytearray | memoryview) -> Record:
-        """Decodes a record from memory.
+        """Decode a record from memory.
 
         Args:
             data: What `to_bytes` returned, or the content of a file.
@@ -320,7 +320,7 @@ class Recorder(ABC):
         return self.decode(RecordSource.of_bytes(data))
 
     def _prepare(self, record: Record) -> Record:
-        """Returns the record with the types that the precision gives its arrays."""
+        """Return the record with the types that the precision gives its arrays."""
         if self.precision is not None:
             require_policy(self.precision)
         prepared = {path: prepare(path, array) for path, array in record.items()}
@@ -340,7 +340,7 @@ class Recorder(ABC):
 
 
 def find_recorder(path: str | os.PathLike[str]) -> Recorder:
-    """Returns the recorder of a file's suffix; the default if there is none."""
+    """Return the recorder of a file's suffix; the default if there is none."""
     name = Path(path).name
     found = [suffix for suffix in _BY_SUFFIX if name.endswith(suffix)]
     return _BY_SUFFIX[max(found, key=len, default=_DEFAULT)]()

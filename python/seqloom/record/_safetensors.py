@@ -72,7 +72,7 @@ class Safetensors(Recorder):
     suffixes: ClassVar[tuple[str, ...]] = (".safetensors",)
 
     def encode(self, record: Record, file: BinaryIO) -> None:
-        """Writes the header, the arrays one after the other, and the header again.
+        """Write the header, the arrays one after the other, and the header again.
 
         Args:
             record: Record of prepared arrays.
@@ -97,7 +97,7 @@ class Safetensors(Recorder):
         file.seek(end)
 
     def decode(self, source: RecordSource) -> Record:
-        """Reads the header; each array is read and checked when it is used.
+        """Read the header; each array is read and checked when it is used.
 
         Args:
             source: Bytes of a safetensors file, also of another program.
@@ -133,7 +133,7 @@ class Safetensors(Recorder):
 
 
 def _write_array(file: BinaryIO, array: PreparedArray) -> str:
-    """Writes an array piece by piece, and returns its checksum."""
+    """Write an array piece by piece, and return its checksum."""
     # As a function: when it returns, no piece of one array is left while the next is made.
     hashes: list[bytes] = []
     for piece in array.pieces():
@@ -143,12 +143,12 @@ def _write_array(file: BinaryIO, array: PreparedArray) -> str:
 
 
 def _in_order(record: Record) -> list[str]:
-    """Returns the paths, those of the widest types first, so that all are aligned."""
+    """Return the paths, those of the widest types first, so that all are aligned."""
     return sorted(record, key=lambda path: -record[path].dtype.itemsize)
 
 
 def _header(record: Record, sums: Mapping[str, str], *, plain: bool) -> bytes:
-    """Returns the length and the header, with spaces up to the alignment."""
+    """Return the length and the header, with spaces up to the alignment."""
     facts = Facts(sums, record.metadata, record.least_dtypes)
     strings = _PLAIN if plain else {_FACTS: _MARK + seal(facts)}
     table: dict[str, object] = {"__metadata__": strings}
@@ -189,7 +189,7 @@ class StoredArray(NamedTuple):
     is_old: bool = False  # the checksum is a CRC-32
 
     def to_lazy(self) -> LazyArray:
-        """Returns a lazy array that is read from the file."""
+        """Return a lazy array that is read from the file."""
         read, check = self.read, None
         if self.source.is_mapped:
             # A check when the array is read would not find later changes of the file.
@@ -197,12 +197,12 @@ class StoredArray(NamedTuple):
         return LazyArray(self.source.name, self.path, self.shape, self.dtype, read, check)
 
     def view(self) -> NDArray[Any]:
-        """Returns a view of the mapped file, unchecked."""
+        """Return a view of the mapped file, unchecked."""
         data = self.source.view(self.start, self.stop)
         return data.view(self.dtype).reshape(self.shape)
 
     def read(self) -> NDArray[Any]:
-        """Reads the array, and checks it."""
+        """Read the array, and check it."""
         data, hashes = self.source.take(self.start, self.stop)
         array = data.view(self.dtype).reshape(self.shape)
         if self.expected is not None:
@@ -215,7 +215,7 @@ class StoredArray(NamedTuple):
 
 
 def _read_header(source: RecordSource) -> tuple[dict[str, StoredArray], dict[str, str]]:
-    """Returns the arrays and the table of strings, both by name."""
+    """Return the arrays and the table of strings, both by name."""
     length = int.from_bytes(source.read(0, min(LENGTH_BYTES, source.size)), "little")
     begin = LENGTH_BYTES + length
     if begin > source.size or length > _LONGEST:
@@ -237,7 +237,7 @@ def _read_header(source: RecordSource) -> tuple[dict[str, StoredArray], dict[str
 
 
 def _decode(source: RecordSource, header: bytes) -> str:
-    """Returns the text of a header; refuses a byte order mark."""
+    """Return the text of a header; refuses a byte order mark."""
     try:
         text = header.decode()
     except UnicodeDecodeError:
@@ -248,7 +248,7 @@ def _decode(source: RecordSource, header: bytes) -> str:
 
 
 def _entry(source: RecordSource, name: str, entry: Any, *, begin: int) -> StoredArray:
-    """Returns the array of an entry; refuses impossible types, shapes and sizes."""
+    """Return the array of an entry; refuses impossible types, shapes and sizes."""
     fields = _convert(source, f"the entry of {quote(name)}", entry, kind=HeaderEntry)
     dtype = find_type(source.name, name, fields.dtype)
     require_shape(source.name, name, fields.shape, dtype=dtype)
@@ -260,7 +260,7 @@ def _entry(source: RecordSource, name: str, entry: Any, *, begin: int) -> Stored
 
 
 def _convert(source: RecordSource, what: str, value: Any, *, kind: type[Kind]) -> Kind:
-    """Returns a parsed value as a type; refuses another one."""
+    """Return a parsed value as a type; refuses another one."""
     try:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
@@ -270,7 +270,7 @@ def _convert(source: RecordSource, what: str, value: Any, *, kind: type[Kind]) -
 def _require_no_gaps(
     source: RecordSource, arrays: list[StoredArray], *, begin: int
 ) -> None:
-    """Refuses arrays that overlap or leave bytes between them or at the end."""
+    """Refuse arrays that overlap or leave bytes between them or at the end."""
     end = begin
     for array in sorted(arrays, key=lambda array: (array.start, array.stop)):
         if array.start != end:
@@ -282,5 +282,5 @@ def _require_no_gaps(
 
 
 def _not_whole(source: RecordSource, why: str) -> RecordError:
-    """Returns the error for a file that is not a whole safetensors file."""
+    """Return the error for a file that is not a whole safetensors file."""
     return RecordError(f"{source.name}: not a whole safetensors file ({why})")

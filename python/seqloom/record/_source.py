@@ -56,7 +56,7 @@ class RecordSource:
 
     @classmethod
     def of_file(cls, path: str | os.PathLike[str], *, mapped: bool = False) -> RecordSource:
-        """Describes a file.
+        """Describe a file.
 
         Args:
             path: Path of the file.
@@ -95,7 +95,7 @@ class RecordSource:
 
     @classmethod
     def of_bytes(cls, data: bytes | bytearray | memoryview) -> RecordSource:
-        """Describes bytes in memory.
+        """Describe bytes in memory.
 
         Args:
             data: The bytes.
@@ -113,7 +113,7 @@ class RecordSource:
         return cls("bytes", memory.size, Path(), memory)
 
     def open(self) -> BinaryIO:
-        """Opens the bytes as a binary file.
+        """Open the bytes as a binary file.
 
         Returns:
             A file, to be closed by the caller.
@@ -138,7 +138,7 @@ class RecordSource:
         return file
 
     def read(self, start: int, stop: int) -> bytes:
-        """Reads some bytes.
+        """Read some bytes.
 
         Args:
             start: First byte.
@@ -169,7 +169,7 @@ class RecordSource:
             raise RecordError(f"{self.name}: cannot be read ({error})") from None
 
     def require_plausible(self, what: str, size: int) -> None:
-        """Refuses content that would take far more memory than the source has bytes."""
+        """Refuse content that would take far more memory than the source has bytes."""
         if size > max(_PLAUSIBLE, _PLAUSIBLE_RATIO * self.size):
             raise RecordError(
                 f"{self.name}: {what} would take {size} bytes, but the file has only "
@@ -182,7 +182,7 @@ class RecordSource:
         return self._memory is not None and bool(self._state)
 
     def view(self, start: int, stop: int) -> NDArray[np.uint8]:
-        """Returns bytes as a view of the memory."""
+        """Return bytes as a view of the memory."""
         if self._memory is None:
             return self.take(start, stop)[0]
         if self.is_mapped:
@@ -190,7 +190,7 @@ class RecordSource:
         return self._memory[start:stop]
 
     def take(self, start: int, stop: int) -> tuple[NDArray[np.uint8], bytes]:
-        """Returns bytes as a view or a new array, and the hash of each MiB."""
+        """Return bytes as a view or a new array, and the hash of each MiB."""
         if self._memory is not None:
             view = self._memory[start:stop]
             return view, hash_bytes(view)
@@ -204,7 +204,7 @@ class RecordSource:
         return out, hashes
 
     def _checked_path(self) -> Path:
-        """Returns the path; refuses another file than the one that was described."""
+        """Return the path; refuses another file than the one that was described."""
         path = self.path
         try:
             now = path.stat()
@@ -214,7 +214,7 @@ class RecordSource:
         return path
 
     def _check(self, now: os.stat_result) -> None:
-        """Refuses another file than the one that was described."""
+        """Refuse another file than the one that was described."""
         if _describe(now) != self._state:
             raise RecordError(
                 f"{self.path}: was changed after it was opened; load it again"
@@ -222,17 +222,17 @@ class RecordSource:
 
 
 def hash_bytes(data: NDArray[np.uint8]) -> bytes:
-    """Returns the XXH3 of each MiB of some bytes: eight bytes for each."""
+    """Return the XXH3 of each MiB of some bytes: eight bytes for each."""
     return _native.hash_pieces(data, _count_threads(data.size))
 
 
 def _count_threads(size: int) -> int:
-    """Returns the number of threads for a number of bytes."""
+    """Return the number of threads for a number of bytes."""
     return count_threads() if size >= _SHARED else 1
 
 
 def _describe(status: os.stat_result) -> tuple[int, ...]:
-    """Returns properties that change when another file gets the name."""
+    """Return properties that change when another file gets the name."""
     return status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev
 
 
@@ -252,7 +252,7 @@ _DAMAGE = (
 
 @contextmanager
 def open_archive(source: RecordSource) -> Generator[ZipFile]:
-    """Opens a zip archive; damage that is found inside the block is a RecordError."""
+    """Open a zip archive; damage that is found inside the block is a RecordError."""
     try:
         with source.open() as file, ZipFile(file) as archive:
             yield archive
@@ -263,7 +263,7 @@ def open_archive(source: RecordSource) -> Generator[ZipFile]:
 
 
 def read_member(source: RecordSource, archive: ZipFile, name: str) -> bytes:
-    """Reads a member in pieces; refuses one that is far larger than its archive."""
+    """Read a member in pieces; refuses one that is far larger than its archive."""
     info = archive.getinfo(name)
     # Python's other methods unpack without a limit for each piece.
     if info.compress_type not in {ZIP_STORED, ZIP_DEFLATED}:

@@ -93,7 +93,7 @@ class PickledStorage(NamedTuple):
 
 
 def read_pickle(file: str, data: bytes) -> Any:
-    """Returns nested dicts, lists and tuples of tensors and plain values."""
+    """Return nested dicts, lists and tuples of tensors and plain values."""
     machine = _Machine(file)
     try:
         for code, argument, _ in pickletools.genops(data):
@@ -116,7 +116,7 @@ class _Machine:
         self.memory: dict[int, Any] = {}
 
     def step(self, name: str, argument: Any) -> None:
-        """Follows one instruction."""
+        """Follow one instruction."""
         if name in _CONSTANTS:
             self.stack.append(_CONSTANTS[name]())
         elif name in _LITERALS:
@@ -130,11 +130,11 @@ class _Machine:
             )
 
     def remember(self, number: int) -> None:
-        """Stores the last value under a number."""
+        """Store the last value under a number."""
         self.memory[number] = self.stack[-1]
 
     def pop_to_mark(self) -> list[Any]:
-        """Takes what was put on the stack since the last mark."""
+        """Take what was put on the stack since the last mark."""
         place = len(self.stack) - 1
         while self.stack[place] is not _MARK:
             place -= 1
@@ -145,7 +145,7 @@ class _Machine:
         return found
 
     def find_name(self, argument: str) -> None:
-        """Puts a name on the stack, if it is one that tensors need."""
+        """Put a name on the stack, if it is one that tensors need."""
         name = argument.replace(" ", ".")
         needs = f"{self.file}: needs {name} to be loaded"
         if name in _CONVERSIONS:
@@ -162,12 +162,12 @@ class _Machine:
         self.stack.append(PickledName(name))
 
     def find_name_of_stack(self) -> None:
-        """Takes module and name from the stack."""
+        """Take module and name from the stack."""
         name, module = self.stack.pop(), self.stack.pop()
         self.find_name(f"{module} {name}")
 
     def find_storage(self) -> None:
-        """Replaces the description of a storage."""
+        """Replace the description of a storage."""
         kind, name, key, _, _ = self.stack.pop()[:5]
         if kind != "storage" or not isinstance(key, str):
             raise ValueError("a storage is not described")
@@ -176,7 +176,7 @@ class _Machine:
         self.stack.append(PickledStorage(key, dtype))
 
     def call(self) -> None:
-        """Makes what the call of a known name would make."""
+        """Make what the call of a known name would make."""
         arguments, function = self.stack.pop(), self.stack.pop()
         if function == PickledName("collections.OrderedDict"):
             self.stack.append(dict(*arguments))
@@ -197,33 +197,33 @@ class _Machine:
             )
 
     def set_items(self) -> None:
-        """Puts pairs into a dict."""
+        """Put pairs into a dict."""
         pairs = self.pop_to_mark()
         self.stack[-1].update(zip(pairs[::2], pairs[1::2], strict=True))
 
     def set_item(self) -> None:
-        """Puts a pair into a dict."""
+        """Put a pair into a dict."""
         value, key = self.stack.pop(), self.stack.pop()
         self.stack[-1].update({key: value})
 
     def extend(self) -> None:
-        """Adds items to a list."""
+        """Add items to a list."""
         items = self.pop_to_mark()
         self.stack[-1].extend(items)
 
     def append(self) -> None:
-        """Adds an item to a list."""
+        """Add an item to a list."""
         item = self.stack.pop()
         self.stack[-1].append(item)
 
     def make_tuple(self, size: int) -> None:
-        """Makes a tuple of the last values."""
+        """Make a tuple of the last values."""
         values = tuple(self.stack[-size:])
         del self.stack[-size:]
         self.stack.append(values)
 
     def set_state(self) -> None:
-        """Drops the attributes of an OrderedDict, such as those of torch's state dicts."""
+        """Drop the attributes of an OrderedDict, such as those of torch's state dicts."""
         self.stack.pop()
         if not isinstance(self.stack[-1], dict):
             raise RecordError(
@@ -232,7 +232,7 @@ class _Machine:
 
 
 def _make_entry(file: str, arguments: tuple[Any, ...]) -> TensorEntry:
-    """Returns a tensor; refuses numbers that make no sense."""
+    """Return a tensor; refuses numbers that make no sense."""
     storage, offset, shape, strides = arguments[:4]
     numbers = (offset, *shape, *strides)
     if not isinstance(storage, PickledStorage) or len(shape) != len(strides):
@@ -249,7 +249,7 @@ def _make_entry(file: str, arguments: tuple[Any, ...]) -> TensorEntry:
 def _find_views(
     file: str, dtype: np.dtype[Any], described: tuple[Any, ...]
 ) -> tuple[bool, bool]:
-    """Returns whether a tensor is a conjugate and a negative that torch put off."""
+    """Return whether a tensor is a conjugate and a negative that torch put off."""
     metadata: dict[str, Any] = dict(described[0] or {}) if described else {}
     is_conjugate, is_negative = (bool(metadata.pop(name, False)) for name in _VIEWS)
     is_possible = not (is_negative and dtype.kind == "b")

@@ -37,7 +37,7 @@ _DEEPEST, _MOST = 32, 1 << 20
 
 
 def read_torch(source: RecordSource) -> Record:
-    """Opens a file of torch.save."""
+    """Open a file of torch.save."""
     with open_archive(source) as archive:
         members = {info.filename: info for info in archive.infolist()}
         prefix = _find_prefix(source, members)
@@ -66,7 +66,7 @@ def read_torch(source: RecordSource) -> Record:
 
 
 def _read_stored(source: RecordSource, archive: ZipFile, name: str) -> bytes:
-    """Reads a member; torch packs none, and a packed one may be larger than the memory."""
+    """Read a member; torch packs none, and a packed one may be larger than the memory."""
     if archive.getinfo(name).compress_type != ZIP_STORED:
         raise RecordError(
             f"{source.name}: {name} is compressed, as torch.save writes none; save it again"
@@ -75,7 +75,7 @@ def _read_stored(source: RecordSource, archive: ZipFile, name: str) -> bytes:
 
 
 def refuse_pickle(source: RecordSource) -> Record:
-    """Refuses a file that only code could load."""
+    """Refuse a file that only code could load."""
     raise RecordError(
         f"{source.name}: is a pickle, perhaps of torch.save in its old format; a pickle "
         "may run any code and is not loaded; load it in torch with weights_only=True, and "
@@ -84,7 +84,7 @@ def refuse_pickle(source: RecordSource) -> Record:
 
 
 def _find_prefix(source: RecordSource, members: dict[str, ZipInfo]) -> str:
-    """Returns the folder of the archive in which everything is."""
+    """Return the folder of the archive in which everything is."""
     found = [name for name in members if name.rpartition("/")[2] == "data.pkl"]
     prefixes = [name.removesuffix("data.pkl") for name in found]
     if any(f"{prefix}constants.pkl" in members for prefix in prefixes):
@@ -98,7 +98,7 @@ def _find_prefix(source: RecordSource, members: dict[str, ZipInfo]) -> str:
 
 
 def _flatten(name: str, tree: object) -> Iterator[tuple[str, Any]]:
-    """Yields paths and values of nested dicts and lists."""
+    """Yield paths and values of nested dicts and lists."""
     waiting: list[tuple[str, int, Any]] = [("", 0, tree)]
     for _ in range(_MOST):
         if not waiting:
@@ -117,7 +117,7 @@ def _flatten(name: str, tree: object) -> Iterator[tuple[str, Any]]:
 
 
 def _list_items(name: str, tree: Any) -> list[tuple[str | int, Any]]:
-    """Returns keys and values of a dict, or positions and values of a list."""
+    """Return keys and values of a dict, or positions and values of a list."""
     items: list[tuple[Any, Any]] = list(
         cast("Any", tree.items() if isinstance(tree, dict) else enumerate(tree))
     )
@@ -137,7 +137,7 @@ class _StoredTensor:
     entry: TensorEntry
 
     def to_lazy(self) -> LazyArray:
-        """Returns a lazy array; refuses a tensor that is not within its storage."""
+        """Return a lazy array; refuses a tensor that is not within its storage."""
         entry = self.entry
         require_shape(self.source.name, self.path, entry.shape, dtype=entry.dtype)
         steps = zip(entry.shape, entry.strides, strict=True)
@@ -153,7 +153,7 @@ class _StoredTensor:
         return LazyArray(name, self.path, entry.shape, entry.dtype, read, self.read)
 
     def read(self) -> NDArray[Any]:
-        """Reads the whole storage and checks it; returns the part."""
+        """Read the whole storage and check it; returns the part."""
         data, _ = self.source.take(*self._find_bytes())
         if self.info.CRC and zlib.crc32(data.data) != self.info.CRC:
             raise RecordError(
@@ -165,11 +165,11 @@ class _StoredTensor:
         return found if found is not part or part.nbytes == data.size else part.copy()
 
     def view(self) -> NDArray[Any]:
-        """Returns a view of the mapped file, unchecked; what torch put off is computed."""
+        """Return a view of the mapped file, unchecked; what torch put off is computed."""
         return self._resolve(self._part_of(self.source.view(*self._find_bytes())))
 
     def _find_bytes(self) -> tuple[int, int]:
-        """Returns where the bytes of the storage begin and end, behind their header."""
+        """Return where the bytes of the storage begin and end, behind their header."""
         place = self.info.header_offset
         header = self.source.read(place, place + _LOCAL_HEADER)
         name, extra = (int.from_bytes(header[at : at + 2], "little") for at in (26, 28))
@@ -177,13 +177,13 @@ class _StoredTensor:
         return start, start + self.info.file_size
 
     def _resolve(self, part: NDArray[Any]) -> NDArray[Any]:
-        """Conjugates and negates numbers, where torch has put that off."""
+        """Conjugate and negates numbers, where torch has put that off."""
         if self.entry.is_conjugate:
             part = np.conj(part)
         return np.negative(part) if self.entry.is_negative else part
 
     def _part_of(self, data: NDArray[np.uint8]) -> NDArray[Any]:
-        """Returns the numbers of the tensor among those of its storage."""
+        """Return the numbers of the tensor among those of its storage."""
         shape, dtype = self.entry.shape, self.entry.dtype
         if not prod(shape):
             return np.empty(shape, dtype)
@@ -193,5 +193,5 @@ class _StoredTensor:
 
 
 def _no_storage(source: RecordSource, path: str) -> RecordError:
-    """Returns the error for a tensor that is not within its storage."""
+    """Return the error for a tensor that is not within its storage."""
     return RecordError(f"{source.name}: {path} has no storage that is large enough")

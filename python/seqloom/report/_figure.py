@@ -48,7 +48,7 @@ class Figure:
 
 
 def show_figure(figure: Figure) -> str:
-    """Shows a figure in a page, with its title and legend."""
+    """Show a figure in a page, with its title and legend."""
     shape = f'viewBox="0 0 {figure.width} {figure.height}" role="img"'
     label = f'aria-label="{show_text(figure.title)}"'
     widths = f"min-width:{figure.least_width}px;max-width:{_ENLARGED * figure.width:g}px"
@@ -66,7 +66,7 @@ def show_figure(figure: Figure) -> str:
 
 
 def write_figures(path: str | PathLike[str], title: str, figures: Sequence[Figure]) -> None:
-    """Writes figures as one file of SVG, in the light colours, two in a row."""
+    """Write figures as one file of SVG, in the light colours, two in a row."""
     columns, rows = min(len(figures), _COLUMNS), -(-len(figures) // _COLUMNS)
     width = _GAP + max(figure.width for figure in figures)
     lines = max(-(-len(figure.legend) // _PER_LINE) for figure in figures)
@@ -87,14 +87,14 @@ def write_figures(path: str | PathLike[str], title: str, figures: Sequence[Figur
 
 
 def _light_style() -> str:
-    """Puts the light colours into the style of figures: few viewers know variables."""
+    """Put the light colours into the style of figures: few viewers know variables."""
     colours = re.findall(r"(--\w+): (#\w+);", read_style("_style.css"))
     light = dict(reversed(colours))  # the page's first value of each name
     return re.sub(r"var\((--\w+)\)", lambda it: light[it[1]], read_style("_figure.css"))
 
 
 def _with_legend(figure: Figure) -> str:
-    """Puts a figure below its title and above its legend."""
+    """Put a figure below its title and above its legend."""
     marks = {"line": "M0 0h18", "points": "M9 0h0", "bars": "M0-5h18v10h-18Z"}
     items: list[str] = []
     for number, (colour, shape, name) in enumerate(figure.legend):
@@ -110,12 +110,12 @@ def _with_legend(figure: Figure) -> str:
 
 
 def read_style(name: str) -> str:
-    """Reads a style sheet of the package."""
+    """Read a style sheet of the package."""
     return files("seqloom.report").joinpath(name).read_text("utf-8")
 
 
 def check_svg(path: str | PathLike[str] | None) -> None:
-    """Raises if a picture cannot have this name, because it is written as SVG.
+    """Raise if a picture cannot have this name, because it is written as SVG.
 
     Args:
         path: The name; None is no picture.
@@ -141,19 +141,19 @@ PLAIN_FROM, PLAIN_TO = 0.001, 1000.0
 
 
 def show_text(text: str) -> str:
-    """Shows text that came from a file: nothing in it is obeyed, by HTML or by bidi."""
+    """Show text that came from a file: nothing in it is obeyed, by HTML or by bidi."""
     return escape(printable(text))
 
 
 def show_tile(tile: Tile) -> str:
-    """Shows one key figure."""
+    """Show one key figure."""
     note = f"<span>{_join_intervals(tile.note)}</span>" if tile.note else ""
     name, value = show_text(tile.name), show_text(tile.value)
     return f"<li><span>{name}</span><strong>{value}</strong>{note}</li>"
 
 
 def show_table(table: Table, *, caption: bool) -> str:
-    """Shows a table; ``caption`` says whether its title stands inside it."""
+    """Show a table; ``caption`` says whether its title stands inside it."""
     title = f"<caption>{show_text(table.title)}</caption>" if caption else ""
     columns = [[row[at] for row in table.rows] for at in range(len(table.columns))]
     numeric = [bool(it) and not any(isinstance(x, str) for x in it) for it in columns]
@@ -164,7 +164,7 @@ def show_table(table: Table, *, caption: bool) -> str:
 
 
 def show_facts(facts: Mapping[str, Fact]) -> str:
-    """Shows names and values as a list of terms."""
+    """Show names and values as a list of terms."""
     terms = (
         f"<dt>{show_text(name)}</dt><dd>{show_text(str(fact))}</dd>"
         for name, fact in facts.items()
@@ -173,7 +173,7 @@ def show_facts(facts: Mapping[str, Fact]) -> str:
 
 
 def _show_row(tag: str, cells: Sequence[Cell], numeric: Sequence[bool]) -> str:
-    """Shows one row, numbers to the right."""
+    """Show one row, numbers to the right."""
     shown = (
         f"<{tag}{' class=number' if right else ''}>{_spell(cell)}</{tag}>"
         for cell, right in zip(cells, numeric, strict=True)
@@ -182,7 +182,7 @@ def _show_row(tag: str, cells: Sequence[Cell], numeric: Sequence[bool]) -> str:
 
 
 def _spell(cell: Cell) -> str:
-    """Spells a cell: thousands apart, four digits of a fraction, a dash for NaN."""
+    """Spell a cell: thousands apart, four digits of a fraction, a dash for NaN."""
     if isinstance(cell, str):
         return _join_intervals(cell)
     if isinstance(cell, int):
@@ -194,5 +194,5 @@ def _spell(cell: Cell) -> str:
 
 
 def _join_intervals(text: str) -> str:
-    """Shows text in which no line ends within an interval."""
+    """Show text in which no line ends within an interval."""
     return WITHIN_INTERVAL.sub("\N{NO-BREAK SPACE}", show_text(text))

@@ -15,7 +15,7 @@ _HALVINGS = 60
 
 
 def percent(share: float) -> str:
-    """Writes a share as per cent.
+    """Write a share as per cent.
 
     Args:
         share: From 0 to 1.
@@ -31,7 +31,7 @@ def percent(share: float) -> str:
 
 
 def wilson_interval(hits: int, total: int) -> tuple[float, float]:
-    """Computes the 95 % Wilson score interval of a share.
+    """Compute the 95 % Wilson score interval of a share.
 
     Args:
         hits: How many were right.
@@ -54,7 +54,7 @@ def wilson_interval(hits: int, total: int) -> tuple[float, float]:
 def wilson_bounds(
     share: ArrayLike, total: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Computes Wilson's interval of many shares at once, each of a total above 0."""
+    """Compute Wilson's interval of many shares at once, each of a total above 0."""
     p, n, square = np.asarray(share, float), np.asarray(total, float), _Z * _Z
     centre = (p + square / (2 * n)) / (1 + square / n)
     spread = np.sqrt(p * (1 - p) / n + square / (4 * n * n))
@@ -64,7 +64,7 @@ def wilson_bounds(
 
 
 def auroc_interval(area: float, positives: int, negatives: int) -> tuple[float, float]:
-    """Computes the 95 % interval of an area under the ROC curve.
+    """Compute the 95 % interval of an area under the ROC curve.
 
     It is Newcombe's method 5 (Statistics in Medicine 25, 2006, part 2): the areas from
     which the found one is at most 1.96 standard errors away, each with its own standard
@@ -86,7 +86,7 @@ def auroc_interval(area: float, positives: int, negatives: int) -> tuple[float, 
     extra = (positives + negatives) / 2 - 1
 
     def is_inside(other: float) -> bool:
-        """Says whether the area lies in the interval that another true area would have."""
+        """Return whether the area is inside the interval of another true area."""
         spread = 1 + extra * (1 - other) / (2 - other) + extra * other / (1 + other)
         variance = other * (1 - other) * spread / (positives * negatives)
         return abs(area - other) <= _Z * math.sqrt(variance)
@@ -95,7 +95,7 @@ def auroc_interval(area: float, positives: int, negatives: int) -> tuple[float, 
 
 
 def auprc_interval(area: float, positives: int) -> tuple[float, float]:
-    """Computes the 95 % interval of an area under the precision-recall curve.
+    """Compute the 95 % interval of an area under the precision-recall curve.
 
     Boyd, Eng and Page (ECML PKDD 2013) take the area for a share of the positives, and
     give a binomial and a logit interval of it. Of an area of 1 the first has no width, and
@@ -120,7 +120,7 @@ def auprc_interval(area: float, positives: int) -> tuple[float, float]:
 
 
 def pearson_interval(correlation: float, records: int) -> tuple[float, float]:
-    """Computes the 95 % interval of Pearson's correlation, by Fisher's z (1921).
+    """Compute the 95 % interval of Pearson's correlation, by Fisher's z (1921).
 
     Args:
         correlation: The correlation that was found.
@@ -144,7 +144,7 @@ def pearson_interval(correlation: float, records: int) -> tuple[float, float]:
 
 
 def _find_end(is_inside: Callable[[float], bool], inside: float, outside: float) -> float:
-    """Finds where an interval ends between a value inside and one that may be outside."""
+    """Find where an interval ends between a value inside and one that may be outside."""
     for _ in range(_HALVINGS):
         middle = (inside + outside) / 2
         inside, outside = (middle, outside) if is_inside(middle) else (inside, middle)

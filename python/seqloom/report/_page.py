@@ -57,7 +57,7 @@ _PAGE = """<!DOCTYPE html>
 
 
 def write_report(folder: str | PathLike[str], report: Report) -> Path:
-    """Writes ``report.html`` and its pictures into a folder that exists.
+    """Write ``report.html`` and its pictures into a folder that exists.
 
     The page is one file: it contains its pictures and style, needs no network and runs no
     script. ``learning-curve.svg`` (the curves), ``confusion.svg`` (the first confusion) and
@@ -117,7 +117,7 @@ def write_report(folder: str | PathLike[str], report: Report) -> Path:
 
 
 def make_page(report: Report) -> bytes:
-    """Makes the page of a report without writing it.
+    """Make the page of a report without writing it.
 
     Args:
         report: What the page shows.
@@ -136,7 +136,7 @@ def make_page(report: Report) -> bytes:
 
 
 def _sections(report: Report) -> Iterator[str]:
-    """Shows the heading, then the sections from the result to the settings."""
+    """Show the heading, then the sections from the result to the settings."""
     yield f"<h1>{show_text(report.title)}</h1>"
     if report.lead:
         yield f'<p class="lead">{show_text(report.lead)}</p>'
@@ -159,7 +159,7 @@ def _sections(report: Report) -> Iterator[str]:
 
 
 def _show_section(section: Section) -> str:
-    """Shows drawings and tables under their heading."""
+    """Show drawings and tables under their heading."""
     note = f'<p class="note">{show_text(section.note)}</p>' if section.note else ""
     drawings = "".join(map(_show_drawing, section.drawings))
     drawings = drawings and f'<div class="figures">{drawings}</div>'
@@ -169,7 +169,7 @@ def _show_section(section: Section) -> str:
 
 
 def _show_drawing(drawing: Drawing) -> str:
-    """Shows a plot, letters, or a logo."""
+    """Show a plot, letters, or a logo."""
     if isinstance(drawing, Letters):
         return show_letters(drawing)
     is_plot = isinstance(drawing, Plot)
@@ -177,7 +177,7 @@ def _show_drawing(drawing: Drawing) -> str:
 
 
 def _show_confusion(confusion: Confusion) -> str:
-    """Shows the matrix next to the table of classes."""
+    """Show the matrix next to the table of classes."""
     picture = show_figure(draw_confusion(confusion)) + _fold(confusion_table(confusion))
     table = show_table(class_table(confusion), caption=True)
     shape = "pair" if len(confusion.classes) <= MAX_WITH_NUMBERS else "stack"
@@ -186,11 +186,11 @@ def _show_confusion(confusion: Confusion) -> str:
 
 
 def _section(title: str, inside: str) -> str:
-    """Frames one part of the page."""
+    """Frame one part of the page."""
     return f"<section><h2>{show_text(title)}</h2>{inside}</section>"
 
 
 def _fold(table: Table) -> str:
-    """Folds a table away below a picture of the same numbers."""
+    """Fold a table away below a picture of the same numbers."""
     summary = f"<summary>{show_text(table.title)}, as a table</summary>"
     return f"<details>{summary}{show_table(table, caption=False)}</details>"

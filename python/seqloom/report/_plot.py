@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 
 def write_plots(path: str | PathLike[str], title: str, plots: Sequence[Plot]) -> None:
-    """Draws plots under one title and writes them as an SVG file, whole or not at all.
+    """Draw plots under one title and write them as an SVG file, whole or not at all.
 
     Args:
         path: The file; its name ends in ``.svg``.
@@ -53,7 +53,7 @@ def write_plots(path: str | PathLike[str], title: str, plots: Sequence[Plot]) ->
 
 
 def draw_plot(plot: Plot) -> Figure:
-    """Draws a plot."""
+    """Draw a plot."""
     frame = _Frame.of(plot)
     named = list(zip(_colours(plot.traces), plot.traces, strict=True))
     return Figure(
@@ -76,7 +76,7 @@ class _Frame:
 
     @classmethod
     def of(cls, plot: Plot) -> "_Frame":
-        """Fits the axes to the values, where the plot leaves them open."""
+        """Fit the axes to the values, where the plot leaves them open."""
         is_log = plot.x_scale == "log"
         x = [np.log10(it.x) if is_log else it.x for it in plot.traces]
         y: list[ArrayLike] = []
@@ -92,20 +92,20 @@ class _Frame:
         return cls(x_range, y_range, _LABEL + _CHARACTER * longest, is_log)
 
     def x(self, values: ArrayLike) -> Floats:
-        """Converts to horizontal positions."""
+        """Convert to horizontal positions."""
         low, high = self.x_range
         share = (np.log10(values) if self.is_log else np.asarray(values, float)) - low
         return self.left + share / (high - low) * (_WIDTH - self.left - _RIGHT)
 
     def y(self, values: ArrayLike) -> Floats:
-        """Converts to vertical positions, which are counted from the top."""
+        """Convert to vertical positions, which are counted from the top."""
         low, high = self.y_range
         share = (np.asarray(values, float) - low) / (high - low)
         return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
 
 
 def _find_range(values: Sequence[ArrayLike], *, is_rounded: bool) -> tuple[float, float]:
-    """Finds where an axis begins and ends, by all finite values."""
+    """Find where an axis begins and ends, by all finite values."""
     every = np.concatenate([np.ravel(np.asarray(it, float)) for it in values] or [[0.0]])
     every = every[np.isfinite(every)]
     low, high = (float(every.min()), float(every.max())) if every.size else (0.0, 1.0)
@@ -115,27 +115,27 @@ def _find_range(values: Sequence[ArrayLike], *, is_rounded: bool) -> tuple[float
 
 
 def round_range(low: float, high: float) -> tuple[float, float]:
-    """Widens a range to half the distance between ticks."""
+    """Widen a range to half the distance between ticks."""
     step = find_step(low, high) / 2
     return math.floor(low / step) * step, math.ceil(high / step) * step
 
 
 def find_step(low: float, high: float) -> float:
-    """Chooses the distance between ticks: 1, 2 or 5 times a power of ten."""
+    """Choose the distance between ticks: 1, 2 or 5 times a power of ten."""
     rough = (high - low) / _TICKS
     power = 10.0 ** math.floor(math.log10(rough))
     return next(it * power for it in (1, 2, 5, 10) if it * power >= rough * 0.999)
 
 
 def list_ticks(ends: tuple[float, float], *, scale: Scale = "linear") -> list[float]:
-    """Lists the ticks between two ends; counts and powers of ten have whole steps."""
+    """List the ticks between two ends; counts and powers of ten have whole steps."""
     step = max(find_step(*ends), 1.0 if scale in {"whole", "log"} else 0.0)
     first, last = math.ceil(ends[0] / step - 1e-9), math.floor(ends[1] / step + 1e-9)
     return [round(it * step, 12) for it in range(first, last + 1)]
 
 
 def format_tick(value: float, *, scale: Scale = "linear") -> str:
-    """Formats a number of an axis."""
+    """Format a number of an axis."""
     if scale == "share":
         return f"{100 * value:.10g} %"
     number = 10.0**value if scale == "log" else value
@@ -143,7 +143,7 @@ def format_tick(value: float, *, scale: Scale = "linear") -> str:
 
 
 def _axes(plot: Plot, frame: _Frame) -> Iterator[str]:
-    """Draws the grid, the ticks and the labels of the axes."""
+    """Draw the grid, the ticks and the labels of the axes."""
     bottom, left, right = _HEIGHT - _BOTTOM, frame.left, _WIDTH - _RIGHT
     for tick in list_ticks(frame.y_range, scale=plot.y_scale):
         name = format_tick(tick, scale=plot.y_scale)
@@ -159,20 +159,20 @@ def _axes(plot: Plot, frame: _Frame) -> Iterator[str]:
 
 
 def draw_level(y: float, name: str, *, left: int, right: int) -> str:
-    """Draws a line of the grid, and its number to the left."""
+    """Draw a line of the grid, and its number to the left."""
     line = f'<path class="grid" d="M{left} {y:.1f}H{right}"/>'
     place = f'x="{left - 6}" y="{y:.1f}" dy="4" text-anchor="end"'
     return f"{line}<text {place}>{name}</text>"
 
 
 def draw_vertical(text: str, middle: float) -> str:
-    """Draws the label of a vertical axis."""
+    """Draw the label of a vertical axis."""
     turned = f'transform="translate(11 {middle}) rotate(-90)" text-anchor="middle"'
     return f"<text {turned}>{show_text(text)}</text>"
 
 
 def _x_ticks(plot: Plot, frame: _Frame) -> list[tuple[float, str]]:
-    """Lists the values of the horizontal axis that have a tick, and their names."""
+    """List the values of the horizontal axis that have a tick, and their names."""
     if plot.x_names:
         return [(it, show_text(name)) for it, name in enumerate(plot.x_names)]
     ticks = list_ticks(frame.x_range, scale=plot.x_scale)
@@ -182,7 +182,7 @@ def _x_ticks(plot: Plot, frame: _Frame) -> list[tuple[float, str]]:
 
 
 def _colours(traces: Sequence[Trace]) -> Iterator[str]:
-    """Gives each trace the class of its colour; guides take none of the colours."""
+    """Return each trace the class of its colour; guides take none of the colours."""
     number = 0
     for trace in traces:
         yield "guide" if trace.shape == "guide" else f"c{number % COLOURS}"
@@ -190,7 +190,7 @@ def _colours(traces: Sequence[Trace]) -> Iterator[str]:
 
 
 def _draw_traces(named: Sequence[tuple[str, Trace]], frame: _Frame) -> Iterator[str]:
-    """Draws all bands first, so that they hide no line."""
+    """Draw all bands first, so that they hide no line."""
     lines = [(colour, trace) for colour, trace in named if trace.shape == "line"]
     if len(lines) <= _MAX_BANDS:
         for colour, trace in lines:
@@ -202,7 +202,7 @@ def _draw_traces(named: Sequence[tuple[str, Trace]], frame: _Frame) -> Iterator[
 
 
 def _draw_band(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
-    """Draws the interval around a line."""
+    """Draw the interval around a line."""
     if trace.low is None or trace.high is None:
         return
     x = frame.x(trace.x)
@@ -212,7 +212,7 @@ def _draw_band(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
 
 
 def _draw_line(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
-    """Draws a line, interrupted where a value is missing; a guide may be infinite."""
+    """Draw a line, interrupted where a value is missing; a guide may be infinite."""
     x, y = frame.x(trace.x), frame.y(trace.y)
     if trace.shape == "guide":
         x, y = x.clip(frame.left, _WIDTH - _RIGHT), y.clip(_TOP, _HEIGHT - _BOTTOM)
@@ -226,7 +226,7 @@ def _draw_line(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
 
 
 def _draw_points(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
-    """Draws points as lines of length 0 with round ends."""
+    """Draw points as lines of length 0 with round ends."""
     x, y = frame.x(trace.x), frame.y(trace.y)
     if trace.low is not None and trace.high is not None:
         ends = zip(x, frame.y(trace.low), frame.y(trace.high), strict=True)
@@ -239,7 +239,7 @@ def _draw_points(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
 
 
 def _draw_bars(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
-    """Draws adjacent bars."""
+    """Draw adjacent bars."""
     x, y = frame.x(trace.x), frame.y(trace.y)
     floor = frame.y(np.zeros(np.size(trace.y)) if trace.low is None else trace.low)
     boxes = zip(x[:-1], x[1:], floor, y, strict=True)
@@ -253,7 +253,7 @@ def _draw_bars(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
 
 
 def _join(x: Floats, y: Floats) -> list[str]:
-    """Formats positions; those that look the same are one."""
+    """Format positions; those that look the same are one."""
     is_finite = np.isfinite(x) & np.isfinite(y)
     places = np.column_stack([x[is_finite], y[is_finite]])
     is_new = np.ones(len(places), dtype=bool)
@@ -281,7 +281,7 @@ _GROUPS = {"DE": 1, "HKR": 3, "CGNQSTY": 0, "AFILMPVW": 6}
 
 
 def show_letters(letters: Letters) -> str:
-    """Shows sequences below each other, with the legend of their colours above."""
+    """Show sequences below each other, with the legend of their colours above."""
     names = {"up": letters.toward, "down": letters.away}
     legend = "".join(
         f'<li><i class="{way}4">A</i>{show_text(name)}</li>' for way, name in names.items()
@@ -291,7 +291,7 @@ def show_letters(letters: Letters) -> str:
 
 
 def _show_sequence(sequence: MarkedSequence) -> str:
-    """Shows one sequence in groups, each with the position of its first letter."""
+    """Show one sequence in groups, each with the position of its first letter."""
     title = f"<h3>{show_text(sequence.title)}</h3>"
     note = f'<p class="note">{show_text(sequence.note)}</p>' if sequence.note else ""
     styled = list(zip(_styles(sequence), sequence.letters, strict=True))
@@ -310,7 +310,7 @@ def _show_sequence(sequence: MarkedSequence) -> str:
 
 
 def _styles(sequence: MarkedSequence) -> list[str]:
-    """Gives each letter a shade; the strongest letter of a sequence has the darkest."""
+    """Return each letter a shade; the strongest letter of a sequence has the darkest."""
     weights = np.asarray(sequence.weights, float)
     shares = weights / max(float(np.abs(weights).max(initial=0)), np.finfo(float).tiny)
     shades = np.ceil(np.abs(shares) * _SHADES).astype(int)
@@ -321,7 +321,7 @@ def _styles(sequence: MarkedSequence) -> list[str]:
 
 
 def draw_logo(logo: Logo) -> Figure:
-    """Draws a logo: letters as high as their numbers."""
+    """Draw a logo: letters as high as their numbers."""
     heights = np.asarray(logo.heights, float)
     up = float(np.maximum(heights, 0).sum(axis=1).max(initial=0))
     down = float(np.minimum(heights, 0).sum(axis=1).min(initial=0))
@@ -337,13 +337,13 @@ def draw_logo(logo: Logo) -> Figure:
 
 
 def _to_y(value: float, ends: tuple[float, float]) -> float:
-    """Converts a height to a vertical position."""
+    """Convert a height to a vertical position."""
     share = (value - ends[0]) / (ends[1] - ends[0])
     return _LOGO_HEIGHT - _LOGO_BOTTOM - share * (_LOGO_HEIGHT - _LOGO_TOP - _LOGO_BOTTOM)
 
 
 def _logo_axes(logo: Logo, ends: tuple[float, float], width: int) -> Iterator[str]:
-    """Draws the grid, and the numbers and names of the axes."""
+    """Draw the grid, and the numbers and names of the axes."""
     for tick in list_ticks(ends):
         y, name = _to_y(tick, ends), format_tick(tick)
         yield draw_level(y, name, left=_LOGO_LEFT, right=width - _LOGO_RIGHT)
@@ -356,7 +356,7 @@ def _logo_axes(logo: Logo, ends: tuple[float, float], width: int) -> Iterator[st
 
 
 def _stacks(logo: Logo, heights: Floats, ends: tuple[float, float]) -> Iterator[str]:
-    """Stacks the letters of each position from 0 up and down, the smallest first."""
+    """Stack the letters of each position from 0 up and down, the smallest first."""
     shape = f'textLength="{_COLUMN - 1}" lengthAdjust="spacingAndGlyphs"'
     for column, row in enumerate(heights.tolist()):
         x, floors = _LOGO_LEFT + _COLUMN * column, {True: 0.0, False: 0.0}
@@ -374,6 +374,6 @@ def _stacks(logo: Logo, heights: Floats, ends: tuple[float, float]) -> Iterator[
 
 
 def _find_colour(letter: str) -> int:
-    """Finds the colour of a base, or of an amino acid's group."""
+    """Find the colour of a base, or of an amino acid's group."""
     groups = (number for names, number in _GROUPS.items() if letter in names)
     return _COLOURS.get(letter, next(groups, 6))

@@ -20,7 +20,7 @@ _MAX_BINS = 40
 
 
 def curve_section(curves: Sequence[Curve], best_epoch: int | None) -> Section:
-    """Makes a section with a plot of each quantity by epoch."""
+    """Make a section with a plot of each quantity by epoch."""
     names = [f"{line} {curve.name}" for curve in curves for line in curve.series]
     lines = [values for curve in curves for values in curve.series.values()]
     rows = [(epoch, *values) for epoch, values in enumerate(zip(*lines, strict=True), 1)]
@@ -32,7 +32,7 @@ def curve_section(curves: Sequence[Curve], best_epoch: int | None) -> Section:
 
 
 def plot_curve(curve: Curve, best_epoch: int | None) -> Plot:
-    """Plots one quantity; the last series, which chose the epoch, has the first colour."""
+    """Plot one quantity; the last series, which chose the epoch, has the first colour."""
     traces = [trace_epochs(name, it) for name, it in reversed([*curve.series.items()])]
     if best_epoch is not None:
         kept = f"epoch {best_epoch}, kept"
@@ -41,13 +41,13 @@ def plot_curve(curve: Curve, best_epoch: int | None) -> Plot:
 
 
 def trace_epochs(name: str, values: Sequence[float]) -> Trace:
-    """Traces the values of all epochs, from the first."""
+    """Trace the values of all epochs, from the first."""
     shape = "line" if len(values) >= _FEWEST_FOR_A_LINE else "points"
     return Trace(name, range(1, len(values) + 1), values, shape=shape)
 
 
 def scatter_section(scatters: Sequence[Scatter]) -> Section:
-    """Makes a section with the values and the residuals of each output."""
+    """Make a section with the values and the residuals of each output."""
     records = np.size(scatters[0].true)
     note = (
         "On the dashed line both are the same. A residual is the true value minus the "
@@ -73,7 +73,7 @@ def scatter_section(scatters: Sequence[Scatter]) -> Section:
 
 
 def _describe(scatter: Scatter) -> tuple[float, ...]:
-    """Gives error, correlation, and mean and deviation of residuals; NaN without any."""
+    """Return error, correlation, and mean and deviation of residuals; NaN without any."""
     residuals = scatter.residuals
     if not residuals.size:
         return (nan,) * 4
@@ -85,7 +85,7 @@ def _describe(scatter: Scatter) -> tuple[float, ...]:
 
 
 def plot_values(scatter: Scatter) -> Plot:
-    """Plots the true over the predicted values."""
+    """Plot the true over the predicted values."""
     true, predicted = _sample(scatter)
     both = np.concatenate([true, predicted])
     ends = [float(both.min()), float(both.max())]
@@ -98,7 +98,7 @@ def plot_values(scatter: Scatter) -> Plot:
 
 
 def _plot_residuals(scatter: Scatter) -> Plot:
-    """Plots residuals over the predicted values."""
+    """Plot residuals over the predicted values."""
     true, predicted = _sample(scatter)
     traces = (
         Trace("", [-inf, inf], [0, 0], shape="guide"),
@@ -109,7 +109,7 @@ def _plot_residuals(scatter: Scatter) -> Plot:
 
 
 def _plot_histogram(scatter: Scatter) -> Plot:
-    """Plots how the residuals are distributed."""
+    """Plot how the residuals are distributed."""
     residuals = scatter.residuals[np.isfinite(scatter.residuals)]
     bins = min(_MAX_BINS, len(np.histogram_bin_edges(residuals, "auto")) - 1)
     counts, edges = np.histogram(residuals, bins)
@@ -119,7 +119,7 @@ def _plot_histogram(scatter: Scatter) -> Plot:
 
 
 def _sample(scatter: Scatter) -> tuple[Floats, Floats]:
-    """Takes records at equal distances, so that the page stays small."""
+    """Take records at equal distances, so that the page stays small."""
     step = max(1, -(-np.size(scatter.true) // _MAX_POINTS))
     true, predicted = np.asarray(scatter.true, float), np.asarray(scatter.predicted, float)
     return true[::step], predicted[::step]
@@ -141,7 +141,7 @@ _LINE, _AXIS, _GAP = 20, 22, 3
 
 
 def draw_confusion(confusion: Confusion) -> Figure:
-    """Draws the matrix with true classes as rows; colour shows the share of the row."""
+    """Draw the matrix with true classes as rows; colour shows the share of the row."""
     names = [_cut(name) for name in confusion.classes]
     least = _WITH_NUMBERS if len(names) <= MAX_WITH_NUMBERS else _SMALLEST
     cell = max(least, min(_LARGEST, _CELLS // len(names)))
@@ -158,14 +158,14 @@ def draw_confusion(confusion: Confusion) -> Figure:
 
 
 def _cut(name: str) -> str:
-    """Shortens a long name."""
+    """Shorten a long name."""
     if len(name) <= _MAX_NAME:
         return name
     return f"{name[: _MAX_NAME - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def _cells(confusion: Confusion, cell: int) -> Iterator[str]:
-    """Draws the cells; a pointer on one shows what it counts."""
+    """Draw the cells; a pointer on one shows what it counts."""
     matrix, names = confusion.matrix, [show_text(it) for it in confusion.classes]
     shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
     has_numbers, size = len(names) <= MAX_WITH_NUMBERS, cell - _GAP
@@ -189,7 +189,7 @@ def _cells(confusion: Confusion, cell: int) -> Iterator[str]:
 
 
 def _labels(names: list[str], cell: int, margin: int) -> Iterator[str]:
-    """Names the rows, the columns (vertically if a name is wider than a cell), and axes."""
+    """Name the rows, the columns (vertically if a name is wider than a cell), and axes."""
     side, is_vertical = cell * len(names), margin > cell
     for number, name in enumerate(map(show_text, names)):
         middle = (number + 0.5) * cell - _GAP / 2
@@ -206,7 +206,7 @@ def _labels(names: list[str], cell: int, margin: int) -> Iterator[str]:
 
 
 def class_table(confusion: Confusion) -> Table:
-    """Computes precision, recall and F1 of every class.
+    """Compute precision, recall and F1 of every class.
 
     Args:
         confusion: The counts, with true classes as rows.
@@ -241,7 +241,7 @@ def _divide(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.flo
 
 
 def confusion_table(confusion: Confusion) -> Table:
-    """Lists the counts, with true classes as rows."""
+    """List the counts, with true classes as rows."""
     names = ("true \\ predicted", *confusion.classes)
     counts = confusion.matrix.tolist()
     rows = [(name, *row) for name, row in zip(confusion.classes, counts, strict=True)]

@@ -48,7 +48,7 @@ casting: ContextVar[tuple[str, bool] | None] = ContextVar("casting", default=Non
 
 @contextmanager
 def autocast(dtype: str, *, allow_slow: bool | None = None) -> Generator[None]:
-    """Computes products in half precision within a ``with`` block, or within a function.
+    """Compute products in half precision within a ``with`` block, or within a function.
 
     Parameters stay in float32, and so do their gradients. Matrix products, linear and
     recurrent layers, convolutions and attention take float32 and half precision, convert
@@ -99,7 +99,7 @@ def autocast(dtype: str, *, allow_slow: bool | None = None) -> Generator[None]:
 
 
 def cast_arguments(name: str, args: tuple[Any, ...], apply: Callable[..., Any]) -> Any:
-    """Returns the arguments of an operation in the type that the open block gives it."""
+    """Return the arguments of an operation in the type that the open block gives it."""
     is_product, found = LISTED.get(name), casting.get()
     if is_product is None or found is None:
         return args
@@ -116,7 +116,7 @@ def cast_arguments(name: str, args: tuple[Any, ...], apply: Callable[..., Any]) 
 
 
 def _cast(arg: Any, dtype: str, apply: Callable[..., Any]) -> Any:
-    """Converts a tensor of floats, or those in a list or tuple."""
+    """Convert a tensor of floats, or those in a list or tuple."""
     if isinstance(arg, TensorState):
         name = _name(cast("Any", arg).dtype)
         return apply("astype", arg, dtype) if name in _FLOATS and name != dtype else arg
@@ -128,12 +128,12 @@ def _cast(arg: Any, dtype: str, apply: Callable[..., Any]) -> Any:
 
 @cache
 def _name(dtype: Any) -> str:
-    """The name of an element type, which NumPy makes again at each request."""
+    """Return the name of an element type, which NumPy makes again at each request."""
     return dtype.name
 
 
 def find_reason(backend: ArrayFunctions, dtype: str) -> str | None:
-    """Returns why half precision is slow on a backend; None if it is not, or is allowed."""
+    """Return why half precision is slow on a backend; None if it is not, or is allowed."""
     around = casting.get()
     if around is not None and around[1]:
         return None
@@ -144,7 +144,7 @@ def find_reason(backend: ArrayFunctions, dtype: str) -> str | None:
 
 @cache
 def _find_reason(backend: str, device: str, dtype: str) -> str | None:
-    """Says why half precision is slow on a device; None where it is not."""
+    """Say why half precision is slow on a device; None where it is not."""
     if backend.startswith("numpy"):
         torch = 'the backend "torch" (--backend torch)'
         return f"NumPy has no products of {dtype}, unlike {torch}"
@@ -157,6 +157,6 @@ def _find_reason(backend: str, device: str, dtype: str) -> str | None:
 
 
 def _read_flags() -> set[str] | None:
-    """Returns the instructions of the processor; None on other systems than Linux."""
+    """Return the instructions of the processor; None on other systems than Linux."""
     flags = read_fact("/proc/cpuinfo", r"^(?:flags|Features)[^:]*:(.*)$")
     return None if flags is None else set(flags.split())

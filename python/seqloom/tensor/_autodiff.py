@@ -78,7 +78,7 @@ class Autodiff(Backend):
         self.accumulate = self.add
 
     def __getattr__(self, name: str) -> Any:
-        """Makes the function of that name on first use."""
+        """Make the function of that name on first use."""
         if name == "inner" or name.startswith("_"):
             raise AttributeError(name)  # while it is being copied, say
         if not callable(plain := getattr(self.inner, name)):
@@ -88,30 +88,30 @@ class Autodiff(Backend):
         return function
 
     def _function(self, name: str) -> Callable[..., Any]:
-        """Makes the function of that name on this level."""
+        """Make the function of that name on this level."""
         plain = getattr(self.inner, name)
         return make_function(self, name, plain, RULES.get(name), _bodies().get(name))
 
     def __reduce__(self) -> Any:
-        """A copy is another level over the same backend."""
+        """Return a copy is another level over the same backend."""
         return Autodiff, (self.inner,)
 
     def asarray(self, data: Any, dtype: Any = None, *, copy: bool | None = None) -> Array:
-        """Makes an array of the data; a tracked array stays as it is."""
+        """Make an array of the data; a tracked array stays as it is."""
         if isinstance(data, TrackedArray):
             return data if dtype is None else self.astype(data, dtype)
         return self.inner.asarray(data, dtype=dtype, copy=copy)
 
     def to_numpy(self, x: Array) -> Any:
-        """Returns the value as NumPy's array."""
+        """Return the value as NumPy's array."""
         return self.inner.to_numpy(x.value if isinstance(x, TrackedArray) else x)
 
     def scan(self, body: Any, init: Any, xs: Any, **options: Any) -> Any:
-        """Runs a loop whose body is recorded."""
+        """Run a loop whose body is recorded."""
         return scan_tracked(self, body, init, xs, **options)
 
     def leaf(self, value: Array) -> TrackedArray:
-        """Makes a leaf of an array: operations on it are recorded.
+        """Make a leaf of an array: operations on it are recorded.
 
         Args:
             value: An array of floats of the inner backend.
@@ -138,7 +138,7 @@ class Autodiff(Backend):
     def gradients(
         self, raw: TrackedArray, seed: Array, *, retain: bool = False
     ) -> dict[int, Array]:
-        """Computes the gradients of a result by all leaves; consumes what was recorded.
+        """Compute the gradients of a result by all leaves; consumes what was recorded.
 
         Args:
             raw: The result, an array of this level.
@@ -158,7 +158,7 @@ class Autodiff(Backend):
         return pull_back([raw], [seed], retain=retain)
 
     def lower(self, raw: Any) -> Array:
-        """Returns the inner array of an array of this level.
+        """Return the inner array of an array of this level.
 
         Args:
             raw: An array, tracked or not.
@@ -175,7 +175,7 @@ class Autodiff(Backend):
         return raw.value if isinstance(raw, TrackedArray) and raw.level is self else raw
 
     def leaf_number(self, raw: Any) -> int | None:
-        """Returns the number by which the gradient by an array is found.
+        """Return the number by which the gradient by an array is found.
 
         Args:
             raw: An array of this level.
@@ -194,7 +194,7 @@ class Autodiff(Backend):
     def tensor(
         self, data: Any, *, dtype: str | None = None, requires_grad: bool = False
     ) -> Tensor:
-        """Makes a tensor on this backend.
+        """Make a tensor on this backend.
 
         Args:
             data: Numbers, nested lists, or an array.
@@ -220,7 +220,7 @@ class Autodiff(Backend):
 
 @cache
 def _bodies() -> dict[str, Callable[..., Any]]:
-    """Returns the default bodies of a backend's functions, by name."""
+    """Return the default bodies of a backend's functions, by name."""
     own = {*vars(Autodiff), *_SUPPORT, "array_namespace", "from_numpy", "tensor"}
     names = (name for name in dir(Backend) if not name.startswith("_") and name not in own)
     return {name: body for name in names if callable(body := getattr(Backend, name))}
@@ -235,7 +235,7 @@ BINARY = frozenset(
 def make_function(
     level: Level, name: str, plain: Function, rule: Rule | None, body: Function | None
 ) -> Function:
-    """Makes a level's function: recorded by its rule, by its pieces, or not at all."""
+    """Make a level's function: recorded by its rule, by its pieces, or not at all."""
     if rule and rule.tracked:
         if rule.of_sequence:
             # Makes a function whose first argument is a list of arrays.
@@ -262,7 +262,7 @@ def make_function(
 
 
 def _record_calls_of_two(level: Level, plain: Function, rule: Rule) -> Function:
-    """Makes a function of two arrays and no options that records its calls."""
+    """Make a function of two arrays and no options that records its calls."""
     save, of_arrays = rule.save, without_numbers(plain)
 
     # `node_on`, `make_node` and `track` are written out: this runs at each step.
@@ -287,12 +287,12 @@ def _record_calls_of_two(level: Level, plain: Function, rule: Rule) -> Function:
 
 
 def without_numbers(plain: Function) -> Function:
-    """Returns the faster form of a function of two for arrays only, not Python numbers."""
+    """Return the faster form of a function of two for arrays only, not Python numbers."""
     return getattr(plain, "of_arrays", plain)
 
 
 def _record_calls(level: Level, plain: Function, rule: Rule) -> Function:
-    """Makes a function of any number of arrays that records its calls."""
+    """Make a function of any number of arrays that records its calls."""
 
     def call(*args: Array, **options: object) -> Array:
         nodes = tuple(
@@ -316,7 +316,7 @@ def _record_calls(level: Level, plain: Function, rule: Rule) -> Function:
 
 
 def _floats_only(level: Level, call: Function) -> Function:
-    """Makes a function whose result may be integers, which are not tracked."""
+    """Make a function whose result may be integers, which are not tracked."""
 
     def call_and_check(*args: Array, **options: object) -> Array:
         out = call(*args, **options)
@@ -328,14 +328,14 @@ def _floats_only(level: Level, call: Function) -> Function:
 
 
 def _is_tracked(level: Level, arg: Array) -> bool:
-    """Whether an argument is a tracked array of this level, or contains one."""
+    """Return whether an argument is a tracked array of this level, or contains one."""
     if isinstance(arg, (list, tuple)):
         return any(_is_tracked(level, part) for part in cast("list[Array]", arg))
     return type(arg) is TrackedArray and arg.level is level
 
 
 def make_untracked(level: Level, plain: Function) -> Function:
-    """Makes a function whose result has no derivative."""
+    """Make a function whose result has no derivative."""
 
     def call(*args: Array, **options: object) -> Array:
         return plain(*[_inner(level, arg) for arg in args], **options)
@@ -344,7 +344,7 @@ def make_untracked(level: Level, plain: Function) -> Function:
 
 
 def _inner(level: Level, arg: Array) -> Array:
-    """Returns the inner array of an argument, also within lists and tuples."""
+    """Return the inner array of an argument, also within lists and tuples."""
     if type(arg) is TrackedArray and arg.level is level:
         return arg.value
     if isinstance(arg, (list, tuple)):

@@ -64,7 +64,7 @@ class Backend(ArrayFunctions, ABC):
 
     @abstractmethod
     def to_numpy(self, x: Array) -> Any:
-        """Converts an array to NumPy's; shares memory if possible.
+        """Convert an array to NumPy's; shares memory if possible.
 
         Args:
             x: An array of this backend.
@@ -80,7 +80,7 @@ class Backend(ArrayFunctions, ABC):
         """
 
     def adopt(self, x: Array, source: Backend) -> Array:
-        """Converts an array of another backend to one of this backend.
+        """Convert an array of another backend to one of this backend.
 
         Args:
             x: An array of `source`.
@@ -98,7 +98,7 @@ class Backend(ArrayFunctions, ABC):
         return self.asarray(source.to_numpy(x), dtype=source.dtype(x))
 
     def sync(self) -> None:
-        """Waits until all functions called before are computed.
+        """Wait until all functions called before are computed.
 
         Examples:
             >>> from seqloom.tensor import backend
@@ -106,7 +106,7 @@ class Backend(ArrayFunctions, ABC):
         """
 
     def nbytes(self, x: Array) -> int:
-        """Returns the size of an array in memory.
+        """Return the size of an array in memory.
 
         Args:
             x: An array.
@@ -126,7 +126,7 @@ class Backend(ArrayFunctions, ABC):
         return count
 
     def to_full_precision(self, x: Array) -> Array:
-        """Converts half precision to float32; returns any other array as it is.
+        """Convert half precision to float32; returns any other array as it is.
 
         Args:
             x: An array.
@@ -144,7 +144,7 @@ class Backend(ArrayFunctions, ABC):
         return self.astype(x, "float32") if narrow else x
 
     def program(self, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Array]]:
-        """Makes a captured step ready to run; by default, one function after another.
+        """Make a captured step ready to run; by default, one function after another.
 
         Args:
             graph: The step. Its ``weak`` inputs are Python numbers.
@@ -168,7 +168,7 @@ class Backend(ArrayFunctions, ABC):
     def tensor(
         self, data: Any, *, dtype: str | None = None, requires_grad: bool = False
     ) -> Tensor:
-        """Makes a tensor on this backend from a copy of the data.
+        """Make a tensor on this backend from a copy of the data.
 
         Args:
             data: Numbers, nested lists, or an array. Later writes to the array do not
@@ -198,7 +198,7 @@ class Backend(ArrayFunctions, ABC):
         return Tensor(make_array(data, dtype, self), self)
 
     def from_numpy(self, array: Any) -> Tensor:
-        """Makes a tensor that shares the memory of a NumPy array if possible.
+        """Make a tensor that shares the memory of a NumPy array if possible.
 
         ``numpy`` and ``torch`` (CPU) share the memory of arrays in native byte order;
         ``jax`` shares aligned memory and copies the rest; a GPU always copies. Do not write
@@ -231,7 +231,7 @@ class Backend(ArrayFunctions, ABC):
         return Tensor(make_array(array, None, self, copy=None), self)
 
     def array_namespace(self, api_version: str | None = None) -> ArrayNamespace:
-        """Returns the Array API standard's functions over tensors of this backend.
+        """Return the Array API standard's functions over tensors of this backend.
 
         Args:
             api_version: The version of the standard; default the newest.
@@ -260,7 +260,7 @@ class Backend(ArrayFunctions, ABC):
 def backend(
     name: str | Backend, *, num_threads: int | None = None, deterministic: bool = False
 ) -> Backend:
-    """Returns the backend of a name.
+    """Return the backend of a name.
 
     Args:
         name: ``"numpy"``, ``"torch"``, ``"jax"`` or the name of a backend that another
@@ -291,7 +291,7 @@ def backend(
 def make_array(
     data: Any, dtype: Any, backend: ArrayFunctions, *, copy: bool | None = True
 ) -> Array:
-    """Makes a backend's array of data; with `copy` None it may share memory."""
+    """Make a backend's array of data; with `copy` None it may share memory."""
     check_unmasked("data", data)
     try:
         _require_integers_fit(data, dtype)
@@ -303,7 +303,7 @@ def make_array(
 
 
 def _require_integers_fit(data: object, dtype: Any) -> None:
-    """Refuses Python's numbers that an integer type lacks; those of an array are cast."""
+    """Refuse Python's numbers that an integer type lacks; those of an array are cast."""
     kind = _find_integer_type(dtype)
     if kind is None or not isinstance(data, (int, float, list, tuple)):
         return
@@ -314,7 +314,7 @@ def _require_integers_fit(data: object, dtype: Any) -> None:
 
 
 def _find_integer_type(dtype: Any) -> np.dtype[np.generic] | None:
-    """Returns the integer type that a name or a type means; None for any other."""
+    """Return the integer type that a name or a type means; None for any other."""
     if dtype is None:
         return None
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
@@ -325,7 +325,7 @@ _NAMES = frozenset(dir(Backend)) | Backend.required
 
 
 def functions_of(*modules: ModuleType, prefix: str = "") -> dict[str, Any]:
-    """Returns the operations that modules define, by name.
+    """Return the operations that modules define, by name.
 
     A function implements the operation of its name after `prefix`; an underscore at the
     end (``max_``) keeps Python's own. It takes the backend first if it calls that parameter
@@ -351,7 +351,7 @@ def functions_of(*modules: ModuleType, prefix: str = "") -> dict[str, Any]:
 
 
 def check_overrides(library: str, functions: dict[str, Any]) -> dict[str, Any]:
-    """Returns the functions of a library; raises if the table lists others."""
+    """Return the functions of a library; raises if the table lists others."""
     listed = {name for name, files in OPERATIONS.items() if library in files.overrides}
     if differing := sorted(listed ^ (functions.keys() & OPERATIONS.keys())):
         raise InternalError(

@@ -51,7 +51,7 @@ def pull_back(
     before: int = 0,
     retain: bool = False,
 ) -> dict[int, Array]:
-    """Returns the gradients with respect to the leaves, by the number of the leaf's node.
+    """Return the gradients with respect to the leaves, by the number of the leaf's node.
 
     `roots` are results of one level. A seed is the gradient with respect to its root: the
     pass starts with it. Nodes numbered up to `before` count as leaves. With `retain`, the
@@ -79,7 +79,7 @@ class _BackwardPass:
         self.owned: set[int] = set()
 
     def run(self) -> dict[int, Array]:
-        """Visits pending nodes until only leaves are left."""
+        """Visit pending nodes until only leaves are left."""
         leaves: dict[int, Array] = {}
         while self.pending:
             node = heapq.heappop(self.pending)[1]
@@ -93,7 +93,7 @@ class _BackwardPass:
         return leaves
 
     def add(self, node: Node, term: Array) -> None:
-        """Adds a term to the gradient of a node: one for each use of its output."""
+        """Add a term to the gradient of a node: one for each use of its output."""
         number = node.number
         if number not in self.grads:
             self.grads[number] = term
@@ -105,7 +105,7 @@ class _BackwardPass:
             self.owned.add(number)
 
     def _collect(self, output: OutputNode, grad: Array) -> None:
-        """Stores the gradient of one of several outputs until its operation is visited."""
+        """Store the gradient of one of several outputs until its operation is visited."""
         node, position, total = output.saved
         if node.number not in self.grads:
             self.grads[node.number] = [None] * total
@@ -113,7 +113,7 @@ class _BackwardPass:
         self.grads[node.number][position] = grad
 
     def _pull(self, node: Node, grad: Any) -> None:
-        """Computes the gradients of an operation's inputs from that of its output."""
+        """Compute the gradients of an operation's inputs from that of its output."""
         # One function, because it runs for each node, and each further call takes time.
         rule, parents, saved = node.rule, node.parents, node.saved
         if saved is CONSUMED or rule is None:
@@ -140,7 +140,7 @@ class _BackwardPass:
 
 
 def _arrays_in(args: object) -> tuple[Any, ...]:
-    """Returns the arrays among arguments, also within lists and tuples."""
+    """Return the arrays among arguments, also within lists and tuples."""
     if isinstance(args, (list, tuple)):
         parts = cast("list[Any]", args)
         return tuple(array for part in parts for array in _arrays_in(part))
@@ -170,7 +170,7 @@ def scan_tracked(
     length: int,
     reverse: bool = False,
 ) -> tuple[Arrays, Arrays]:
-    """Runs a loop on a level: computed on the inner backend, recorded as one operation."""
+    """Run a loop on a level: computed on the inner backend, recorded as one operation."""
     states = [_value(level, array) for array in init]
     reads = [_value(level, array) for array in xs]
     found: list[Node] = []
@@ -188,7 +188,7 @@ def scan_tracked(
 
 
 def _plain_step(level: Level, body: Body, found: list[Node]) -> Body:
-    """Makes a step on plain arrays that also returns the state before it; fills `found`."""
+    """Make a step on plain arrays that also returns the state before it; fills `found`."""
     first = True
 
     def step(carry: Arrays, x: Arrays) -> tuple[Arrays, Arrays]:
@@ -209,7 +209,7 @@ def _plain_step(level: Level, body: Body, found: list[Node]) -> Body:
 def _pull(
     b: ArrayFunctions, loop: RecordedLoop, grads: Sequence[Array | None], _needs: Needs
 ) -> list[Array | None]:
-    """Runs the backward loop; its first step apart, which shows what the others carry."""
+    """Run the backward loop; its first step apart, which shows what the others carry."""
     seeds = [
         b.zeros(shape, dtype=dtype) if grad is None else grad
         for grad, (shape, dtype) in zip(grads, loop.outs, strict=True)
@@ -237,7 +237,7 @@ def _others_back(
     first: tuple[Arrays, Arrays],
     reads: Sequence[Array],
 ) -> tuple[Arrays, Arrays]:
-    """Runs all backward steps but the first, whose result is `first`."""
+    """Run all backward steps but the first, whose result is `first`."""
     carry, by_xs = first
     if loop.length == 1:
         return carry, [b.expand_dims(part, axis=0) for part in by_xs]
@@ -265,7 +265,7 @@ def _step_back(
     carry: Sequence[Array],
     reads: Sequence[Array],
 ) -> tuple[Arrays, Arrays]:
-    """Computes a step again: its gradients by the state before, outer arrays, and `x`."""
+    """Compute a step again: its gradients by the state before, outer arrays, and `x`."""
     level, count = loop.level, len(loop.states)
     before = draw_number()
     state = [_to_leaf(level, array) for array in reads[:count]]
@@ -291,7 +291,7 @@ def _step_back(
 def _gradient(
     b: ArrayFunctions, level: Level, found: dict[int, Array], leaf: Array
 ) -> Array:
-    """Returns the gradient by a leaf; zeros if the result does not depend on it."""
+    """Return the gradient by a leaf; zeros if the result does not depend on it."""
     node = node_on(level, leaf)
     part = None if node is None else found.get(node.number)
     if part is not None:
@@ -301,19 +301,19 @@ def _gradient(
 
 
 def _index(b: ArrayFunctions, arrays: Sequence[Array], key: int | slice) -> Arrays:
-    """Takes one step, or several, of stacked arrays."""
+    """Take one step, or several, of stacked arrays."""
     return [b.index(array, key) for array in arrays]
 
 
 def _to_leaf(level: Level, array: Array) -> Array:
-    """Makes a leaf of an array if it has derivatives."""
+    """Make a leaf of an array if it has derivatives."""
     if not is_differentiable(level.inner, array):
         return array
     return track(array, make_node(None, (), ()), level)
 
 
 def _value(level: Level, array: Array) -> Array:
-    """Returns the inner array."""
+    """Return the inner array."""
     return array.value if node_on(level, array) is not None else array
 
 

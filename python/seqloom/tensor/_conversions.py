@@ -32,7 +32,7 @@ class TensorConversions(TensorState):
         return self.backend.device
 
     def numpy(self) -> Any:
-        """Returns the values as a NumPy array that shares memory if the backend can.
+        """Return the values as a NumPy array that shares memory if the backend can.
 
         The array is read-only and cannot be made writeable: a tensor does not change. It
         stays valid after the tensor is released. ``np.array(x)`` makes a copy that you may
@@ -49,7 +49,7 @@ class TensorConversions(TensorState):
         return exchange.to_numpy(self)
 
     def item(self) -> Any:
-        """Returns the value of a tensor of one element.
+        """Return the value of a tensor of one element.
 
         Returns:
             A Python number.
@@ -70,7 +70,7 @@ class TensorConversions(TensorState):
         return values.item()
 
     def tolist(self) -> Any:
-        """Returns the values as nested lists of Python numbers.
+        """Return the values as nested lists of Python numbers.
 
         Returns:
             A list; of a tensor without axes, a number.
@@ -141,7 +141,7 @@ class TensorConversions(TensorState):
         return type(self)(self.raw, self.backend)
 
     def detach(self) -> Self:
-        """Returns the same values on the plain backend, which records no gradients.
+        """Return the same values on the plain backend, which records no gradients.
 
         Returns:
             A tensor of the innermost backend.
@@ -155,7 +155,7 @@ class TensorConversions(TensorState):
         return exchange.detach(self)
 
     def to(self, backend: str | ArrayFunctions) -> Self:
-        """Moves the values to another backend or device.
+        """Move the values to another backend or device.
 
         Args:
             backend: The backend, or its name, such as ``"torch:cuda"``.
@@ -183,7 +183,7 @@ class TensorConversions(TensorState):
         return type(self)(target.adopt(plain.raw, plain.backend), target)
 
     def to_device(self, device: str, /, *, stream: None = None) -> Self:
-        """Moves the values to a device, as in the Array API standard.
+        """Move the values to a device, as in the Array API standard.
 
         Args:
             device: The name of the device, such as ``"cpu"`` or ``"cuda:0"``.
@@ -211,7 +211,7 @@ class TensorConversions(TensorState):
     # Memory and gradients.
 
     def keep(self) -> Self:
-        """Lets this tensor outlive the scope that it was made in.
+        """Let this tensor outlive the scope that it was made in.
 
         From now on it belongs to the scope around that one, or to none.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def value_and_grad(
     function: Callable[..., Any], argnums: int | Sequence[int] = 0
 ) -> Callable[..., tuple[Any, Any]]:
-    """Makes a function of tensors also return its gradient.
+    """Make a function of tensors also return its gradient.
 
     Args:
         function: A function of tensors that returns a scalar tensor.
@@ -66,7 +66,7 @@ def value_and_grad(
 def grad(
     function: Callable[..., Any], argnums: int | Sequence[int] = 0
 ) -> Callable[..., Any]:
-    """Makes the gradient of a function of tensors: `value_and_grad` without the value.
+    """Make the gradient of a function of tensors: `value_and_grad` without the value.
 
     Args:
         function: A function of tensors that returns a scalar tensor.
@@ -92,7 +92,7 @@ def grad(
 
 
 def hvp(function: Callable[..., Any], inputs: Any, v: Any) -> tuple[Any, Any]:
-    """Computes the product of a function's Hessian matrix with a vector, not the matrix.
+    """Compute the product of a function's Hessian matrix with a vector, not the matrix.
 
     Args:
         function: A function of tensors that returns a scalar tensor.
@@ -136,7 +136,7 @@ def hvp(function: Callable[..., Any], inputs: Any, v: Any) -> tuple[Any, Any]:
 def _gradient(
     level: Engine, found: dict[Any, Array], leaf: Tensor, missing: str = "error"
 ) -> Tensor:
-    """Returns the gradient by one leaf."""
+    """Return the gradient by one leaf."""
     array = found.get(level.leaf_number(leaf.raw))
     if array is None and missing == "error":
         raise GradientError(
@@ -148,7 +148,7 @@ def _gradient(
 
 
 def jacobian(function: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
-    """Makes a function that returns all first derivatives of a function of tensors.
+    """Make a function that returns all first derivatives of a function of tensors.
 
     The function runs once; each element of its result costs one backward pass.
 
@@ -188,7 +188,7 @@ def jacobian(function: Callable[..., Any], argnum: int = 0) -> Callable[..., Any
 
 
 def _stack(level: Engine, out: Tensor, leaf: Tensor) -> Array:
-    """Returns the gradients of each element of a result by a leaf, as one array."""
+    """Return the gradients of each element of a result by a leaf, as one array."""
     b, number = level.inner, level.leaf_number(leaf.raw)
     size, shape = math.prod(out.shape), (*out.shape, *leaf.shape)
     if size == 0 or not is_on(level, out):
@@ -215,19 +215,19 @@ class OwnEngine(Protocol):
     inner: ArrayFunctions
 
     def leaf(self, value: Array) -> Any:
-        """Makes a leaf: operations on it are recorded."""
+        """Make a leaf: operations on it are recorded."""
         ...
 
     def gradients(self, raw: Any, seed: Array, *, retain: bool = False) -> dict[int, Array]:
-        """Computes the gradients of a result by all leaves."""
+        """Compute the gradients of a result by all leaves."""
         ...
 
     def lower(self, raw: Any) -> Array:
-        """Returns the inner array of an array of this engine."""
+        """Return the inner array of an array of this engine."""
         ...
 
     def leaf_number(self, raw: Any) -> int | None:
-        """Returns the number by which the gradient by an array is found."""
+        """Return the number by which the gradient by an array is found."""
         ...
 
 
@@ -239,7 +239,7 @@ _active: ContextVar[Engine | None] = ContextVar("active", default=None)
 
 
 def level_over(backend: Backend) -> Engine:
-    """Returns the level of a new derivative, over the active one if that fits."""
+    """Return the level of a new derivative, over the active one if that fits."""
     current = _active.get()
     inner = backend
     if current is not None and _lies_over(current, backend):
@@ -254,27 +254,30 @@ def level_over(backend: Backend) -> Engine:
 
 
 def is_own_engine(backend: object) -> TypeGuard[OwnEngine]:
-    """Whether a backend records gradients on a tape of its own, not by `Autodiff`."""
+    """Return whether a backend records gradients on a tape of its own.
+
+    Not by `Autodiff`.
+    """
     # Not getattr: backends over another one pass unknown names on to it.
     return "is_engine" in vars(backend)
 
 
 def _lies_over(outer: object, inner: object) -> bool:
-    """Whether a backend is another one, or lies over it."""
+    """Return whether a backend is another one, or lies over it."""
     if outer is None or outer is inner:
         return outer is not None
     return _lies_over(getattr(outer, "inner", None), inner)
 
 
 def depth(backend: object) -> int:
-    """Returns how many backends one lies over."""
+    """Return how many backends one lies over."""
     below = getattr(backend, "inner", None)
     return 0 if below is None else 1 + depth(below)
 
 
 @contextmanager
 def active(level: Engine) -> Generator[None]:
-    """Computes derivatives inside this block over a level."""
+    """Compute derivatives inside this block over a level."""
     token = _active.set(level)
     try:
         yield
@@ -283,7 +286,7 @@ def active(level: Engine) -> Generator[None]:
 
 
 def select(args: Sequence[_T], numbers: Sequence[int]) -> list[_T]:
-    """Returns the arguments to differentiate by."""
+    """Return the arguments to differentiate by."""
     for number in numbers:
         if not -len(args) <= number < len(args):
             raise ArgumentError(
@@ -294,7 +297,7 @@ def select(args: Sequence[_T], numbers: Sequence[int]) -> list[_T]:
 
 
 def leaves_over(points: Sequence[object]) -> tuple[Engine, list[Tensor]]:
-    """Returns a level for a new derivative, and the arguments as its leaves."""
+    """Return a level for a new derivative, and the arguments as its leaves."""
     tensors: list[Tensor] = []
     for point in points:
         if not isinstance(point, Tensor):
@@ -308,7 +311,7 @@ def leaves_over(points: Sequence[object]) -> tuple[Engine, list[Tensor]]:
 
 
 def is_on(level: Engine, value: object) -> bool:
-    """Whether a level tracks a tensor."""
+    """Return whether a level tracks a tensor."""
     return (
         isinstance(value, Tensor)
         and level.leaf_number(value.raw) is not None
@@ -317,14 +320,14 @@ def is_on(level: Engine, value: object) -> bool:
 
 
 def lower_result(level: Engine, value: Any) -> Any:
-    """Returns a result as the level below has it; other values stay as they are."""
+    """Return a result as the level below has it; other values stay as they are."""
     if not is_on(level, value):
         return value
     return Tensor(level.lower(value.raw), level.inner)
 
 
 def gradients_of(level: Engine, loss: Any) -> dict[int, Array]:
-    """Returns the gradients of a scalar by the number of each leaf of a level."""
+    """Return the gradients of a scalar by the number of each leaf of a level."""
     if not is_on(level, loss):
         raise GradientError(
             "the loss does not depend on any trainable parameter, nor on an input that "
@@ -336,7 +339,7 @@ def gradients_of(level: Engine, loss: Any) -> dict[int, Array]:
 
 
 def tensors_on(level: Engine, values: Sequence[object]) -> list[Tensor]:
-    """Returns the tensors among values whose arrays a level tracks."""
+    """Return the tensors among values whose arrays a level tracks."""
     return [
         value
         for value in values
@@ -346,7 +349,7 @@ def tensors_on(level: Engine, values: Sequence[object]) -> list[Tensor]:
 
 
 def outermost_level(values: Sequence[object]) -> Any:
-    """Returns the outermost level that tracks one of the values, or None."""
+    """Return the outermost level that tracks one of the values, or None."""
     raws = [value.raw for value in values if isinstance(value, Tensor)]
     levels = [raw.level for raw in raws if isinstance(raw, TrackedArray)]
     return max(levels, key=depth, default=None)

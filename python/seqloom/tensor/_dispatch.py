@@ -43,13 +43,13 @@ class Observer(Protocol):
     """Receives each operation, in the thread that runs it."""
 
     def on_apply(self, name: str, out: Any, backend: ArrayFunctions) -> None:
-        """Receives the array or arrays that an operation has computed."""
+        """Receive the array or arrays that an operation has computed."""
         ...
 
     def on_pull(
         self, node: Node, parts: Sequence[Array | None], inner: ArrayFunctions
     ) -> None:
-        """Receives the gradients by the inputs of a recorded operation."""
+        """Receive the gradients by the inputs of a recorded operation."""
         ...
 
 
@@ -72,13 +72,13 @@ observers: list[Observer] = []
 
 
 def notify(name: str, out: object, backend: ArrayFunctions) -> None:
-    """Passes the result of an operation to all observers."""
+    """Pass the result of an operation to all observers."""
     for observer in observers:
         observer.on_apply(name, out, backend)
 
 
 def apply(name: str, *args: object, **options: Any) -> Any:
-    """Calls the backend's function of that name on tensors and constants.
+    """Call the backend's function of that name on tensors and constants.
 
     Args:
         name: A function of `Backend`.
@@ -130,7 +130,7 @@ def apply(name: str, *args: object, **options: Any) -> Any:
 
 
 def _require_axis(name: str, axis: object) -> None:
-    """Refuses an axis of a tensor that has none; None and () are all of them."""
+    """Refuse an axis of a tensor that has none; None and () are all of them."""
     if axis == () or (axis is None and name in _REDUCTIONS):
         return
     which = "" if axis is None else f" {axis}"
@@ -145,7 +145,7 @@ _NESTED = frozenset({type(None), list, tuple})
 
 
 def _wrap(part: Any, kind: Any, backend: ArrayFunctions, frame: FrameType) -> Any:
-    """Makes tensors of one result: of an array, or of each in nested lists and tuples."""
+    """Make tensors of one result: of an array, or of each in nested lists and tuples."""
     if part is None:
         return None
     if type(part) not in _NESTED:
@@ -154,7 +154,7 @@ def _wrap(part: Any, kind: Any, backend: ArrayFunctions, frame: FrameType) -> An
 
 
 def to_raw(arg: Any, backend: ArrayFunctions) -> Any:
-    """Returns what a backend's function takes: arrays in place of tensors."""
+    """Return what a backend's function takes: arrays in place of tensors."""
     if isinstance(arg, TensorState):
         return arg.raw
     if isinstance(arg, (list, tuple)):
@@ -170,12 +170,12 @@ def to_raw(arg: Any, backend: ArrayFunctions) -> Any:
 
 
 def _raw_number(scalar: Any, backend: ArrayFunctions) -> Any:
-    """Converts a NumPy scalar: a float as Python's, which takes the tensor's type."""
+    """Convert a NumPy scalar: a float as Python's, which takes the tensor's type."""
     return float(scalar) if scalar.dtype.kind == "f" else backend.asarray(scalar)
 
 
 def tensors_in(args: Any) -> list[TensorState]:
-    """Returns the tensors among arguments, alone or within lists and tuples."""
+    """Return the tensors among arguments, alone or within lists and tuples."""
     found: list[TensorState] = []
     for arg in args:
         if isinstance(arg, TensorState):
@@ -186,7 +186,7 @@ def tensors_in(args: Any) -> list[TensorState]:
 
 
 def find_shared_backend(tensors: Sequence[TensorState]) -> ArrayFunctions:
-    """Returns the outermost backend of tensors; the others must lie inside it."""
+    """Return the outermost backend of tensors; the others must lie inside it."""
     if not tensors:
         raise BackendError("no argument is a tensor; pass at least one")
     found = tensors[0].backend
@@ -197,7 +197,7 @@ def find_shared_backend(tensors: Sequence[TensorState]) -> ArrayFunctions:
 
 
 def _outer(one: ArrayFunctions, other: ArrayFunctions) -> ArrayFunctions:
-    """Returns the backend, of two, that contains the other."""
+    """Return the backend, of two, that contains the other."""
     if contains(one, other):
         return one
     if contains(other, one):
@@ -209,7 +209,10 @@ def _outer(one: ArrayFunctions, other: ArrayFunctions) -> ArrayFunctions:
 
 
 def contains(outer: ArrayFunctions, inner: ArrayFunctions) -> bool:
-    """Whether a backend is another or lies over it: arrays of `inner` are constants."""
+    """Return whether a backend is another or lies over it.
+
+    Arrays of `inner` are constants.
+    """
     while outer is not inner:
         within = getattr(outer, "inner", None)
         if within is None:
@@ -219,7 +222,7 @@ def contains(outer: ArrayFunctions, inner: ArrayFunctions) -> bool:
 
 
 def _full_name(backend: ArrayFunctions) -> str:
-    """Names a backend with the number of its level: two may have the same name."""
+    """Name a backend with the number of its level: two may have the same name."""
     number = getattr(backend, "number", None)
     return backend.name if number is None else f"{backend.name} (level {number})"
 
@@ -230,7 +233,7 @@ _GROUP = "seqloom.backends"
 def find_backend(
     name: object, *, num_threads: int | None = None, deterministic: bool = False
 ) -> Any:
-    """Returns the backend of a name; a backend is returned as it is."""
+    """Return the backend of a name; a backend is returned as it is."""
     if isinstance(name, ArrayFunctions):
         backend: ArrayFunctions = name
         if num_threads is not None and count_threads(num_threads) != backend.threads:
@@ -251,7 +254,7 @@ _backends: dict[tuple[str, int, bool], Any] = {}
 
 @cache
 def _make(library: str, device: str | None, threads: int, deterministic: bool) -> Any:  # noqa: FBT001 - a key of the cache
-    """Makes one backend for each name, device, number of threads and determinism."""
+    """Make one backend for each name, device, number of threads and determinism."""
     kind = _load(library)
     if deterministic and not hasattr(kind, "deterministic"):
         raise BackendError(f"the backend {library} cannot compute deterministically")
@@ -261,7 +264,7 @@ def _make(library: str, device: str | None, threads: int, deterministic: bool) -
 
 
 def _load(library: str) -> Any:
-    """Imports the class of a backend."""
+    """Import the class of a backend."""
     # Finds the entry point of a backend: of this package, or of any that is installed.
     # Reading one distribution's list takes a hundredth of the time that all of them take.
     own = distribution("seqloom").entry_points.select(group=_GROUP)
@@ -309,7 +312,7 @@ _BY_CLASS: tuple[tuple[type[Exception], type[SeqloomError]], ...] = (
 def translate(
     error: Exception, name: str, args: tuple[Any, ...], backend: ArrayFunctions
 ) -> SeqloomError:
-    """Makes our exception of what a library raised; ours stays as it is."""
+    """Make our exception of what a library raised; ours stays as it is."""
     if isinstance(error, SeqloomError):
         return error
     for arg in args:
@@ -325,13 +328,13 @@ def translate(
 def translate_data_error(
     error: Exception, data: object, backend: ArrayFunctions
 ) -> SeqloomError:
-    """Makes our exception of data that no array can be made of; names only their type."""
+    """Make our exception of data that no array can be made of; names only their type."""
     subject = data if hasattr(data, "shape") else cast("Any", type(data))
     return translate(error, "tensor", (subject,), backend)
 
 
 def _refuse_released(arg: object) -> None:
-    """Raises the error of a released tensor if an argument is one."""
+    """Raise the error of a released tensor if an argument is one."""
     if isinstance(raw := getattr(arg, "raw", arg), Released):
         raw.refuse()
     if isinstance(arg, (list, tuple)):
@@ -340,7 +343,7 @@ def _refuse_released(arg: object) -> None:
 
 
 def _foreign(arg: object, name: str, backend: ArrayFunctions) -> SeqloomError | None:
-    """Returns the error of a torch array along with tensors of another library."""
+    """Return the error of a torch array along with tensors of another library."""
     library = type(arg).__module__.partition(".")[0]
     if name == "tensor" or library != "torch" or library in str(backend):
         return None
@@ -351,7 +354,7 @@ def _foreign(arg: object, name: str, backend: ArrayFunctions) -> SeqloomError | 
 
 
 def _kind(error: Exception) -> type[SeqloomError]:
-    """Chooses our exception class that fits best."""
+    """Choose our exception class that fits best."""
     text = str(error).lower()
     if any(words in text for words in _OF_EMPTY):
         return ShapeError
@@ -363,7 +366,7 @@ def _kind(error: Exception) -> type[SeqloomError]:
 
 
 def _describe(arg: Any) -> str:
-    """Describes an argument for a message."""
+    """Describe an argument for a message."""
     if isinstance(arg, (list, tuple)):
         left, right = "[]" if isinstance(arg, list) else "()"
         return left + ", ".join(map(_describe, cast("list[Any]", arg))) + right

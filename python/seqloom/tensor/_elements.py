@@ -22,7 +22,7 @@ _SMALL = 127  # every integer type can represent 0 to 127
 
 
 def to_native(array: Any) -> Any:
-    """Returns an array of numbers in native byte order; refuses other element types."""
+    """Return an array of numbers in native byte order; refuses other element types."""
     dtype = array.dtype
     if not _is_numeric(dtype):
         raise DTypeError(
@@ -33,7 +33,7 @@ def to_native(array: Any) -> Any:
 
 
 def misfit(array: Any, dtype: Any) -> str | None:
-    """Says what an array would lose in another type, or None; rounding is no loss."""
+    """Say what an array would lose in another type, or None; rounding is no loss."""
     if array.dtype == dtype:
         return None
     if not _is_numeric(array.dtype):
@@ -50,12 +50,15 @@ def misfit(array: Any, dtype: Any) -> str | None:
 
 
 def _is_numeric(dtype: Any) -> bool:
-    """Whether a type is of numbers or booleans, not strings, objects, dates or records."""
+    """Return whether a type is of numbers or booleans, not strings, objects.
+
+    Dates or records.
+    """
     return dtype.kind not in "OSUMmT" and dtype.type is not np.void
 
 
 def is_out_of_range(number: Any, dtype: Any) -> bool:
-    """Whether a Python integer is out of the range of an integer type."""
+    """Return whether a Python integer is out of the range of an integer type."""
     if type(number) is not int or 0 <= number <= _SMALL or dtype is None:
         return False
     if dtype.kind not in "iu":
@@ -65,7 +68,7 @@ def is_out_of_range(number: Any, dtype: Any) -> bool:
 
 
 def require_representable(number: Any, dtype: Any) -> None:
-    """Refuses a number whose integral part an integer type cannot represent."""
+    """Refuse a number whose integral part an integer type cannot represent."""
     if isinstance(number, np.generic):
         number = cast("Any", number).item()
     if type(number) is float and dtype is not None and dtype.kind in "iu":
@@ -76,7 +79,7 @@ def require_representable(number: Any, dtype: Any) -> None:
 
 
 def require_range_fits(start: Any, stop: Any, step: Any, dtype: Any) -> None:
-    """Refuses equally spaced numbers of which an integer type cannot represent one."""
+    """Refuse equally spaced numbers of which an integer type cannot represent one."""
     are_numbers = all(isinstance(it, _NUMBERS) for it in (start, stop, step))
     if dtype is None or dtype.kind not in "iu" or not are_numbers or not step:
         return
@@ -87,7 +90,7 @@ def require_range_fits(start: Any, stop: Any, step: Any, dtype: Any) -> None:
 
 
 def require_in_range(number: Any, dtype: Any) -> None:
-    """Refuses a Python integer that the type cannot represent; libraries would wrap it."""
+    """Refuse a Python integer that the type cannot represent; libraries would wrap it."""
     if is_out_of_range(number, dtype):
         limits = np.iinfo(dtype)
         raise NumberRangeError(
@@ -100,7 +103,7 @@ _INT32_LIMIT = 2**31  # how many indices 32 bits can count
 
 
 def normalize_key(key: Any, shape: tuple[int, ...]) -> Any:
-    """Returns a key with lists as arrays and scalars as integers, checked for range.
+    """Return a key with lists as arrays and scalars as integers, checked for range.
 
     A key is an integer, a slice, ``None``, ``...``, an array of integers or booleans, a
     list, a tensor, or a tuple of them. Arrays and tensors are returned as they are.
@@ -120,14 +123,14 @@ def normalize_key(key: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _require_in_axis(index: int, axis: int, shape: tuple[int, ...]) -> int:
-    """Refuses an integer beyond its axis; not every library checks."""
+    """Refuse an integer beyond its axis; not every library checks."""
     if not -shape[axis] <= index < shape[axis]:
         raise OutOfRangeError(f"index {index} is out of range for shape {shape}")
     return index
 
 
 def _normalize_part(part: object) -> Any:
-    """Returns one part of a key with lists as arrays and scalars as integers."""
+    """Return one part of a key with lists as arrays and scalars as integers."""
     if type(part) is slice:
         bounds = (part.start, part.stop, part.step)
         return slice(*(it if it is None else to_integer(it) for it in bounds))
@@ -137,7 +140,7 @@ def _normalize_part(part: object) -> Any:
 
 
 def _list_to_array(part: list[Any]) -> Any:
-    """Makes an array of integers or booleans of a list; an empty one is of integers."""
+    """Make an array of integers or booleans of a list; an empty one is of integers."""
     try:
         array = np.asarray(part)
     except ValueError as error:
@@ -155,17 +158,17 @@ def _list_to_array(part: list[Any]) -> Any:
 
 
 def to_integer(value: Any) -> int:
-    """Returns an integer; one that is a size of an export stays such a size."""
+    """Return an integer; one that is a size of an export stays such a size."""
     return value if isinstance(value, int) else operator.index(value)
 
 
 def parts_of(key: object) -> tuple[Any, ...]:
-    """Returns the parts of a key."""
+    """Return the parts of a key."""
     return cast("tuple[Any, ...]", key) if isinstance(key, tuple) else (key,)
 
 
 def first_axes(parts: list[Any], shape: tuple[int, ...]) -> list[int]:
-    """Returns the first axis that each part indexes."""
+    """Return the first axis that each part indexes."""
     counts = [_axis_count(part) for part in parts]
     rest = len(shape) - sum(counts)
     if rest < 0:
@@ -179,7 +182,7 @@ def first_axes(parts: list[Any], shape: tuple[int, ...]) -> list[int]:
 
 
 def _axis_count(part: Any) -> int:
-    """Returns how many axes a part of a key indexes."""
+    """Return how many axes a part of a key indexes."""
     if part is None or part is Ellipsis or isinstance(part, bool):
         return 0
     dtype = getattr(part, "dtype", None)
@@ -187,7 +190,7 @@ def _axis_count(part: Any) -> int:
 
 
 def _narrow(array: Any, axis: int, shape: tuple[int, ...]) -> Any:
-    """Checks a list's indices, and gives them a type that every backend has."""
+    """Check a list's indices, and give them a type that every backend has."""
     if array.dtype == bool:
         return array
     values = array.ravel().tolist()
@@ -197,14 +200,14 @@ def _narrow(array: Any, axis: int, shape: tuple[int, ...]) -> Any:
 
 
 def check_axis(axis: int, ndim: int, name: str) -> int:
-    """Returns an axis counted from 0; refuses one that a tensor of `ndim` axes lacks."""
+    """Return an axis counted from 0; refuses one that a tensor of `ndim` axes lacks."""
     if not -ndim <= axis < ndim:
         raise OutOfRangeError(f"{name}: a tensor of {ndim} axes has no axis {axis}")
     return axis % ndim
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the shape that all shapes fit; sizes of an export stay such sizes."""
+    """Return the shape that all shapes fit; sizes of an export stay such sizes."""
     rank = len(np.broadcast_shapes(*shapes))
     axes = ([it[axis] for it in shapes if len(it) >= -axis] for axis in range(-rank, 0))
     return tuple(
@@ -213,7 +216,7 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def join_axes(shape: tuple[int, ...], first: int, last: int) -> tuple[int, ...]:
-    """Returns a shape with one axis in place of neighbouring ones."""
+    """Return a shape with one axis in place of neighbouring ones."""
     rank = len(shape)
     if rank == 0 and {first, last} <= {0, -1}:
         return (1,)  # as torch's flatten

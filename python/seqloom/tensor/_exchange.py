@@ -29,7 +29,7 @@ _OF_SHAPES = frozenset((np.shape, np.ndim, np.size))
 
 
 def to_numpy(tensor: TensorState) -> Any:
-    """Returns the values as an array that cannot be written to."""
+    """Return the values as an array that cannot be written to."""
     try:
         values = tensor.backend.to_numpy(tensor.raw)
     except Exception as error:
@@ -40,7 +40,7 @@ def to_numpy(tensor: TensorState) -> Any:
 
 
 def _make_read_only(values: Any) -> Any:
-    """Returns the same memory as an array that cannot be made writeable."""
+    """Return the same memory as an array that cannot be made writeable."""
     # A read-only view can be made writeable again; a read-only buffer cannot.
     dtype = values.dtype
     if dtype not in NATIVE:  # bfloat16, say: Python's buffers have no name for it
@@ -50,18 +50,18 @@ def _make_read_only(values: Any) -> Any:
 
 
 def call_numpy(function: Callable[..., Any], args: object, options: object) -> Any:
-    """Calls a NumPy function on the values of tensors, as arrays that it cannot write."""
+    """Call a NumPy function on the values of tensors, as arrays that it cannot write."""
     as_array = _empty_of_shape if function in _OF_SHAPES else np.asarray
     return function(*_to_arrays(args, as_array), **_to_arrays(options, as_array))
 
 
 def _empty_of_shape(x: Any) -> Any:
-    """Makes an array of a tensor's shape, without its values."""
+    """Make an array of a tensor's shape, without its values."""
     return np.broadcast_to(np.int8(0), x.shape)
 
 
 def _to_arrays(args: Any, as_array: Callable[[Any], Any]) -> Any:
-    """Replaces tensors by arrays, also within lists, tuples and dicts."""
+    """Replace tensors by arrays, also within lists, tuples and dicts."""
     if isinstance(args, TensorState):
         return as_array(args)
     if type(args) is dict:
@@ -73,7 +73,7 @@ def _to_arrays(args: Any, as_array: Callable[[Any], Any]) -> Any:
 
 
 def detach(tensor: _T) -> _T:
-    """Returns the same values on the innermost backend, which records nothing."""
+    """Return the same values on the innermost backend, which records nothing."""
     raw, backend = tensor.raw, tensor.backend
     while (lower := getattr(backend, "lower", None)) is not None:
         raw, backend = lower(raw), backend.inner
@@ -81,7 +81,7 @@ def detach(tensor: _T) -> _T:
 
 
 def require_constant(tensor: _T, purpose: str) -> _T:
-    """Returns the detached tensor; refuses one that records gradients."""
+    """Return the detached tensor; refuses one that records gradients."""
     if isinstance(tensor.raw, TrackedArray):
         raise GradientError(
             f"{purpose} would lose the gradient of a tensor that records gradients; "
@@ -91,7 +91,7 @@ def require_constant(tensor: _T, purpose: str) -> _T:
 
 
 def export_dlpack(tensor: TensorState, *, copy: bool | None, **options: Any) -> Any:
-    """Exports a copy: not every library respects DLPack's flag for read-only memory."""
+    """Export a copy: not every library respects DLPack's flag for read-only memory."""
     if copy is False:
         raise ArgumentError(
             "a tensor is exported by DLPack as a copy, because the other library could "
@@ -106,25 +106,25 @@ def export_dlpack(tensor: TensorState, *, copy: bool | None, **options: Any) -> 
 
 
 def dlpack_device(tensor: TensorState) -> tuple[int, int]:
-    """Returns DLPack's numbers of the device."""
+    """Return DLPack's numbers of the device."""
     raw = require_constant(tensor, "DLPack").raw
     is_scalar = isinstance(raw, np.generic)
     return (np.asarray(cast("Any", raw)) if is_scalar else raw).__dlpack_device__()
 
 
 def reduce_for_pickle(tensor: TensorState) -> tuple[Any, ...]:
-    """Returns what a pickle holds: the values, as NumPy's, and the backend."""
+    """Return what a pickle holds: the values, as NumPy's, and the backend."""
     plain = require_constant(tensor, "a pickle or a deep copy")
     return _again, (type(tensor), np.array(to_numpy(plain)), plain.backend)
 
 
 def _again(kind: type[_T], values: Any, backend: ArrayFunctions) -> _T:
-    """Makes the tensor of a pickle; pickles of earlier versions know it by this name."""
+    """Make the tensor of a pickle; pickles of earlier versions know it by this name."""
     return kind(backend.asarray(values), backend)
 
 
 def format_tensor(tensor: TensorState, spec: str) -> str:
-    """Formats a tensor without axes as its number, as in torch; any other as its text."""
+    """Format a tensor without axes as its number, as in torch; any other as its text."""
     shape = tuple(tensor.raw.shape)
     if not shape:
         return format(to_numpy(tensor).item(), spec)
@@ -137,7 +137,7 @@ def format_tensor(tensor: TensorState, spec: str) -> str:
 
 
 def represent(tensor: TensorState) -> str:
-    """Returns a tensor's text: values, shape, element type, device and backend."""
+    """Return a tensor's text: values, shape, element type, device and backend."""
     if isinstance(tensor.raw, Released):
         return f"Tensor(released, made at {tensor.raw.line})"
     backend = tensor.backend
@@ -148,7 +148,7 @@ def represent(tensor: TensorState) -> str:
 
 
 def _print_values(tensor: TensorState) -> str:
-    """Prints the values; a tensor of a step being captured has none yet."""
+    """Print the values; a tensor of a step being captured has none yet."""
     if getattr(tensor.backend, "records", False):
         return "not yet computed"
     values = to_numpy(detach(tensor))

@@ -44,7 +44,7 @@ class Value:
         return f"%{self.number}"
 
     def declare(self) -> str:
-        """Returns the name with type and shape, for the text of a graph."""
+        """Return the name with type and shape, for the text of a graph."""
         kind = "number" if self.weak else f"{self.dtype}{list(self.shape)}"
         return f"%{self.number}: {kind}"
 
@@ -66,7 +66,7 @@ class Operation:
     where: str = ""  # the line of the user's code that called it, as ``file:line``
 
     def inputs(self) -> list[Value]:
-        """Returns the values among the arguments, each as often as it occurs."""
+        """Return the values among the arguments, each as often as it occurs."""
         return values_in(self.args)
 
     def __str__(self) -> str:
@@ -93,7 +93,7 @@ class Graph:
     donated: dict[int, int] = field(default_factory=dict[int, int])
 
     def uses(self) -> dict[int, int]:
-        """Counts how often each value is read, by number; an output is read once."""
+        """Count how often each value is read, by number; an output is read once."""
         found: dict[int, int] = {}
         for operation in self.operations:
             for value in operation.inputs():
@@ -116,7 +116,7 @@ class Graph:
 
 
 def values_in(tree: Any) -> list[Value]:
-    """Returns the values within nested lists and tuples."""
+    """Return the values within nested lists and tuples."""
     if isinstance(tree, Value):
         return [tree]
     found: list[Value] = []
@@ -130,7 +130,7 @@ def values_in(tree: Any) -> list[Value]:
 
 
 def map_values(tree: Any, change: Callable[[Value], Any]) -> Any:
-    """Replaces each value within nested lists and tuples."""
+    """Replace each value within nested lists and tuples."""
     if isinstance(tree, Value):
         return change(tree)
     if type(tree) in (list, tuple):
@@ -139,7 +139,7 @@ def map_values(tree: Any, change: Callable[[Value], Any]) -> Any:
 
 
 def _format(arg: object) -> str:
-    """Formats an argument for the text of a graph."""
+    """Format an argument for the text of a graph."""
     if isinstance(arg, Graph):
         return "{" + "; ".join(str(arg).split("\n")) + "}"
     if isinstance(arg, (list, tuple)):
@@ -156,7 +156,7 @@ LISTS = UPDATES | {"clip_by_global_norm": (0,)}
 
 
 def lower_graph(graph: Graph, backend: Any) -> Callable[..., tuple[Array, ...]]:
-    """Makes the function of a graph: it takes the inputs and returns a tuple of outputs."""
+    """Make the function of a graph: it takes the inputs and returns a tuple of outputs."""
     writer = _Writer(backend)
     writer.scope.update((f"v{number}", x) for number, x in graph.constants.items())
     source = "\n".join(writer.write_function("step", graph))
@@ -172,7 +172,7 @@ def lower_graph(graph: Graph, backend: Any) -> Callable[..., tuple[Array, ...]]:
 
 
 def flatten(made: object) -> list[Array]:
-    """Returns the arrays of a result, also of nested lists and tuples, as one list."""
+    """Return the arrays of a result, also of nested lists and tuples, as one list."""
     if isinstance(made, (list, tuple)):
         return [array for part in cast("list[Any]", made) for array in flatten(part)]
     return [made]
@@ -186,7 +186,7 @@ class _Writer:
         self.scope: dict[str, Any] = {"flatten": flatten}
 
     def write_function(self, name: str, graph: Graph) -> list[str]:
-        """Writes the lines of one function."""
+        """Write the lines of one function."""
         parameters = ", ".join(_variable(value) for value in graph.inputs)
         lines = [f"def {name}({parameters}):"]
         last_use: dict[int, int] = {}
@@ -212,7 +212,7 @@ class _Writer:
         return [*lines, f"    return ({returned})"]
 
     def _write_operation(self, operation: Operation) -> list[str]:
-        """Writes the lines of one operation."""
+        """Write the lines of one operation."""
         if operation.name == "scan":
             # Writes a loop: its body becomes a function inside this one.
             # The values around the loop are no arguments: the inner function reads the
@@ -236,7 +236,7 @@ class _Writer:
         return [f"    {_assign(operation, call)}"]
 
     def _write_body(self, name: str, body: Graph, *, carried: int, rows: int) -> list[str]:
-        """Writes the body of a loop, and ``NAME_``, which takes and returns lists."""
+        """Write the body of a loop, and ``NAME_``, which takes and returns lists."""
         inputs = body.inputs[: carried + rows]
         inner = Graph(inputs, {}, body.operations, body.outputs, {})
         return [
@@ -247,7 +247,7 @@ class _Writer:
         ]
 
     def _write_argument(self, arg: object) -> str:
-        """Writes an argument: values by name, plain constants as literals."""
+        """Write an argument: values by name, plain constants as literals."""
         if isinstance(arg, Value):
             return _variable(arg)
         if type(arg) in (list, tuple):
@@ -263,25 +263,25 @@ class _Writer:
         return repr(arg) if is_literal else self._store(arg, "plain")
 
     def _store(self, value: object, kind: str) -> str:
-        """Stores an object for the source, and returns its name there."""
+        """Store an object for the source, and return its name there."""
         name = f"{kind}_" if kind != "plain" else f"plain{len(self.scope)}"
         self.scope[name] = value
         return name
 
 
 def _is_numpy_type(arg: object) -> bool:
-    """Says whether an argument is one of NumPy's element types."""
+    """Return whether an argument is one of NumPy's element types."""
     is_scalar = isinstance(arg, type) and issubclass(arg, np.generic)
     return is_scalar or isinstance(arg, np.dtype)
 
 
 def _variable(value: Value) -> str:
-    """Returns the variable of a value in the source."""
+    """Return the variable of a value in the source."""
     return f"v{value.number}"
 
 
 def _assign(operation: Operation, call: str) -> str:
-    """Writes the assignment of a call's results; nested results are flattened."""
+    """Write the assignment of a call's results; nested results are flattened."""
     names = [_variable(value) for value in operation.outputs]
     if operation.name in LISTS or operation.name == "scan":
         return f"{''.join(f'{name}, ' for name in names)} = flatten({call})"

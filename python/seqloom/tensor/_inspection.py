@@ -91,17 +91,17 @@ class Profile(Backend):
                 setattr(self, name, self._time(name, function) if is_measured else function)
 
     def __getattr__(self, name: str) -> Any:
-        """Returns what is not measured from the inner backend."""
+        """Return what is not measured from the inner backend."""
         if name == "inner" or name.startswith("__"):
             raise AttributeError(name)  # while it is being copied, say
         return getattr(self.inner, name)
 
     def __reduce__(self) -> Any:
-        """A copy is over the same backend, without measurements."""
+        """Return a copy is over the same backend, without measurements."""
         return Profile, (self.inner,)
 
     def _time(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Makes a function that measures each call of the inner one."""
+        """Make a function that measures each call of the inner one."""
         inner, note = self.inner, self._calls.append  # which threads may share
 
         def call(*args: object, **options: Any) -> Any:
@@ -143,7 +143,7 @@ class Profile(Backend):
         return sorted(profiles, key=lambda profile: profile.seconds, reverse=True)
 
     def table(self) -> str:
-        """Formats the measurements as text, the operation that took longest first.
+        """Format the measurements as text, the operation that took longest first.
 
         Returns:
             A line for each operation: calls, milliseconds, megabytes of the results.
@@ -163,7 +163,7 @@ class Profile(Backend):
         return "\n".join([head, *rows])
 
     def trace(self, path: str | os.PathLike[str]) -> None:
-        """Writes each call as an event for chrome://tracing and Perfetto.
+        """Write each call as an event for chrome://tracing and Perfetto.
 
         Args:
             path: The JSON file to write; it is written whole or not at all.
@@ -193,7 +193,7 @@ class Profile(Backend):
         write_atomic(path, json.dumps(trace).encode())
 
     def clear(self) -> None:
-        """Deletes the measurements, after a warm-up for example.
+        """Delete the measurements, after a warm-up for example.
 
         Examples:
             >>> import seqloom as sl
@@ -208,7 +208,7 @@ class Profile(Backend):
     def tensor(
         self, data: Any, *, dtype: str | None = None, requires_grad: bool = False
     ) -> Tensor:
-        """Makes a tensor on this backend.
+        """Make a tensor on this backend.
 
         Args:
             data: Numbers, nested lists, or an array.
@@ -234,7 +234,7 @@ class Profile(Backend):
         return super().tensor(data, dtype=dtype)
 
     def to_numpy(self, x: Array) -> Any:
-        """Converts an array to NumPy's."""
+        """Convert an array to NumPy's."""
         return self.inner.to_numpy(x)
 
     def __repr__(self) -> str:
@@ -242,7 +242,7 @@ class Profile(Backend):
 
 
 def _total_bytes(inner: Backend, out: object) -> int:
-    """Returns the size of an operation's results in memory."""
+    """Return the size of an operation's results in memory."""
     if isinstance(out, (list, tuple)):
         return sum(_total_bytes(inner, part) for part in cast("list[Any]", out))
     return inner.nbytes(out) if hasattr(out, "shape") else 0
@@ -250,7 +250,7 @@ def _total_bytes(inner: Backend, out: object) -> int:
 
 @contextmanager
 def check_finite(*, infinities: bool = True) -> Generator[None]:
-    """Raises an error at the first operation that computes NaN or infinity.
+    """Raise an error at the first operation that computes NaN or infinity.
 
     It checks every result and every gradient, which is slow: use it to find a fault. It
     does not check inside compiled steps.
@@ -292,7 +292,7 @@ class _FiniteCheck:
         self.operations: list[str] = []
 
     def on_apply(self, name: str, out: Any, backend: ArrayFunctions) -> None:
-        """Checks the result of an operation."""
+        """Check the result of an operation."""
         if get_ident() != self.thread:
             return
         operation = f"{name} at {current_line()}"
@@ -306,7 +306,7 @@ class _FiniteCheck:
     def on_pull(
         self, node: Node, parts: Sequence[Array | None], inner: ArrayFunctions
     ) -> None:
-        """Checks the gradients by an operation's inputs."""
+        """Check the gradients by an operation's inputs."""
         if get_ident() != self.thread:
             return
         position = bisect_left(self.last, node.number)
@@ -316,7 +316,7 @@ class _FiniteCheck:
             self._check(f"the gradient of {name}", part, inner)
 
     def _check(self, operation: str, array: Any, backend: ArrayFunctions) -> None:
-        """Raises the error if an array contains NaN or infinity."""
+        """Raise the error if an array contains NaN or infinity."""
         while isinstance(array, TrackedArray):
             array, backend = array.value, array.level.inner
         while not getattr(backend, "records", False) and "inner" in vars(backend):

@@ -31,7 +31,7 @@ class HasLeaves(Protocol):
     """An object with arrays that a step may write."""
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Returns a hashable value that decides the program, and the arrays."""
+        """Return a hashable value that decides the program, and the arrays."""
         ...
 
 
@@ -50,22 +50,22 @@ class Leaf:
         self.is_shared = False  # whether a reader keeps the array: a writer copies it first
 
     def storage(self) -> Array:
-        """Returns the array, for a reader that finishes before the next write."""
+        """Return the array, for a reader that finishes before the next write."""
         return self.array
 
     def share(self) -> Array:
-        """Returns the array, for a reader that keeps it: a writer copies it first."""
+        """Return the array, for a reader that keeps it: a writer copies it first."""
         self.is_shared = True
         return self.storage()
 
     def on(self, backend: Backend) -> Array:
-        """Moves the array to a backend if it is on another one, and returns it."""
+        """Move the array to a backend if it is on another one, and return it."""
         if self.backend is not backend:
             self.array, self.backend = copy_to(self, backend), backend
         return self.storage()
 
     def make_writable(self) -> Array:
-        """Returns the array, for a writer: it has no other reader."""
+        """Return the array, for a writer: it has no other reader."""
         array = self.storage()
         if self.is_shared and self.backend is not None:
             self.array = array = copy_array(array, self.backend)
@@ -73,16 +73,16 @@ class Leaf:
         return array
 
     def put(self, array: Array) -> None:
-        """Replaces the array by a new one, which has no other writer."""
+        """Replace the array by a new one, which has no other writer."""
         self.array, self.is_shared = array, False
         self.version += 1
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leaves out the owner: a copy is the state of copies of the parameters."""
+        """Leave out the owner: a copy is the state of copies of the parameters."""
         return {key: value for key, value in vars(self).items() if key != "owner"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restores a pickle; in those of earlier versions `is_shared` was `lent`."""
+        """Restore a pickle; in those of earlier versions `is_shared` was `lent`."""
         vars(self).update(state)
         vars(self).setdefault("is_shared", vars(self).pop("lent", False))
 
@@ -106,25 +106,25 @@ class Counter(Leaf):
         self.version += 1
 
     def read_committed(self) -> int:
-        """Returns the number outside of a captured step: new state begins with it."""
+        """Return the number outside of a captured step: new state begins with it."""
         own = vars(self)
         backend: Backend | None = own["backend"]
         return own["array"] if backend is None else int(backend.to_numpy(own["array"]))
 
     def next(self, backend: Backend, *, by: int = 1) -> Any:
-        """Returns a higher number, as a Python number or an array of this backend."""
+        """Return a higher number, as a Python number or an array of this backend."""
         if self.backend is None or self.backend is not backend:
             return self.number + by
         return backend.add(self.array, by)
 
     def put(self, array: Array) -> None:
-        """Replaces the number by a Python number or an array."""
+        """Replace the number by a Python number or an array."""
         if isinstance(array, int):
             self.backend = None
         super().put(array)
 
     def on(self, backend: Backend) -> Array:
-        """Returns the number as an array of a backend."""
+        """Return the number as an array of a backend."""
         if self.backend is not backend:
             self.array = backend.asarray(np.asarray(self.number, _COUNT))
             self.backend = backend
@@ -132,7 +132,7 @@ class Counter(Leaf):
 
 
 def new_leaf(backend: Backend, make: Callable[[Backend], Array]) -> Leaf:
-    """Makes a leaf that a step needs for the first time; a capture learns of it."""
+    """Make a leaf that a step needs for the first time; a capture learns of it."""
     admit = getattr(backend, "admit", None)
     if admit is None:
         return Leaf(make(backend), backend)
@@ -141,7 +141,7 @@ def new_leaf(backend: Backend, make: Callable[[Backend], Array]) -> Leaf:
 
 
 def assign_owners(pairs: list[tuple[Leaf, Any]]) -> None:
-    """Notes the parameter of each state; refuses parameters of a second model."""
+    """Note the parameter of each state; refuses parameters of a second model."""
     # A parameter that replaced another one in the same model takes over its state.
     owners = [(leaf, leaf.owner and leaf.owner(), param) for leaf, param in pairs]
     is_ours = any(owner is param for _, owner, param in owners)
@@ -158,7 +158,7 @@ def assign_owners(pairs: list[tuple[Leaf, Any]]) -> None:
 
 
 def new_counter(backend: Backend, number: int) -> Counter:
-    """Makes a counter that a step needs for the first time; a capture learns of it."""
+    """Make a counter that a step needs for the first time; a capture learns of it."""
     counter = Counter()
     counter.number = number
     admit = getattr(backend, "admit", None)
@@ -166,13 +166,13 @@ def new_counter(backend: Backend, number: int) -> Counter:
 
 
 def copy_array(array: Array, backend: Backend) -> Array:
-    """Copies an array on its backend; a compiled step knows the copy as one."""
+    """Copy an array on its backend; a compiled step knows the copy as one."""
     is_bool = backend.dtype(array).kind == "b"
     return backend.logical_or(array, array) if is_bool else backend.multiply(array, 1)
 
 
 def copy_to(leaf: Leaf, backend: Backend, dtype: str | None = None) -> Array:
-    """Copies a leaf's array to a plain backend, or to another element type."""
+    """Copy a leaf's array to a plain backend, or to another element type."""
     own = vars(leaf)  # its state outside of any captured step
     source: Backend | None = own["backend"]
     array = own["array"] if source is None else source.to_numpy(own["array"])
@@ -181,7 +181,7 @@ def copy_to(leaf: Leaf, backend: Backend, dtype: str | None = None) -> Array:
 
 
 def freeze(value: object) -> Any:
-    """Makes a hashable form of nested values: equal forms mean the same program."""
+    """Make a hashable form of nested values: equal forms mean the same program."""
     # A value without a hash is equal to itself only; so is an object of a class that
     # defines equality in Python, whose attributes may differ from those of an equal one.
     if isinstance(value, dict):
@@ -196,7 +196,7 @@ def freeze(value: object) -> Any:
 
 
 def _is_hashable(value: object, kind: Any) -> bool:
-    """Returns True for a value that stays equal to the same values."""
+    """Return True for a value that stays equal to the same values."""
     if kind in _PLAIN or kind is FunctionType:
         return True
     try:
@@ -208,14 +208,14 @@ def _is_hashable(value: object, kind: Any) -> bool:
 
 
 def make_hashable(values: list[Any]) -> Any:
-    """Returns plain values as a tuple, and others in a form that has a hash."""
+    """Return plain values as a tuple, and others in a form that has a hash."""
     tuples: list[tuple[Any, ...]] = [value for value in values if type(value) is tuple]
     kinds = {*map(type, values), *map(type, chain(*tuples))}  # each optimiser step is here
     return tuple(values) if kinds - {tuple} <= _PLAIN else freeze(values)
 
 
 def identity_of(value: object) -> Any:
-    """Makes a value that is equal for this one object only, and keeps it alive."""
+    """Make a value that is equal for this one object only, and keep it alive."""
     return _Itself(value)
 
 

@@ -68,7 +68,7 @@ class Memory:
 
 
 def memory() -> Memory:
-    """Counts the bytes that arrays use now, by purpose and by the line that made them.
+    """Count the bytes that arrays use now, by purpose and by the line that made them.
 
     It inspects every tensor, parameter, buffer, optimiser state and gradient that is alive,
     in all threads, and what tapes save for their derivatives. That takes some milliseconds;
@@ -100,7 +100,7 @@ def memory() -> Memory:
 
 
 def memory_of(array: Array, backend: ArrayFunctions | None) -> tuple[int, int]:
-    """Returns a number shared by arrays in the same memory, and the memory's bytes."""
+    """Return a number shared by arrays in the same memory, and the memory's bytes."""
     if isinstance(array, np.ndarray):
         return _memory_of_numpy(array)
     if hasattr(array, "untyped_storage"):
@@ -111,14 +111,14 @@ def memory_of(array: Array, backend: ArrayFunctions | None) -> tuple[int, int]:
 
 
 def _memory_of_numpy(array: Any) -> tuple[int, int]:
-    """Finds the array at the end of the chain of views, or the owner of its memory."""
+    """Find the array at the end of the chain of views, or the owner of its memory."""
     while hasattr(array.base, "nbytes") and hasattr(array.base, "base"):
         array = array.base
     return id(array if array.base is None else array.base), array.nbytes
 
 
 def _claims() -> Iterator[_Claim]:
-    """Yields all arrays alive, with their purpose; intermediates, then tapes, last."""
+    """Yield all arrays alive, with their purpose; intermediates, then tapes, last."""
     kinds = [_subclasses(kind) for kind in (Leaf, Gradients, Tensor)]
     every = set[type]().union(*kinds)
     # By exact type: asking an unknown object for its class may run its code.
@@ -143,12 +143,12 @@ def _claims() -> Iterator[_Claim]:
 
 
 def _subclasses(kind: type) -> set[type]:
-    """Returns a class and all that are derived from it."""
+    """Return a class and all that are derived from it."""
     return {kind}.union(*(_subclasses(derived) for derived in kind.__subclasses__()))
 
 
 def _innermost(raw: Array, backend: ArrayFunctions) -> tuple[Array, Any]:
-    """Returns the library's own array inside those of levels, and its backend."""
+    """Return the library's own array inside those of levels, and its backend."""
     while (inner := getattr(backend, "inner", None)) is not None:
         raw = raw.value if isinstance(raw, TrackedArray) else raw
         backend = inner
@@ -156,7 +156,7 @@ def _innermost(raw: Array, backend: ArrayFunctions) -> tuple[Array, Any]:
 
 
 def _nodes(raw: Array) -> Iterator[Node]:
-    """Yields the nodes that led to an array, on all levels."""
+    """Yield the nodes that led to an array, on all levels."""
     pending: list[Node] = []
     while isinstance(raw, TrackedArray):
         pending.append(raw.node)
@@ -171,7 +171,7 @@ def _nodes(raw: Array) -> Iterator[Node]:
 
 
 def _arrays_saved_by(nodes: Iterator[Node]) -> Iterator[Array]:
-    """Yields the arrays within what nodes have saved."""
+    """Yield the arrays within what nodes have saved."""
     pending: list[Any] = [node.saved for node in nodes]
     while pending:
         saved = pending.pop()

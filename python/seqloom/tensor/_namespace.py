@@ -67,20 +67,20 @@ class Inspection:
         self._backend = backend
 
     def capabilities(self) -> dict[str, Any]:
-        """Returns the optional parts of the standard, and whether the backend has them."""
+        """Return the optional parts of the standard, and whether the backend has them."""
         options = {"boolean indexing": True, "data-dependent shapes": True}
         return {**options, "max dimensions": _MOST_AXES}
 
     def default_device(self) -> str:
-        """Returns the device of the backend."""
+        """Return the device of the backend."""
         return self._backend.device
 
     def devices(self) -> tuple[str, ...]:
-        """Returns the device of the backend: each device has its own backend."""
+        """Return the device of the backend: each device has its own backend."""
         return (self._backend.device,)
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
-        """Returns the element types of Python's numbers."""
+        """Return the element types of Python's numbers."""
         del device
         usual = np.dtype(self._backend.float_dtype)
         wide = "complex64" if usual == np.float32 else "complex128"
@@ -93,7 +93,7 @@ class Inspection:
         }
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
-        """Returns the element types of the backend, of one kind or several."""
+        """Return the element types of the backend, of one kind or several."""
         del device
         types = {name: np.dtype(name) for name in NAMES if self._has(name)}
         if kind is None:
@@ -101,7 +101,7 @@ class Inspection:
         return {name: dtype for name, dtype in types.items() if np.isdtype(dtype, kind)}
 
     def _has(self, name: str) -> bool:
-        """Whether the backend has a type."""
+        """Return whether the backend has a type."""
         try:
             self._backend.zeros((), dtype=name)
         except SeqloomError:
@@ -149,7 +149,7 @@ class ArrayNamespace(NamespaceFunctions):
         device: str | None = None,
         copy: bool | None = None,
     ) -> Tensor:
-        """Makes a tensor of the data."""
+        """Make a tensor of the data."""
         self._require_device(device)
         if not isinstance(obj, Tensor):
             if copy is False:
@@ -165,7 +165,7 @@ class ArrayNamespace(NamespaceFunctions):
     def from_dlpack(
         self, x: object, /, *, device: str | None = None, copy: bool | None = None
     ) -> Tensor:
-        """Makes a tensor of another library's array."""
+        """Make a tensor of another library's array."""
         self._require_device(device)
         del copy  # it shares where it can; a tensor does not change
         return from_dlpack(x, backend=self._backend)
@@ -180,25 +180,25 @@ class ArrayNamespace(NamespaceFunctions):
         dtype: DTypeLike | None = None,
         device: str | None = None,
     ) -> Tensor:
-        """Makes numbers at equal distances, before `stop`."""
+        """Make numbers at equal distances, before `stop`."""
         return self._make("arange", start, stop, step, dtype=dtype, device=device)
 
     def empty(
         self, shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None
     ) -> Tensor:
-        """Makes a tensor of arbitrary values."""
+        """Make a tensor of arbitrary values."""
         return self._make("empty", shape, dtype=dtype, device=device)
 
     def zeros(
         self, shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None
     ) -> Tensor:
-        """Makes zeros."""
+        """Make zeros."""
         return self._make("zeros", shape, dtype=dtype, device=device)
 
     def ones(
         self, shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None
     ) -> Tensor:
-        """Makes ones."""
+        """Make ones."""
         return self._make("ones", shape, dtype=dtype, device=device)
 
     def full(
@@ -209,7 +209,7 @@ class ArrayNamespace(NamespaceFunctions):
         dtype: DTypeLike | None = None,
         device: str | None = None,
     ) -> Tensor:
-        """Makes a tensor of one value everywhere."""
+        """Make a tensor of one value everywhere."""
         if isinstance(fill_value, complex) and dtype is None:
             dtype = self._complex
         return self._make("full", shape, fill_value, dtype=dtype, device=device)
@@ -224,7 +224,7 @@ class ArrayNamespace(NamespaceFunctions):
         dtype: DTypeLike | None = None,
         device: str | None = None,
     ) -> Tensor:
-        """Makes a matrix with ones on a diagonal."""
+        """Make a matrix with ones on a diagonal."""
         return self._make("eye", n_rows, n_cols, k=k, dtype=dtype, device=device)
 
     def linspace(
@@ -238,7 +238,7 @@ class ArrayNamespace(NamespaceFunctions):
         device: str | None = None,
         endpoint: bool = True,
     ) -> Tensor:
-        """Makes `num` numbers at equal distances from `start` to `stop`."""
+        """Make `num` numbers at equal distances from `start` to `stop`."""
         return self._make(
             "linspace", start, stop, num, dtype=dtype, device=device, endpoint=endpoint
         )
@@ -246,19 +246,19 @@ class ArrayNamespace(NamespaceFunctions):
     def empty_like(
         self, x: Tensor, /, *, dtype: DTypeLike | None = None, device: str | None = None
     ) -> Tensor:
-        """Makes a tensor of arbitrary values, of x's shape and type."""
+        """Make a tensor of arbitrary values, of x's shape and type."""
         return self.empty(x.shape, dtype=dtype or x.dtype, device=device)
 
     def zeros_like(
         self, x: Tensor, /, *, dtype: DTypeLike | None = None, device: str | None = None
     ) -> Tensor:
-        """Makes zeros, of x's shape and type."""
+        """Make zeros, of x's shape and type."""
         return self.zeros(x.shape, dtype=dtype or x.dtype, device=device)
 
     def ones_like(
         self, x: Tensor, /, *, dtype: DTypeLike | None = None, device: str | None = None
     ) -> Tensor:
-        """Makes ones, of x's shape and type."""
+        """Make ones, of x's shape and type."""
         return self.ones(x.shape, dtype=dtype or x.dtype, device=device)
 
     def full_like(
@@ -270,7 +270,7 @@ class ArrayNamespace(NamespaceFunctions):
         dtype: DTypeLike | None = None,
         device: str | None = None,
     ) -> Tensor:
-        """Makes a tensor of one value everywhere, of x's shape and type."""
+        """Make a tensor of one value everywhere, of x's shape and type."""
         return self.full(x.shape, fill_value, dtype=dtype or x.dtype, device=device)
 
     @property
@@ -281,7 +281,7 @@ class ArrayNamespace(NamespaceFunctions):
     def _make(
         self, name: str, *args: object, device: str | None = None, **options: object
     ) -> Tensor:
-        """Makes a tensor by the backend's function."""
+        """Make a tensor by the backend's function."""
         self._require_device(device)
         try:
             return Tensor(getattr(self._backend, name)(*args, **options), self._backend)
@@ -291,7 +291,7 @@ class ArrayNamespace(NamespaceFunctions):
             raise ours from error
 
     def _require_device(self, device: str | None) -> None:
-        """Refuses a device that is not the backend's."""
+        """Refuse a device that is not the backend's."""
         if device not in {None, self._backend.device}:
             raise BackendError(
                 f"device must be {self._backend.device!r} in this namespace, got "
@@ -308,19 +308,19 @@ class ArrayNamespace(NamespaceFunctions):
     def astype(
         x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None
     ) -> Tensor:
-        """Converts to another element type; `copy` has no effect on tensors."""
+        """Convert to another element type; `copy` has no effect on tensors."""
         del copy
         found = x if x.dtype == dtype else apply("astype", x, dtype)
         return found if device is None else found.to_device(device)
 
     @staticmethod
     def can_cast(from_: Any, to: Any, /) -> Any:
-        """Whether the standard promotes one type to another."""
+        """Return whether the standard promotes one type to another."""
         return np.can_cast(np.dtype(getattr(from_, "dtype", from_)), np.dtype(to))
 
     @staticmethod
     def finfo(type: Any, /) -> FloatLimits:  # noqa: A002  # the standard's name
-        """Returns the limits of a float type; of a complex one, those of its parts."""
+        """Return the limits of a float type; of a complex one, those of its parts."""
         dtype = np.dtype(getattr(type, "dtype", type))
         if dtype.kind == "c":
             dtype = np.dtype(f"float{dtype.itemsize * 4}")
@@ -331,17 +331,17 @@ class ArrayNamespace(NamespaceFunctions):
 
     @staticmethod
     def iinfo(type: Any, /) -> IntegerLimits:  # noqa: A002  # the standard's name
-        """Returns the limits of an integer type."""
+        """Return the limits of an integer type."""
         dtype = np.dtype(getattr(type, "dtype", type))
         limits = np.iinfo(dtype)
         return IntegerLimits(limits.bits, int(limits.max), int(limits.min), dtype)
 
     def isdtype(self, dtype: Any, kind: Any) -> Any:
-        """Whether a type is of a kind."""
+        """Return whether a type is of a kind."""
         return self._backend.isdtype(np.dtype(dtype), kind)
 
     def result_type(self, *arrays_and_dtypes: Any) -> DType:
-        """Returns the type of a result of these; Python's numbers take the others' type."""
+        """Return the type of a result of these; Python's numbers take the others' type."""
         if not arrays_and_dtypes:
             raise ArgumentError("result_type needs at least one tensor, type or number")
         raws = [arg.raw if isinstance(arg, Tensor) else arg for arg in arrays_and_dtypes]
@@ -353,7 +353,7 @@ ArrayNamespace.bool = np.dtype("bool")  # pyright: ignore[reportAttributeAccessI
 
 
 def namespace_of(backend: ArrayFunctions, api_version: Any) -> ArrayNamespace:
-    """Returns the namespace of a backend, which is that of the newest version."""
+    """Return the namespace of a backend, which is that of the newest version."""
     if api_version not in {None, *_VERSIONS}:
         raise ArgumentError(
             f"api_version must be one of {', '.join(_VERSIONS)}, got {api_version!r}"

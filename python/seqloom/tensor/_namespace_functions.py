@@ -38,7 +38,7 @@ class _ByName(Generic[_F]):
 
 
 def _of_one(name: str) -> Callable[[Tensor], Tensor]:
-    """Makes a function of one tensor."""
+    """Make a function of one tensor."""
 
     def call(x: Tensor, /) -> Tensor:
         return apply(name, x)
@@ -47,7 +47,7 @@ def _of_one(name: str) -> Callable[[Tensor], Tensor]:
 
 
 def _of_two(name: str) -> Callable[[Operand, Operand], Tensor]:
-    """Makes a function of two tensors, or of a tensor and a number."""
+    """Make a function of two tensors, or of a tensor and a number."""
 
     def call(x1: Operand, x2: Operand, /) -> Tensor:
         return apply(name, x1, x2)
@@ -56,7 +56,7 @@ def _of_two(name: str) -> Callable[[Operand, Operand], Tensor]:
 
 
 def _over_axes(name: str) -> Callable[..., Tensor]:
-    """Makes a reduction over an axis, several, or all."""
+    """Make a reduction over an axis, several, or all."""
 
     def call(x: Tensor, /, *, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
         return apply(name, x, axis=axis, keepdims=keepdims)
@@ -65,7 +65,7 @@ def _over_axes(name: str) -> Callable[..., Tensor]:
 
 
 def _with_correction(name: str) -> Callable[..., Tensor]:
-    """Makes the variance or the standard deviation."""
+    """Make the variance or the standard deviation."""
 
     def call(
         x: Tensor,
@@ -81,7 +81,7 @@ def _with_correction(name: str) -> Callable[..., Tensor]:
 
 
 def _with_dtype(name: str) -> Callable[..., Tensor]:
-    """Makes the sum or the product, of a given element type."""
+    """Make the sum or the product, of a given element type."""
 
     def call(
         x: Tensor,
@@ -97,7 +97,7 @@ def _with_dtype(name: str) -> Callable[..., Tensor]:
 
 
 def _cumulative(name: str) -> Callable[..., Tensor]:
-    """Makes the cumulative sum or product, of a given element type."""
+    """Make the cumulative sum or product, of a given element type."""
 
     def call(
         x: Tensor,
@@ -114,7 +114,7 @@ def _cumulative(name: str) -> Callable[..., Tensor]:
 
 
 def _dtype_option(dtype: Any) -> dict[str, Any]:
-    """Returns the option for the type of a total; without it, the library's is wide."""
+    """Return the option for the type of a total; without it, the library's is wide."""
     return {} if dtype is None else {"dtype": dtype}
 
 
@@ -171,12 +171,12 @@ class NamespaceFunctions:
 
     @staticmethod
     def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:  # noqa: A002  # the standard's names
-        """Limits the values to a range."""
+        """Limit the values to a range."""
         return apply("clip", x, min, max)
 
     @staticmethod
     def where(condition: Tensor, x1: Any, x2: Any, /) -> Tensor:
-        """Selects `x1` where the condition is true, `x2` elsewhere."""
+        """Select `x1` where the condition is true, `x2` elsewhere."""
         return apply("where", condition, x1, x2)
 
     @staticmethod
@@ -189,7 +189,7 @@ class NamespaceFunctions:
         prepend: Tensor | None = None,
         append: Tensor | None = None,
     ) -> Tensor:
-        """Computes the differences of consecutive values, n times."""
+        """Compute the differences of consecutive values, n times."""
         return apply("diff", x, prepend, append, axis=axis, n=n)
 
     # Products.
@@ -198,12 +198,12 @@ class NamespaceFunctions:
 
     @staticmethod
     def tensordot(x1: Tensor, x2: Tensor, /, *, axes: Any = 2) -> Tensor:
-        """Computes the sum of products over several axes."""
+        """Compute the sum of products over several axes."""
         return apply("tensordot", x1, x2, axes=axes)
 
     @staticmethod
     def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-        """Computes the sum of products along an axis."""
+        """Compute the sum of products along an axis."""
         return apply("vecdot", x1, x2, axis=axis)
 
     # Shapes.
@@ -212,12 +212,12 @@ class NamespaceFunctions:
 
     @staticmethod
     def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
-        """Broadcasts tensors to their common shape."""
+        """Broadcast tensors to their common shape."""
         return apply("broadcast_arrays", *arrays)
 
     @staticmethod
     def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-        """Returns the common shape of shapes."""
+        """Return the common shape of shapes."""
         try:
             return np.broadcast_shapes(*shapes)
         except ValueError:
@@ -228,87 +228,87 @@ class NamespaceFunctions:
 
     @staticmethod
     def broadcast_to(x: Tensor, /, shape: tuple[int, ...]) -> Tensor:
-        """Broadcasts to a shape."""
+        """Broadcast to a shape."""
         return apply("broadcast_to", x, shape)
 
     @staticmethod
     def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
-        """Joins tensors along an existing axis."""
+        """Join tensors along an existing axis."""
         return apply("concat", list(arrays), axis=axis)
 
     @staticmethod
     def expand_dims(x: Tensor, /, axis: Axes = 0) -> Tensor:
-        """Adds a new axis of length 1."""
+        """Add a new axis of length 1."""
         return apply("expand_dims", x, axis=axis)
 
     @staticmethod
     def flip(x: Tensor, /, *, axis: Axes | None = None) -> Tensor:
-        """Reverses the order along axes."""
+        """Reverse the order along axes."""
         return apply("flip", x, axis=axis)
 
     @staticmethod
     def meshgrid(
         *arrays: Tensor, indexing: Literal["xy", "ij"] = "xy"
     ) -> tuple[Tensor, ...]:
-        """Makes the coordinates of a grid from those along each axis."""
+        """Make the coordinates of a grid from those along each axis."""
         return apply("meshgrid", *arrays, indexing=indexing)
 
     @staticmethod
     def moveaxis(x: Tensor, source: Any, destination: Any, /) -> Tensor:
-        """Moves axes to other positions."""
+        """Move axes to other positions."""
         return apply("moveaxis", x, source, destination)
 
     @staticmethod
     def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Tensor:
-        """Puts the axes in another order."""
+        """Put the axes in another order."""
         return apply("permute_dims", x, axes)
 
     @staticmethod
     def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None) -> Tensor:
-        """Repeats each value several times."""
+        """Repeat each value several times."""
         return apply("repeat", x, repeats, axis=axis)
 
     @staticmethod
     def reshape(
         x: Tensor, /, shape: tuple[int, ...], *, copy: bool | None = None
     ) -> Tensor:
-        """Arranges the values in another shape; `copy` has no effect on tensors."""
+        """Arrange the values in another shape; `copy` has no effect on tensors."""
         del copy
         return apply("reshape", x, shape)
 
     @staticmethod
     def roll(x: Tensor, /, shift: Axes, *, axis: Axes | None = None) -> Tensor:
-        """Shifts the values along axes; those beyond the end come back at the start."""
+        """Shift the values along axes; those beyond the end come back at the start."""
         return apply("roll", x, shift, axis=axis)
 
     @staticmethod
     def squeeze(x: Tensor, /, axis: Axes) -> Tensor:
-        """Removes axes of length 1."""
+        """Remove axes of length 1."""
         return apply("squeeze", x, axis=axis)
 
     @staticmethod
     def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
-        """Joins tensors of the same shape along a new axis."""
+        """Join tensors of the same shape along a new axis."""
         return apply("stack", list(arrays), axis=axis)
 
     @staticmethod
     def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
-        """Repeats the whole tensor several times."""
+        """Repeat the whole tensor several times."""
         return apply("tile", x, repetitions)
 
     @staticmethod
     def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
-        """Sets the values above the k-th diagonal of each matrix to 0."""
+        """Set the values above the k-th diagonal of each matrix to 0."""
         return apply("tril", x, k=k)
 
     @staticmethod
     def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
-        """Sets the values below the k-th diagonal of each matrix to 0."""
+        """Set the values below the k-th diagonal of each matrix to 0."""
         return apply("triu", x, k=k)
 
     @staticmethod
     def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-        """Splits a tensor along an axis, and removes the axis."""
+        """Split a tensor along an axis, and remove the axis."""
         return apply("unstack", x, axis=axis)
 
     # Sorting, searching, and sets.
@@ -317,17 +317,17 @@ class NamespaceFunctions:
     def argsort(
         x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True
     ) -> Tensor:
-        """Returns the indices that would sort the values."""
+        """Return the indices that would sort the values."""
         return apply("argsort", x, axis=axis, descending=descending, stable=stable)
 
     @staticmethod
     def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
-        """Tests whether each value of `x1` is in `x2`."""
+        """Test whether each value of `x1` is in `x2`."""
         return apply("isin", x1, x2, invert=invert)
 
     @staticmethod
     def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
-        """Returns the indices of the values that are not 0."""
+        """Return the indices of the values that are not 0."""
         return apply("nonzero", x)
 
     @staticmethod
@@ -339,7 +339,7 @@ class NamespaceFunctions:
         side: Literal["left", "right"] = "left",
         sorter: Tensor | None = None,
     ) -> Tensor:
-        """Returns the indices at which values would be inserted into sorted ones."""
+        """Return the indices at which values would be inserted into sorted ones."""
         row = x1 if sorter is None else apply("take", x1, sorter, axis=0)
         return apply("searchsorted", row, x2, side=side)
 
@@ -347,35 +347,35 @@ class NamespaceFunctions:
     def sort(
         x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True
     ) -> Tensor:
-        """Sorts the values along an axis."""
+        """Sort the values along an axis."""
         return apply("sort", x, axis=axis, descending=descending, stable=stable)
 
     @staticmethod
     def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
-        """Takes slices of an axis by their indices."""
+        """Take slices of an axis by their indices."""
         return apply("take", x, indices, axis=axis)
 
     @staticmethod
     def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
-        """Takes the values at the given indices along an axis."""
+        """Take the values at the given indices along an axis."""
         return apply("take_along_axis", x, indices, axis=axis)
 
     @staticmethod
     def unique_all(x: Tensor, /) -> UniqueAll:
-        """Returns the distinct values, sorted, with indices, inverse and counts."""
+        """Return the distinct values, sorted, with indices, inverse and counts."""
         return UniqueAll(*apply("unique_all", x))
 
     @staticmethod
     def unique_counts(x: Tensor, /) -> UniqueCounts:
-        """Returns the distinct values, sorted, and how often each occurs."""
+        """Return the distinct values, sorted, and how often each occurs."""
         return UniqueCounts(*apply("unique_counts", x))
 
     @staticmethod
     def unique_inverse(x: Tensor, /) -> UniqueInverse:
-        """Returns the distinct values, sorted, and which of them each element is."""
+        """Return the distinct values, sorted, and which of them each element is."""
         return UniqueInverse(*apply("unique_inverse", x))
 
     @staticmethod
     def unique_values(x: Tensor, /) -> Tensor:
-        """Returns the distinct values, sorted."""
+        """Return the distinct values, sorted."""
         return apply("unique_values", x)

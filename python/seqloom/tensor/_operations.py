@@ -291,7 +291,7 @@ to_full_precision     creation         default -    shape -           - -     Id
 
 
 def _parse(line: str) -> OperationLine:
-    """Reads one line of the table, without its name."""
+    """Read one line of the table, without its name."""
     family, *cells = ["" if cell == "-" else cell for cell in line.split()]
     parts, last = cells[:3], cells[-3:]
     has_all = _FEWEST <= len(cells) <= _MOST and last[1] in _KINDS
@@ -318,7 +318,7 @@ if len(OPERATIONS) < len(_LINES):
 
 
 def list_family(family: str, backend: str = "") -> set[str]:
-    """Returns the operations of a family; with `backend`, those that it overrides."""
+    """Return the operations of a family; with `backend`, those that it overrides."""
     return {
         name
         for name, line in OPERATIONS.items()

@@ -34,7 +34,7 @@ _ARRAYS = (TensorState, np.ndarray, np.generic)
 
 
 def unary(name: str) -> Callable[[Any], Any]:
-    """Makes the operator of one tensor."""
+    """Make the operator of one tensor."""
 
     def operate(self: object) -> Any:
         return apply(name, self)
@@ -43,7 +43,7 @@ def unary(name: str) -> Callable[[Any], Any]:
 
 
 def binary(name: str) -> Callable[..., Any]:
-    """Makes the operator of two tensors, or of one on the left."""
+    """Make the operator of two tensors, or of one on the left."""
     is_listed = name in LISTED
 
     def operate(self: Any, other: Any, frame: FrameType | None = None) -> Any:
@@ -70,7 +70,7 @@ def binary(name: str) -> Callable[..., Any]:
 
 
 def reflect(name: str) -> Operator:
-    """Makes the operator of a tensor on the right of something else."""
+    """Make the operator of a tensor on the right of something else."""
     is_listed = name in LISTED
 
     def operate(self: object, other: object) -> Any:
@@ -85,7 +85,7 @@ def reflect(name: str) -> Operator:
 
 
 def differentiable(name: str) -> Operator:
-    """Makes the operator of a function that has a rule: the most frequent one by far."""
+    """Make the operator of a function that has a rule: the most frequent one by far."""
     # If one level tracks both tensors, the operation is computed, recorded and returned as
     # a tensor in this one function. It writes out what the level's function, `make_node`,
     # `track` and `fill` do one after the other: the calls would cost more than their work.
@@ -140,7 +140,7 @@ def differentiable(name: str) -> Operator:
 
 
 def _to_python(other: object) -> Any:
-    """Converts a NumPy scalar to Python's number, which takes the tensor's type."""
+    """Convert a NumPy scalar to Python's number, which takes the tensor's type."""
     if not isinstance(other, np.generic):
         return other
     scalar = cast("Any", other)
@@ -151,7 +151,7 @@ def _to_python(other: object) -> Any:
 
 
 def _compute(name: str, tensor: Any, left: Any, right: Any, frame: FrameType) -> Any:
-    """Makes a new tensor of the result of the backend's function."""
+    """Make a new tensor of the result of the backend's function."""
     backend = tensor.backend
     try:
         raw = getattr(backend, name)(left, right)
@@ -165,7 +165,7 @@ def _compute(name: str, tensor: Any, left: Any, right: Any, frame: FrameType) ->
 
 
 def _raw_beside(number: Any, tensor: Any) -> Any:
-    """Returns a tensor's array for use with a number: a float makes floats of integers."""
+    """Return a tensor's array for use with a number: a float makes floats of integers."""
     raw, backend = tensor.raw, tensor.backend
     if type(number) is float and backend.dtype(raw).kind in "biu":
         return backend.astype(raw, backend.float_dtype)
@@ -173,7 +173,7 @@ def _raw_beside(number: Any, tensor: Any) -> Any:
 
 
 def _through_apply(name: str, other: object, left: Any, right: Any) -> Any:
-    """Computes with an array, or a tensor of another backend; refuses anything else."""
+    """Compute with an array, or a tensor of another backend; refuses anything else."""
     is_number = isinstance(other, (int, float))  # of a class of the caller's
     if is_number or isinstance(other, _ARRAYS) or hasattr(other, "__dlpack__"):
         return apply(name, left, right)
@@ -206,15 +206,15 @@ class IndexedElements(Generic[_T]):
         self._key = key
 
     def set(self, values: Any) -> _T:
-        """Returns a new tensor with these elements replaced."""
+        """Return a new tensor with these elements replaced."""
         return apply("slice_update", self._tensor, self._key, self._convert(values))
 
     def add(self, values: Any) -> _T:
-        """Returns a new tensor with values added to these elements."""
+        """Return a new tensor with values added to these elements."""
         return apply("slice_add", self._tensor, self._key, self._convert(values))
 
     def _convert(self, values: Any) -> Any:
-        """Returns the values as a tensor of the same element type."""
+        """Return the values as a tensor of the same element type."""
         tensor: Any = self._tensor
         require_in_range(values, tensor.dtype)
         if not isinstance(values, type(tensor)):

@@ -41,7 +41,7 @@ _internal_files: set[str] = set()
 
 
 def user_frame(frame: FrameType) -> FrameType:
-    """Returns the first frame of the user's code, from one on outwards."""
+    """Return the first frame of the user's code, from one on outwards."""
     while (filename := frame.f_code.co_filename) not in user_files:
         if filename not in _internal_files and not is_internal(filename):
             return frame
@@ -52,14 +52,14 @@ def user_frame(frame: FrameType) -> FrameType:
 
 
 def is_internal(filename: str) -> bool:
-    """Whether a file is part of this package's tensors, layers or optimisers."""
+    """Return whether a file is part of this package's tensors, layers or optimisers."""
     verdict = filename.startswith(_INTERNAL)
     (_internal_files if verdict else user_files).add(filename)
     return verdict
 
 
 def line_of(tensor: Any) -> str:
-    """Returns the line that made a tensor, as ``file:line``."""
+    """Return the line that made a tensor, as ``file:line``."""
     code, offset = tensor._code, tensor._offset  # noqa: SLF001
     lines = (
         line
@@ -70,13 +70,13 @@ def line_of(tensor: Any) -> str:
 
 
 def current_line() -> str:
-    """Returns the line of the user's code that is running now, as ``file:line``."""
+    """Return the line of the user's code that is running now, as ``file:line``."""
     frame = user_frame(caller(1))
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 def find_opener(frame: FrameType) -> FrameType | None:
-    """Returns the user's frame that opens a scope, from that of the context manager."""
+    """Return the user's frame that opens a scope, from that of the context manager."""
     # A generator that `contextlib` makes a context manager of opens the scope for the code
     # of the ``with`` statement.
     found: FrameType | None = frame
@@ -86,12 +86,12 @@ def find_opener(frame: FrameType) -> FrameType | None:
 
 
 def may_stop(frame: FrameType) -> bool:
-    """Whether the code of a frame may stop in its middle while other code runs."""
+    """Return whether the code of a frame may stop in its middle while other code runs."""
     return bool(frame.f_code.co_flags & _MAY_STOP)
 
 
 def nearest_running(frames: Sequence[FrameType | None]) -> FrameType | None:
-    """Returns the innermost of some frames that runs on this thread, or None."""
+    """Return the innermost of some frames that runs on this thread, or None."""
     frame: FrameType | None = caller(1)
     while frame is not None and frame not in frames:
         frame = frame.f_back
@@ -99,7 +99,7 @@ def nearest_running(frames: Sequence[FrameType | None]) -> FrameType | None:
 
 
 def _of_contextlib(frame: FrameType | None) -> bool:
-    """Whether a frame belongs to Python's context managers."""
+    """Return whether a frame belongs to Python's context managers."""
     return frame is not None and frame.f_code.co_filename == contextlib.__file__
 
 
@@ -116,7 +116,7 @@ class Released:
         self.line = line  # that made the tensor
 
     def refuse(self, *_: Any, **__: Any) -> NoReturn:
-        """Raises the error that says what happened, and how to keep such a tensor."""
+        """Raise the error that says what happened, and how to keep such a tensor."""
         raise ReleasedError(
             f"the tensor made at {self.line} was released when its scope ended; "
             "call .keep() on it inside the scope, or take .numpy() there"
@@ -165,7 +165,7 @@ class Scope:
         return self.limit < 0
 
     def remove(self, reference: weakref.ref[Any]) -> bool:
-        """Removes one tensor; returns whether it was made inside."""
+        """Remove one tensor; returns whether it was made inside."""
         # Newest first, and by identity: equal references would be of equal tensors.
         for position in range(len(self.made) - 1, -1, -1):
             if self.made[position] is reference:
@@ -174,7 +174,7 @@ class Scope:
         return False
 
     def thin(self) -> None:
-        """Drops dead references; passes on a tensor that other code made."""
+        """Drop dead references; passes on a tensor that other code made."""
         if self.has_ended:
             # Moves tensors entered after the end to the scope around, if one is open.
             around = _first_open(self)
@@ -193,11 +193,11 @@ class Scope:
             self.limit = self._drop_dead()
 
     def close(self) -> None:
-        """Marks the scope as ended."""
+        """Mark the scope as ended."""
         self.limit, self.opener = -1, None
 
     def _drop_dead(self) -> int:
-        """Drops references to dead tensors; returns when to do so next."""
+        """Drop references to dead tensors; returns when to do so next."""
         self.made[:] = [reference for reference in self.made if reference() is not None]
         self.crowd = max(_DEAD_LIMIT, 2 * len(self.made))
         return self.crowd
@@ -208,14 +208,14 @@ innermost: ContextVar[Scope | None] = ContextVar("innermost", default=None)
 
 
 def _first_open(scope: Scope | None) -> Scope | None:
-    """Returns the scope itself if it is open, else the first around it that is."""
+    """Return the scope itself if it is open, else the first around it that is."""
     while scope is not None and scope.has_ended:
         scope = scope.outer
     return scope
 
 
 def _running(scope: Scope | None) -> Scope | None:
-    """Returns the nearest, of a scope and those around it, whose opener runs."""
+    """Return the nearest, of a scope and those around it, whose opener runs."""
     around: list[Scope] = []
     while (scope := _first_open(scope)) is not None:
         around.append(scope)
@@ -227,7 +227,7 @@ def _running(scope: Scope | None) -> Scope | None:
 
 @contextmanager
 def scope() -> Generator[None]:
-    """Releases every tensor that is made inside when it ends.
+    """Release every tensor that is made inside when it ends.
 
     The memory is freed at that moment, even if something still refers to such a tensor; a
     later use of it raises a `ReleasedError` that names the line that made it. Scopes may be
@@ -274,7 +274,7 @@ def scope() -> Generator[None]:
 
 @contextmanager
 def suspend_scopes() -> Generator[None]:
-    """Runs a block outside of all scopes: none releases what is made in it."""
+    """Run a block outside of all scopes: none releases what is made in it."""
     token = innermost.set(None)
     try:
         yield
@@ -283,7 +283,7 @@ def suspend_scopes() -> Generator[None]:
 
 
 def move_outwards(tensor: Any) -> None:
-    """Moves a tensor from the scope that it was made in to the one around it."""
+    """Move a tensor from the scope that it was made in to the one around it."""
     reference = weakref.ref(tensor)
     found = innermost.get()
     while found is not None and not found.remove(reference):

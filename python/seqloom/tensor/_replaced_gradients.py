@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def stop_gradient(x: Tensor) -> Tensor:
-    """Returns the same values, through which no gradient flows.
+    """Return the same values, through which no gradient flows.
 
     Args:
         x: A tensor.
@@ -46,7 +46,7 @@ def stop_gradient(x: Tensor) -> Tensor:
 def custom_gradient(
     function: Callable[..., Any], rule: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Replaces the gradient of a function of tensors by your own rule.
+    """Replace the gradient of a function of tensors by your own rule.
 
     Args:
         function: Takes tensors and other values, returns a tensor or a tuple of tensors.
@@ -102,7 +102,7 @@ def custom_gradient(
 
 
 def _refuse_other_engines(args: tuple[Any, ...]) -> None:
-    """Refuses an engine with its own tape, which would not use the rule."""
+    """Refuse an engine with its own tape, which would not use the rule."""
     for arg in args:
         if isinstance(arg, Tensor) and is_own_engine(arg.backend):
             raise GradientError(
@@ -111,7 +111,7 @@ def _refuse_other_engines(args: tuple[Any, ...]) -> None:
 
 
 def _check_results(level: Any, out: Any) -> tuple[Tensor, ...]:
-    """Returns what the function returned, which must be tensors of the level below."""
+    """Return what the function returned, which must be tensors of the level below."""
     outs = _as_tuple(out)
     for part in outs:
         if not isinstance(part, Tensor):
@@ -129,13 +129,13 @@ def _check_results(level: Any, out: Any) -> tuple[Tensor, ...]:
 
 
 def _backend_of_array(tensor: Tensor) -> Any:
-    """Returns the backend of a tensor's array: a constant's is the innermost one."""
+    """Return the backend of a tensor's array: a constant's is the innermost one."""
     raw = tensor.raw
     return raw.level if isinstance(raw, TrackedArray) else tensor.detach().backend
 
 
 def _by_rule(_b: Any, saved: Any, grads: Any, needs: Needs) -> Sequence[Array | None]:
-    """Computes the gradients by the user's rule, as arrays."""
+    """Compute the gradients by the user's rule, as arrays."""
     backend, rule, args, out = saved
     seeds = tuple(None if grad is None else Tensor(grad, backend) for grad in grads)
     found = rule(args, out, seeds if isinstance(out, tuple) else seeds[0])
@@ -147,7 +147,7 @@ def _by_rule(_b: Any, saved: Any, grads: Any, needs: Needs) -> Sequence[Array | 
 
 
 def _check_count(parts: object, args: tuple[Any, ...]) -> Sequence[Any]:
-    """Returns what a rule returned, which must be a gradient for each argument."""
+    """Return what a rule returned, which must be a gradient for each argument."""
     if not isinstance(parts, (tuple, list)):
         raise GradientError(
             f"the rule must return a tuple with a gradient for each of the {len(args)} "
@@ -163,7 +163,7 @@ def _check_count(parts: object, args: tuple[Any, ...]) -> Sequence[Any]:
 
 
 def _check_part(part: object, arg: Tensor, position: int, backend: Backend) -> Array:
-    """Returns a gradient's array, which must have its argument's shape and type."""
+    """Return a gradient's array, which must have its argument's shape and type."""
     expected = f"{arg.dtype} of shape {arg.shape} on {backend}"
     if not isinstance(part, Tensor):
         found = f"{type(part).__name__}, no tensor"
@@ -186,12 +186,15 @@ _is_recomputing: ContextVar[bool] = ContextVar("is_recomputing", default=False)
 
 
 def is_recomputing() -> bool:
-    """Whether a `checkpoint` is computing again: then buffers must not be written."""
+    """Return whether a `checkpoint` is computing again.
+
+    Then buffers must not be written.
+    """
     return _is_recomputing.get()
 
 
 def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a function save only its inputs; it is computed again for its gradient.
+    """Make a function save only its inputs; it is computed again for its gradient.
 
     Random numbers depend on keys only, so both computations are equal. Buffers, such as the
     running means of batch norm, are written the first time only.
@@ -234,7 +237,7 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _recompute(_b: Any, saved: Any, grads: Any, _needs: Needs) -> list[Array | None]:
-    """Computes the gradients by the inputs, from a second computation."""
+    """Compute the gradients by the inputs, from a second computation."""
     level, function, args, options, numbers, cast_to = saved
     before, token = draw_number(), _is_recomputing.set(True)
     former = casting.set(cast_to)  # the block may have ended meanwhile
@@ -248,7 +251,7 @@ def _recompute(_b: Any, saved: Any, grads: Any, _needs: Needs) -> list[Array | N
 
 
 def _as_tuple(out: object) -> tuple[Any, ...]:
-    """Returns one result, or several, as a tuple."""
+    """Return one result, or several, as a tuple."""
     return cast("tuple[Any, ...]", out) if isinstance(out, tuple) else (out,)
 
 

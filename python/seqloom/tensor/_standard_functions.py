@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def exp(x: Tensor) -> Tensor:
-    """Computes ``e**x``.
+    """Compute ``e**x``.
 
     Args:
         x: A tensor of any shape.
@@ -31,7 +31,7 @@ def exp(x: Tensor) -> Tensor:
 
 
 def log(x: Tensor) -> Tensor:
-    """Computes the natural logarithm.
+    """Compute the natural logarithm.
 
     Args:
         x: A tensor of any shape.
@@ -48,7 +48,7 @@ def log(x: Tensor) -> Tensor:
 
 
 def log1p(x: Tensor) -> Tensor:
-    """Computes ``log(1 + x)``, exact for small x.
+    """Compute ``log(1 + x)``, exact for small x.
 
     Args:
         x: A tensor of any shape.
@@ -65,7 +65,7 @@ def log1p(x: Tensor) -> Tensor:
 
 
 def sqrt(x: Tensor) -> Tensor:
-    """Computes the square root.
+    """Compute the square root.
 
     Args:
         x: A tensor of any shape.
@@ -82,7 +82,7 @@ def sqrt(x: Tensor) -> Tensor:
 
 
 def sin(x: Tensor) -> Tensor:
-    """Computes the sine of an angle in radians.
+    """Compute the sine of an angle in radians.
 
     Args:
         x: A tensor of any shape.
@@ -99,7 +99,7 @@ def sin(x: Tensor) -> Tensor:
 
 
 def cos(x: Tensor) -> Tensor:
-    """Computes the cosine of an angle in radians.
+    """Compute the cosine of an angle in radians.
 
     Args:
         x: A tensor of any shape.
@@ -116,7 +116,7 @@ def cos(x: Tensor) -> Tensor:
 
 
 def maximum(x: Tensor, other: Tensor | float) -> Tensor:
-    """Selects the larger of two values, element by element; NaN if one of them is NaN.
+    """Select the larger of two values, element by element; NaN if one of them is NaN.
 
     Args:
         x: A tensor of any shape.
@@ -134,7 +134,7 @@ def maximum(x: Tensor, other: Tensor | float) -> Tensor:
 
 
 def minimum(x: Tensor, other: Tensor | float) -> Tensor:
-    """Selects the smaller of two values, element by element; NaN if one of them is NaN.
+    """Select the smaller of two values, element by element; NaN if one of them is NaN.
 
     Args:
         x: A tensor of any shape.
@@ -152,7 +152,7 @@ def minimum(x: Tensor, other: Tensor | float) -> Tensor:
 
 
 def clip(x: Tensor, low: float | None = None, high: float | None = None) -> Tensor:
-    """Limits the values to a range: those outside become the nearer bound.
+    """Limit the values to a range: those outside become the nearer bound.
 
     Args:
         x: A tensor of any shape.
@@ -171,7 +171,7 @@ def clip(x: Tensor, low: float | None = None, high: float | None = None) -> Tens
 
 
 def where(condition: Tensor, x: Tensor | float, y: Tensor | float) -> Tensor:
-    """Selects `x` where the condition is true, and `y` elsewhere.
+    """Select `x` where the condition is true, and `y` elsewhere.
 
     Args:
         condition: A tensor of booleans.
@@ -191,7 +191,7 @@ def where(condition: Tensor, x: Tensor | float, y: Tensor | float) -> Tensor:
 
 
 def concat(tensors: Sequence[Tensor], *, axis: int | None = 0) -> Tensor:
-    """Joins tensors along an existing axis.
+    """Join tensors along an existing axis.
 
     Args:
         tensors: At least one tensor; their shapes are equal on all other axes.
@@ -213,7 +213,7 @@ def concat(tensors: Sequence[Tensor], *, axis: int | None = 0) -> Tensor:
 
 
 def stack(tensors: Sequence[Tensor], *, axis: int = 0) -> Tensor:
-    """Joins tensors of the same shape along a new axis.
+    """Join tensors of the same shape along a new axis.
 
     Args:
         tensors: At least one tensor.
@@ -235,7 +235,7 @@ def stack(tensors: Sequence[Tensor], *, axis: int = 0) -> Tensor:
 
 
 def einsum(equation: str, *tensors: Tensor) -> Tensor:
-    """Computes sums of products by Einstein's summation convention.
+    """Compute sums of products by Einstein's summation convention.
 
     Args:
         equation: One letter for each axis, such as ``"bij,bjk->bik"``; axes whose letters
@@ -255,7 +255,7 @@ def einsum(equation: str, *tensors: Tensor) -> Tensor:
 
 
 def sort(x: Tensor, *, axis: int = -1, descending: bool = False) -> Tensor:
-    """Sorts the values along an axis; equal values keep their order.
+    """Sort the values along an axis; equal values keep their order.
 
     Args:
         x: A tensor of one axis or more.
@@ -274,7 +274,7 @@ def sort(x: Tensor, *, axis: int = -1, descending: bool = False) -> Tensor:
 
 
 def topk(x: Tensor, k: int, *, axis: int = -1) -> tuple[Tensor, Tensor]:
-    """Finds the largest values along an axis, and their indices.
+    """Find the largest values along an axis, and their indices.
 
     Args:
         x: A tensor of one axis or more.
@@ -298,7 +298,7 @@ def topk(x: Tensor, k: int, *, axis: int = -1) -> tuple[Tensor, Tensor]:
 
 
 def take_along_axis(x: Tensor, indices: Tensor, *, axis: int = -1) -> Tensor:
-    """Takes the values at the given indices along an axis.
+    """Take the values at the given indices along an axis.
 
     Args:
         x: A tensor of one axis or more.
@@ -322,7 +322,7 @@ def take_along_axis(x: Tensor, indices: Tensor, *, axis: int = -1) -> Tensor:
 
 
 def from_dlpack(x: object, *, backend: str | ArrayFunctions = "numpy") -> Tensor:
-    """Makes a tensor of another library's array, in the same memory.
+    """Make a tensor of another library's array, in the same memory.
 
     Args:
         x: An array with ``__dlpack__`` (PyTorch, JAX, CuPy, NumPy ...).

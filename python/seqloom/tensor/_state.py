@@ -72,18 +72,18 @@ class TensorState:
         return raw
 
     def _describe(self) -> Like:
-        """Returns shape and element type of the value, and notes them for the next call."""
+        """Return shape and element type of the value, and note them for the next call."""
         self._like = like = self._value.shape, self._value.dtype
         return like
 
     def _replace(self, instead: Array) -> None:
-        """Drops the array, and puts something else in its position."""
+        """Drop the array, and puts something else in its position."""
         self._raw = self._value = instead
         self._node = self._table = self._like = None
 
 
 def fill(tensor: Any, raw: Array, backend: Any, frame: FrameType) -> Any:
-    """Fills a new tensor, notes the line that made it, and enters it in the open scope."""
+    """Fill a new tensor, notes the line that made it, and enters it in the open scope."""
     # `frame` is the innermost frame that may be the user's.
     tensor.backend, tensor._raw, tensor._like = backend, raw, None
     if type(raw) is TrackedArray and raw.level is backend:
@@ -172,12 +172,12 @@ class TrackedArray:
 
 
 def draw_number() -> int:
-    """Returns a number above those of all nodes so far and below those of later ones."""
+    """Return a number above those of all nodes so far and below those of later ones."""
     return next(node_numbers)
 
 
 def make_node(rule: Rule | None, parents: tuple[Node | None, ...], saved: object) -> Node:
-    """Makes a node."""
+    """Make a node."""
     node = Node()
     node.number = next(node_numbers)
     node.rule = rule
@@ -187,7 +187,7 @@ def make_node(rule: Rule | None, parents: tuple[Node | None, ...], saved: object
 
 
 def track(value: Array, node: Node, level: Level) -> TrackedArray:
-    """Makes an array of a level."""
+    """Make an array of a level."""
     array = TrackedArray()
     array.value = value
     array.node = node
@@ -202,7 +202,7 @@ def record(
     saved: object,
     outs: tuple[Array, ...],
 ) -> tuple[Any, ...]:
-    """Records an operation of several outputs; tracks those that the rule says."""
+    """Record an operation of several outputs; tracks those that the rule says."""
     node = make_node(rule, parents, saved)
     if rule.tracked == 1:
         return (track(outs[0], node, level), *outs[1:])
@@ -216,7 +216,7 @@ def record(
 
 
 def _output_node(node: Node, position: int, total: int) -> OutputNode:
-    """Makes the node of one output of several."""
+    """Make the node of one output of several."""
     output = OutputNode()
     output.number = next(node_numbers)
     output.rule = None
@@ -226,7 +226,7 @@ def _output_node(node: Node, position: int, total: int) -> OutputNode:
 
 
 def is_differentiable(functions: ArrayFunctions, array: Array) -> bool:
-    """Whether an array holds floats or complex numbers, which have derivatives."""
+    """Return whether an array holds floats or complex numbers, which have derivatives."""
     if array is None:
         return False
     dtype = functions.dtype(array)
@@ -234,13 +234,13 @@ def is_differentiable(functions: ArrayFunctions, array: Array) -> bool:
 
 
 def node_on(level: Level, array: Any) -> Node | None:
-    """Returns the node of an array, or None if this level does not track it."""
+    """Return the node of an array, or None if this level does not track it."""
     is_tracked = isinstance(array, TrackedArray) and array.level is level
     return array.node if is_tracked else None
 
 
 def outer_nodes(results: Iterable[TrackedArray], before: int) -> list[Node]:
-    """Returns the nodes, with a number up to `before`, that results were computed from."""
+    """Return the nodes, with a number up to `before`, that results were computed from."""
     found: dict[int, Node] = {}
     seen: set[int] = set()
     pending = [result.node for result in results]

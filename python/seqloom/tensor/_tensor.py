@@ -118,7 +118,7 @@ class Tensor(ArrayMethods, TensorConversions):
         return (self[index] for index in range(len(self)))
 
     def backward(self, gradient: Any = None) -> Gradients:
-        """Computes the gradients of this tensor by all leaves that it was computed from.
+        """Compute the gradients of this tensor by all leaves that it was computed from.
 
         The recorded operations are consumed: memory is freed during the pass, and a second
         call needs a second computation.
@@ -156,7 +156,7 @@ class Tensor(ArrayMethods, TensorConversions):
         return Gradients(arrays, level.inner)
 
     def _seed(self, gradient: Any, shape: tuple[int, ...]) -> Array:
-        """Returns the gradient by this tensor as an array of the inner backend."""
+        """Return the gradient by this tensor as an array of the inner backend."""
         level = self.backend
         if gradient is None:
             if shape:
@@ -209,7 +209,7 @@ class Gradients:
         self.backend = backend
 
     def wrt(self, leaf: Any) -> Tensor:
-        """Returns the gradient by a leaf.
+        """Return the gradient by a leaf.
 
         Args:
             leaf: A tensor made with ``requires_grad=True``, or a parameter.
@@ -237,7 +237,7 @@ class Gradients:
         return Tensor(found, self.backend)
 
     def get(self, number: int | None) -> Array | None:
-        """Returns the array by the id of a parameter or the number of a leaf.
+        """Return the array by the id of a parameter or the number of a leaf.
 
         Args:
             number: The id or number; None is allowed.
@@ -253,7 +253,7 @@ class Gradients:
         return None if number is None else self._arrays.get(number)
 
     def arrays(self) -> list[Array]:
-        """Returns all gradients, as arrays of the backend.
+        """Return all gradients, as arrays of the backend.
 
         Returns:
             Those by leaves and parameters, then those by further inputs.
@@ -268,7 +268,7 @@ class Gradients:
         return [*self._arrays.values(), *inputs]
 
     def norm(self) -> float:
-        """Computes the Euclidean norm of all gradients together.
+        """Compute the Euclidean norm of all gradients together.
 
         Returns:
             The root of the sum of squares.
@@ -286,7 +286,7 @@ class Gradients:
     def clip(
         self, norm: Any = None, *, value: float | None = None, of: Any = None
     ) -> Gradients:
-        """Makes gradients smaller: by their common norm, or each number by itself.
+        """Make gradients smaller: by their common norm, or each number by itself.
 
         Args:
             norm: The largest norm allowed (Pascanu et al. 2013); all gradients are scaled
@@ -326,7 +326,7 @@ class Gradients:
         return Gradients(found, self.backend, inputs=self._inputs)
 
     def multiply(self, factor: float) -> Gradients:
-        """Multiplies all gradients by a number, those by inputs too.
+        """Multiply all gradients by a number, those by inputs too.
 
         Args:
             factor: The number.
@@ -360,7 +360,7 @@ class Gradients:
 
 
 def _require_limit(norm: Any, value: Any) -> Any:
-    """Returns the limit of `Gradients.clip`; a norm may be a tensor."""
+    """Return the limit of `Gradients.clip`; a norm may be a tensor."""
     if (norm is None) == (value is None):
         raise ArgumentError(
             "clip needs a norm or a value, such as clip(1.0) or clip(value=0.5), got "
@@ -375,7 +375,7 @@ def _require_limit(norm: Any, value: Any) -> Any:
 
 
 def _leaf_number(leaf: Any) -> int | None:
-    """Returns the number by which a leaf's gradient is found."""
+    """Return the number by which a leaf's gradient is found."""
     if hasattr(leaf, "id"):
         return leaf.id
     find = getattr(getattr(leaf, "backend", None), "leaf_number", None)

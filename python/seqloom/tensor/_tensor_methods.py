@@ -39,7 +39,7 @@ class ArrayMethods:
     # Reductions. `axis` is one axis, several, or None for all of them.
 
     def sum(self, axis: Axis = None, *, keepdims: bool = False) -> Self:
-        """Computes the sum over an axis, several, or all.
+        """Compute the sum over an axis, several, or all.
 
         Args:
             axis: The axis or axes; default all.
@@ -56,7 +56,7 @@ class ArrayMethods:
         return apply("sum", self, axis=axis, keepdims=keepdims)
 
     def mean(self, axis: Axis = None, *, keepdims: bool = False) -> Self:
-        """Computes the mean over an axis, several, or all.
+        """Compute the mean over an axis, several, or all.
 
         Args:
             axis: The axis or axes; default all.
@@ -75,7 +75,7 @@ class ArrayMethods:
     def var(
         self, axis: Axis = None, *, correction: float = 0, keepdims: bool = False
     ) -> Self:
-        """Computes the variance over an axis, several, or all.
+        """Compute the variance over an axis, several, or all.
 
         Args:
             axis: The axis or axes; default all.
@@ -96,7 +96,7 @@ class ArrayMethods:
     def std(
         self, axis: Axis = None, *, correction: float = 0, keepdims: bool = False
     ) -> Self:
-        """Computes the standard deviation over an axis, several, or all: the root of `var`.
+        """Compute the standard deviation over an axis, several, or all: the root of `var`.
 
         Args:
             axis: The axis or axes; default all.
@@ -114,7 +114,7 @@ class ArrayMethods:
         return apply("std", self, axis=axis, correction=correction, keepdims=keepdims)
 
     def max(self, axis: Axis = None, *, keepdims: bool = False) -> Self:
-        """Finds the largest value over an axis, several, or all.
+        """Find the largest value over an axis, several, or all.
 
         Args:
             axis: The axis or axes; default all.
@@ -131,7 +131,7 @@ class ArrayMethods:
         return apply("max", self, axis=axis, keepdims=keepdims)
 
     def min(self, axis: Axis = None, *, keepdims: bool = False) -> Self:
-        """Finds the smallest value over an axis, several, or all.
+        """Find the smallest value over an axis, several, or all.
 
         Args:
             axis: The axis or axes; default all.
@@ -148,7 +148,7 @@ class ArrayMethods:
         return apply("min", self, axis=axis, keepdims=keepdims)
 
     def prod(self, axis: Axis = None, *, keepdims: bool = False) -> Self:
-        """Computes the product over an axis, several, or all.
+        """Compute the product over an axis, several, or all.
 
         Args:
             axis: The axis or axes; default all.
@@ -165,7 +165,7 @@ class ArrayMethods:
         return apply("prod", self, axis=axis, keepdims=keepdims)
 
     def any(self, axis: Axis = None, *, keepdims: bool = False) -> Self:
-        """Tests whether at least one value is true, or not 0.
+        """Test whether at least one value is true, or not 0.
 
         Args:
             axis: The axis or axes; default all.
@@ -182,7 +182,7 @@ class ArrayMethods:
         return apply("any", self, axis=axis, keepdims=keepdims)
 
     def all(self, axis: Axis = None, *, keepdims: bool = False) -> Self:
-        """Tests whether every value is true, or not 0.
+        """Test whether every value is true, or not 0.
 
         Args:
             axis: The axis or axes; default all.
@@ -199,7 +199,7 @@ class ArrayMethods:
         return apply("all", self, axis=axis, keepdims=keepdims)
 
     def argmax(self, axis: int | None = None, *, keepdims: bool = False) -> Self:
-        """Finds the index of the largest value along an axis; of equal ones the first.
+        """Find the index of the largest value along an axis; of equal ones the first.
 
         Args:
             axis: The axis; default the index among all values, flattened.
@@ -216,7 +216,7 @@ class ArrayMethods:
         return apply("argmax", self, axis=axis, keepdims=keepdims)
 
     def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> Self:
-        """Finds the index of the smallest value along an axis; of equal ones the first.
+        """Find the index of the smallest value along an axis; of equal ones the first.
 
         Args:
             axis: The axis; default the index among all values, flattened.
@@ -250,7 +250,7 @@ class ArrayMethods:
         return apply("matrix_transpose", self)
 
     def reshape(self, *shape: int | tuple[int, ...]) -> Self:
-        """Arranges the same values in another shape.
+        """Arrange the same values in another shape.
 
         Args:
             *shape: The lengths of the axes, or a tuple of them; one may be -1.
@@ -266,7 +266,7 @@ class ArrayMethods:
         return apply("reshape", self, _unpack(shape))
 
     def permute_dims(self, *axes: int | tuple[int, ...]) -> Self:
-        """Puts the axes in another order.
+        """Put the axes in another order.
 
         Args:
             *axes: All axes in the new order, or a tuple of them.
@@ -283,7 +283,7 @@ class ArrayMethods:
         return apply("permute_dims", self, _unpack(axes))
 
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
-        """Joins neighbouring axes to one, as torch's ``flatten``.
+        """Join neighbouring axes to one, as torch's ``flatten``.
 
         Args:
             start_dim: First of the axes.
@@ -304,7 +304,7 @@ class ArrayMethods:
         return apply("reshape", self, join_axes(self.shape, start_dim, end_dim))
 
     def transpose(self, dim0: int, dim1: int) -> Self:
-        """Exchanges two axes, as torch's ``transpose``.
+        """Exchange two axes, as torch's ``transpose``.
 
         Args:
             dim0: One axis.
@@ -327,7 +327,7 @@ class ArrayMethods:
         return apply("permute_dims", self, tuple(axes))
 
     def squeeze(self, axis: int | tuple[int, ...] | None = None) -> Self:
-        """Removes an axis, or several, of length 1.
+        """Remove an axis, or several, of length 1.
 
         Args:
             axis: The axis or axes; default every axis of length 1.
@@ -345,7 +345,7 @@ class ArrayMethods:
         return apply("squeeze", self, axis=axis)
 
     def expand_dims(self, axis: int) -> Self:
-        """Adds a new axis of length 1.
+        """Add a new axis of length 1.
 
         Args:
             axis: The position of the new axis in the result.
@@ -361,7 +361,7 @@ class ArrayMethods:
         return apply("expand_dims", self, axis=axis)
 
     def astype(self, dtype: Any) -> Self:
-        """Converts the values to another element type.
+        """Convert the values to another element type.
 
         Args:
             dtype: The name of the type, such as ``"float64"``, or a NumPy type.
@@ -378,7 +378,7 @@ class ArrayMethods:
 
 
 def _unpack(sizes: tuple[Any, ...]) -> tuple[int, ...]:
-    """Returns integers that were passed one by one, or as one tuple or list."""
+    """Return integers that were passed one by one, or as one tuple or list."""
     first: Any = sizes[0] if len(sizes) == 1 else None
     found: Any = first if type(first) in (tuple, list) else sizes
     return tuple([size if isinstance(size, int) else int(size) for size in found])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def split(
     x: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0
 ) -> tuple[Tensor, ...]:
-    """Splits a tensor along an axis into parts of one length, or of given lengths.
+    """Split a tensor along an axis into parts of one length, or of given lengths.
 
     Args:
         x: A tensor of one axis or more.
@@ -48,7 +48,7 @@ def split(
 
 
 def _part_lengths(size_or_sizes: int | Sequence[int], length: int) -> list[int]:
-    """Returns the length of each part of an axis, from one length or all lengths."""
+    """Return the length of each part of an axis, from one length or all lengths."""
     if isinstance(size_or_sizes, int):
         if size_or_sizes < 1:
             raise ArgumentError(
@@ -66,7 +66,7 @@ def _part_lengths(size_or_sizes: int | Sequence[int], length: int) -> list[int]:
 
 
 def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Splits a tensor along an axis into equal parts; the last one may be shorter.
+    """Split a tensor along an axis into equal parts; the last one may be shorter.
 
     Args:
         x: A tensor of one axis or more.
@@ -92,7 +92,7 @@ def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 def cumsum(x: Tensor, dim: int) -> Tensor:
-    """Computes the cumulative sum along an axis.
+    """Compute the cumulative sum along an axis.
 
     Args:
         x: A tensor of one axis or more.
@@ -110,7 +110,7 @@ def cumsum(x: Tensor, dim: int) -> Tensor:
 
 
 def cumprod(x: Tensor, dim: int) -> Tensor:
-    """Computes the cumulative product along an axis.
+    """Compute the cumulative product along an axis.
 
     Args:
         x: A tensor of one axis or more.
@@ -128,7 +128,7 @@ def cumprod(x: Tensor, dim: int) -> Tensor:
 
 
 def logcumsumexp(x: Tensor, dim: int) -> Tensor:
-    """Computes the logarithm of the cumulative sum of exponentials along an axis.
+    """Compute the logarithm of the cumulative sum of exponentials along an axis.
 
     Args:
         x: A tensor of one axis or more.
@@ -146,7 +146,7 @@ def logcumsumexp(x: Tensor, dim: int) -> Tensor:
 
 
 def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Takes the values at the given indices along an axis, as torch's ``gather``.
+    """Take the values at the given indices along an axis, as torch's ``gather``.
 
     Args:
         x: A tensor of one axis or more.
@@ -173,7 +173,7 @@ def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | float) -> Tensor:
-    """Replaces values at the given indices along an axis, as torch's ``scatter``.
+    """Replace values at the given indices along an axis, as torch's ``scatter``.
 
     Args:
         x: A tensor of one axis or more; it does not change.
@@ -202,7 +202,7 @@ def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | float) -> Tensor:
 
 
 def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """Adds values at the given indices along an axis, as torch's ``scatter_add``.
+    """Add values at the given indices along an axis, as torch's ``scatter_add``.
 
     Args:
         x: A tensor of one axis or more; it does not change.
@@ -231,7 +231,7 @@ def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 
 
 def _key_covered_by(x: Tensor, index: Tensor, axis: int, name: str) -> tuple[slice, ...]:
-    """Returns the key of the part of a tensor that an index covers on the other axes."""
+    """Return the key of the part of a tensor that an index covers on the other axes."""
     sizes = [*enumerate(zip(index.shape, x.shape, strict=False))]
     if index.ndim != x.ndim or any(i > n for other, (i, n) in sizes if other != axis):
         raise ShapeError(
@@ -242,7 +242,7 @@ def _key_covered_by(x: Tensor, index: Tensor, axis: int, name: str) -> tuple[sli
 
 
 def _values(src: object, index: Tensor, name: str) -> Any:
-    """Returns as many values of `src` as the index has elements."""
+    """Return as many values of `src` as the index has elements."""
     if not isinstance(src, Tensor) or src.shape == index.shape:
         return src
     if src.ndim != index.ndim or any(

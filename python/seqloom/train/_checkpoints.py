@@ -77,7 +77,7 @@ class State:
         return len(self.history)
 
     def end_epoch(self, row: dict[str, Any], *, is_best: bool) -> None:
-        """Takes up the row of an epoch, and the weights if they are the best so far."""
+        """Take up the row of an epoch, and the weights if they are the best so far."""
         self.history.append(row)
         self.steps, self.lr, self.seconds = [], 0.0, 0.0
         if is_best:
@@ -119,7 +119,7 @@ class Checkpoints:
     _step: int = 0  # of the run, after the last batch
 
     def resume(self, state: State) -> None:
-        """Loads the last checkpoint of the folder, if there is one."""
+        """Load the last checkpoint of the folder, if there is one."""
         folder, ranks = self.job.settings.folder.path, self.job.ranks
         if folder is None:
             return
@@ -132,20 +132,20 @@ class Checkpoints:
             load_checkpoint(checkpoint, state, self.identity)
 
     def stopping_between_steps(self) -> AbstractContextManager[None]:
-        """Lets a signal stop the block after a whole step; without a folder at once."""
+        """Let a signal stop the block after a whole step; without a folder at once."""
         has_folder = self.job.settings.folder.path is not None
         return self.signals.listening() if has_folder else nullcontext()
 
     @contextmanager
     def changing(self, state: State) -> Generator[None]:
-        """Lets a signal wait while a block changes the parts of the state one by one."""
+        """Let a signal wait while a block changes the parts of the state one by one."""
         with self.signals.hold():
             state.is_whole = False
             yield
             state.is_whole = True
 
     def take_signal(self) -> KeyboardInterrupt | None:
-        """Returns the exception of a signal that has arrived meanwhile, if any."""
+        """Return the exception of a signal that has arrived meanwhile, if any."""
         try:
             self.signals.deliver()
         except KeyboardInterrupt as stop:
@@ -153,7 +153,7 @@ class Checkpoints:
         return None
 
     def after_step(self, state: State) -> None:
-        """Writes a checkpoint in the middle of an epoch, if it is due."""
+        """Write a checkpoint in the middle of an epoch, if it is due."""
         elapsed = time.monotonic() - self._time
         step, before = state.optimizer.step_count, self._step
         self._step = step
@@ -163,7 +163,7 @@ class Checkpoints:
             self.write(state)
 
     def after_epoch(self, state: State) -> None:
-        """Writes a checkpoint, the history, and the weights if they are the best."""
+        """Write a checkpoint, the history, and the weights if they are the best."""
         folder = self.job.writable_folder
         if folder is None:
             return
@@ -173,12 +173,12 @@ class Checkpoints:
             state.best.save(folder / "model.safetensors")
 
     def after_stop(self, state: State) -> None:
-        """Writes what a stopped run has reached, unless it was stopped within a step."""
+        """Write what a stopped run has reached, unless it was stopped within a step."""
         if state.is_whole and (state.steps or state.history):
             self.write(state)
 
     def write(self, state: State) -> None:
-        """Writes a checkpoint, then removes those that are not kept."""
+        """Write a checkpoint, then removes those that are not kept."""
         place, folder = (state.epoch, len(state.steps)), self.job.writable_folder
         if folder is None or place == self._written:
             return
@@ -188,7 +188,7 @@ class Checkpoints:
         self._cost = self._time - start
 
     def _save(self, folder: Path, state: State) -> None:
-        """Writes the files; each is whole and on the disk before an older one goes."""
+        """Write the files; each is whole and on the disk before an older one goes."""
         last = checkpoint_path(folder)
         keep = self.job.settings.folder.keep
         if keep == 1:
@@ -209,7 +209,7 @@ class Checkpoints:
 
 
 def _link(newest: Path, last: Path) -> bool:
-    """Lets `last` name the newest checkpoint too; says whether the disk has hard links."""
+    """Let `last` name the newest checkpoint too; says whether the disk has hard links."""
     part = last.with_name(f".{last.name}.hardlink.part")
     try:
         part.unlink(missing_ok=True)
@@ -226,7 +226,7 @@ def _link(newest: Path, last: Path) -> bool:
 
 
 def how_to_resume(folder: Path | None) -> str:
-    """Says what a stopped run has saved, and how to resume it."""
+    """Say what a stopped run has saved, and how to resume it."""
     if folder is None:
         return "stopped; nothing was kept, because no run folder was given"
     checkpoint = checkpoint_path(folder)
@@ -243,7 +243,7 @@ def how_to_resume(folder: Path | None) -> str:
 
 
 def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> None:
-    """Writes the state whole or not at all."""
+    """Write the state whole or not at all."""
     optimizer = state.optimizer.to_record()
     parts = state.model.to_record().with_prefix("model.")
     parts |= optimizer.with_prefix("optimizer.")
@@ -277,7 +277,7 @@ def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
 
 
 def load_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> None:
-    """Brings a state to where `save_checkpoint` wrote it."""
+    """Bring a state to where `save_checkpoint` wrote it."""
     record = load(path)
     facts = _read_facts(path, record.metadata)
     check_same(path, facts.identity, identity)
@@ -298,7 +298,7 @@ def load_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
 
 
 def _to_table(steps: list[Step], names: list[str]) -> NDArray[np.float64]:
-    """Makes a row of each step; NaN stands for an accuracy or number that it lacks."""
+    """Make a row of each step; NaN stands for an accuracy or number that it lacks."""
     rows = [
         (
             *(step.samples, step.loss, np.nan if step.accuracy is None else step.accuracy),
@@ -310,7 +310,7 @@ def _to_table(steps: list[Step], names: list[str]) -> NDArray[np.float64]:
 
 
 def _read_facts(path: Path, metadata: dict[str, Any]) -> _Facts:
-    """Returns what a checkpoint says; refuses what no version of this package wrote."""
+    """Return what a checkpoint says; refuses what no version of this package wrote."""
     version = metadata.get("version")
     try:
         if type(version) is int and version in _READ:
@@ -321,7 +321,7 @@ def _read_facts(path: Path, metadata: dict[str, Any]) -> _Facts:
 
 
 def _read_steps(path: Path, record: Record, facts: _Facts) -> list[Step]:
-    """Reads the steps of an epoch that is under way; refuses others than `_to_table`'s."""
+    """Read the steps of an epoch that is under way; refuses others than `_to_table`'s."""
     if STEPS not in record:
         return []
     table, columns = np.asarray(record[STEPS]), _COLUMNS + len(facts.numbers)

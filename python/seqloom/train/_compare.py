@@ -42,7 +42,7 @@ def compare(
     out: FilePath | None = None,
     overwrite: bool = False,
 ) -> Report:
-    """Compares finished runs: their settings, their metrics and their learning curves.
+    """Compare finished runs: their settings, their metrics and their learning curves.
 
     Runs are sorted by the first metric that all have (accuracy, r2), the best first.
     Metrics have 95 % intervals where there is a closed form: an accuracy (Wilson), the
@@ -93,7 +93,7 @@ def compare(
 
 
 def report_of(runs: list[Compared], tests: PairedTests) -> Report:
-    """Makes what the page shows."""
+    """Make what the page shows."""
     prefix = _find_prefix([run.name for run in runs])
     shown = [replace(run, name=shorten(run.name, prefix)) for run in rank(runs)]
     return Report(
@@ -104,7 +104,7 @@ def report_of(runs: list[Compared], tests: PairedTests) -> Report:
 
 
 def _find_prefix(names: list[str]) -> str:
-    """Finds what all names begin with, if names are too long for a column."""
+    """Find what all names begin with, if names are too long for a column."""
     if max(map(len, names)) <= _LONGEST_NAME:
         return ""
     pairs = zip(min(names), max(names), strict=False)
@@ -115,7 +115,7 @@ def _find_prefix(names: list[str]) -> str:
 
 
 def _sections(runs: list[Compared], tests: PairedTests, prefix: str) -> Iterator[Section]:
-    """Makes the results, the tests, the settings that differ, and the curves."""
+    """Make the results, the tests, the settings that differ, and the curves."""
     yield Section(
         title="Results", note=_note(runs, tests, prefix), table=results_table(runs)
     )
@@ -144,7 +144,7 @@ def _sections(runs: list[Compared], tests: PairedTests, prefix: str) -> Iterator
 
 
 def _note(runs: list[Compared], tests: PairedTests, prefix: str) -> str:
-    """Says what the runs were judged on, and whether that is the same for all."""
+    """Say what the runs were judged on, and whether that is the same for all."""
     metric = find_ranking_metric(runs)
     parts = sorted({run.part for run in runs if run.part})
     order = "sorted by " + title_of(metric) if metric else "in the order given"
@@ -165,7 +165,7 @@ def _note(runs: list[Compared], tests: PairedTests, prefix: str) -> str:
 
 
 def _curves(runs: list[Compared]) -> Iterator[Plot]:
-    """Plots what runs followed from epoch to epoch, a line a run."""
+    """Plot what runs followed from epoch to epoch, a line a run."""
     for part, prefix in (("validation", "valid"), ("training", "train")):
         for metric in ("loss", "accuracy", "r2"):
             key = f"{prefix}_{metric}"
@@ -177,13 +177,13 @@ def _curves(runs: list[Compared]) -> Iterator[Plot]:
 
 
 def _trace(run: Compared, key: str) -> Trace:
-    """Traces one run; NaN stands for an epoch without a value."""
+    """Trace one run; NaN stands for an epoch without a value."""
     values = (row.get(key) for row in run.history)
     return trace_epochs(run.name, [nan if it is None else it for it in values])
 
 
 def results_table(runs: list[Compared]) -> Table:
-    """Lists metrics, size and time, a row a run."""
+    """List metrics, size and time, a row a run."""
     metrics = list(dict.fromkeys(name for run in runs for name in run.metrics))
     if "n" in metrics:
         metrics.remove("n")
@@ -203,7 +203,7 @@ def results_table(runs: list[Compared]) -> Table:
 
 
 def paired_table(tests: PairedTests, prefix: str) -> Table:
-    """Lists the tests, a row a run."""
+    """List the tests, a row a run."""
     columns = (
         "run",
         "difference of accuracy",
@@ -221,17 +221,17 @@ def paired_table(tests: PairedTests, prefix: str) -> Table:
 
 
 def title_of(name: str) -> str:
-    """Spells a metric's name."""
+    """Spell a metric's name."""
     return _TITLES.get(name, name.replace("_", " "))
 
 
 def _whole(number: float | None) -> str:
-    """Spells a count; a dash where there is none."""
+    """Spell a count; a dash where there is none."""
     return _NONE if number is None else f"{int(number):,}"
 
 
 def _spell(run: Compared, name: str) -> str:
-    """Spells a metric with its interval, if it has one."""
+    """Spell a metric with its interval, if it has one."""
     value, ends = run.metrics.get(name), run.judged.get("intervals", {}).get(name)
     if value is None:
         return _NONE
@@ -239,12 +239,12 @@ def _spell(run: Compared, name: str) -> str:
 
 
 def shorten(name: str, prefix: str) -> str:
-    """Leaves out what all names begin with."""
+    """Leave out what all names begin with."""
     return f"...{name.removeprefix(prefix)}" if prefix else name
 
 
 def values_of(runs: list[Compared], tests: PairedTests) -> dict[str, Any]:
-    """Lists what the page shows as plain values; runs are in the order given."""
+    """List what the page shows as plain values; runs are in the order given."""
     values: list[dict[str, Any]] = []
     for run in runs:
         found, beside = run.results, tests.by_name.get(run.name)

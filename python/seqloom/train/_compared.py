@@ -82,7 +82,7 @@ class Compared:
 
 
 def open_runs(runs: Iterable[Run | FilePath] | FilePath) -> list[Compared]:
-    """Opens runs and run folders, each under a name of its own."""
+    """Open runs and run folders, each under a name of its own."""
     given = _check_runs(runs)
     places = [
         run if isinstance(run, Run) else as_path("runs", run, expected=_EXPECTED)
@@ -112,7 +112,7 @@ def open_runs(runs: Iterable[Run | FilePath] | FilePath) -> list[Compared]:
 
 
 def _check_runs(runs: Any) -> list[Any]:
-    """Refuses what is not several runs; one folder may hold them."""
+    """Refuse what is not several runs; one folder may hold them."""
     is_one = isinstance(runs, (str, bytes)) or not hasattr(runs, "__iter__")
     found: list[Any] = [runs] if is_one else list(runs)
     if len(found) == 1 and not isinstance(found[0], Run):
@@ -135,13 +135,13 @@ def _check_runs(runs: Any) -> list[Any]:
 
 
 def _by_numbers(folder: Path) -> list[tuple[int, str]]:
-    """Returns the sorting key of a folder: fold-2 comes before fold-10."""
+    """Return the sorting key of a folder: fold-2 comes before fold-10."""
     parts = re.split(r"(\d+)", folder.name)
     return [(int(it), "") if it.isdecimal() else (-1, it) for it in parts]
 
 
 def _open(run: Run | Path, *, name: str, place: str) -> Compared:
-    """Reads a run folder, or takes a run in memory."""
+    """Read a run folder, or take a run in memory."""
     if isinstance(run, Run):
         results, config = results_of(run), describe(run.trained)
         return Compared(name, place, run, results, run.history, config)
@@ -163,7 +163,7 @@ def _open(run: Run | Path, *, name: str, place: str) -> Compared:
 
 
 def _parse(path: Path, text: bytes) -> dict[str, Any]:
-    """Reads an object of JSON, or names the file that holds something else."""
+    """Read an object of JSON, or name the file that holds something else."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -174,7 +174,7 @@ def _parse(path: Path, text: bytes) -> dict[str, Any]:
 
 
 def _so_far(config: dict[str, Any], history: list[dict[str, Any]]) -> dict[str, Any]:
-    """Gives what is known of a run that has not ended, by its epochs so far."""
+    """Return what is known of a run that has not ended, by its epochs so far."""
     judged = [row for row in history if row.get("valid_loss") is not None]
     nothing: dict[str, Any] = {}
     best = min(judged, key=lambda row: row["valid_loss"], default=nothing)
@@ -194,14 +194,14 @@ def _so_far(config: dict[str, Any], history: list[dict[str, Any]]) -> dict[str, 
 
 
 def are_alike(runs: list[Compared]) -> bool:
-    """Returns True if no run is known to be judged on another part or other records."""
+    """Return True if no run is known to be judged on another part or other records."""
     parts = {run.part for run in runs if run.part is not None}
     marks = {run.judged["records"] for run in runs if run.judged.get("records")}
     return len(parts) <= 1 and len(marks) <= 1
 
 
 def settings_that_differ(runs: list[Compared]) -> list[str]:
-    """Names the settings that are not the same for all runs."""
+    """Name the settings that are not the same for all runs."""
     every = [run.settings for run in runs]
     # By their text, because a run of an older version has text where others have numbers.
     texts = [{name: str(value) for name, value in it.items()} for it in every]
@@ -210,7 +210,7 @@ def settings_that_differ(runs: list[Compared]) -> list[str]:
 
 
 def find_ranking_metric(runs: list[Compared]) -> str | None:
-    """Finds the metric that runs are sorted by: the first that every judged run has."""
+    """Find the metric that runs are sorted by: the first that every judged run has."""
     judged = [run.metrics for run in runs if run.metrics]
     names = judged[0] if judged else ()
     shared = (it for it in names if all(it in metrics for metrics in judged))
@@ -218,7 +218,7 @@ def find_ranking_metric(runs: list[Compared]) -> str | None:
 
 
 def rank(runs: list[Compared]) -> list[Compared]:
-    """Sorts runs by that metric, the best first; those without a value come last."""
+    """Sort runs by that metric, the best first; those without a value come last."""
     metric = find_ranking_metric(runs)
     if metric is None:
         return runs
@@ -254,7 +254,7 @@ class PairedTests:
 
 
 def set_beside_best(runs: list[Compared]) -> PairedTests:
-    """Tests each run against the best one, where both have judged the same records."""
+    """Test each run against the best one, where both have judged the same records."""
     if find_ranking_metric(runs) is None:
         return PairedTests()
     if any(run.results.get("task") != "classify" for run in runs):
@@ -278,7 +278,7 @@ def set_beside_best(runs: list[Compared]) -> PairedTests:
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """Computes the two-sided p-value of McNemar's test, by the exact binomial."""
+    """Compute the two-sided p-value of McNemar's test, by the exact binomial."""
     # Where two classifiers are equally good, each record on which just one of them is right
     # is as likely the one's as the other's (McNemar, Psychometrika 12, 1947).
     fewer, total = min(only_first, only_second), only_first + only_second
@@ -292,7 +292,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 
 def holm(values: list[float]) -> list[float]:
-    """Corrects p-values for their number (Holm, Scand. J. Statist. 6, 1979)."""
+    """Correct p-values for their number (Holm, Scand. J. Statist. 6, 1979)."""
     corrected, least = [0.0] * len(values), 0.0
     order = sorted(range(len(values)), key=values.__getitem__)
     for place, it in enumerate(order):
@@ -304,7 +304,7 @@ def holm(values: list[float]) -> list[float]:
 def _test_all(
     best: str, answers: dict[str, Answers], notes: tuple[str, ...]
 ) -> PairedTests:
-    """Tests all pairs, and keeps those with the best run."""
+    """Test all pairs, and keeps those with the best run."""
     if best not in answers or len(answers) == 1:
         return PairedTests(best, notes=notes)
     # All pairs count, because these records have chosen which run is the best one.
@@ -327,7 +327,7 @@ def _test_all(
 
 
 def _why_unknown(run: Compared, best: Compared) -> str | None:
-    """Explains why a run cannot be set beside the best one, if it cannot."""
+    """Explain why a run cannot be set beside the best one, if it cannot."""
     records = run.judged.get("records")
     if run.metrics.get("accuracy") is None:
         return "it has no accuracy"
@@ -342,7 +342,7 @@ def _why_unknown(run: Compared, best: Compared) -> str | None:
 
 
 def read_answers(run: Compared) -> Answers:
-    """Reads for each record whether the run has it right."""
+    """Read for each record whether the run has it right."""
     source = run.source
     if isinstance(source, Run):
         judged: Any = source.test if run.part == "test" else source.valid

@@ -71,7 +71,7 @@ class Part:
 
 
 def headline(metrics: dict[str, float]) -> str:
-    """Gives the first metric by its name."""
+    """Return the first metric by its name."""
     name = next(key for key in metrics if key != "n")
     return f"{name.replace('_', ' ')} {metrics[name]:.4f}"
 
@@ -84,7 +84,7 @@ class Validation:
     objective: BatchLoss
 
     def measure(self, model: Module) -> dict[str, float | None]:
-        """Measures a network on the validation part, as entries of the history."""
+        """Measure a network on the validation part, as entries of the history."""
         part, trained = self.job.parts.valid, self.job.trained
         found: dict[str, float] = {}
         if part is None:
@@ -106,7 +106,7 @@ class Validation:
         }
 
     def judge(self, part: Data | None) -> Part | None:
-        """Scores the trained model on a part, and compares the scores with its labels."""
+        """Score the trained model on a part, and compare the scores with its labels."""
         if part is None:
             return None
         trained = self.job.trained
@@ -122,12 +122,12 @@ class Validation:
     def _measure_metrics(
         self, labels: NDArray[Any], scores: NDArray[Any]
     ) -> dict[str, float]:
-        """Computes each metric of the user over all records."""
+        """Compute each metric of the user over all records."""
         metrics = list_metrics(self.job.settings.objective.metrics)
         return measure_all(metrics, labels, scores)
 
     def _measure_batches(self, model: Module, part: Data) -> tuple[dict[str, float], int]:
-        """Measures a network batch by batch; returns the number of records too."""
+        """Measure a network batch by batch; returns the number of records too."""
         settings = self.job.settings
         metrics = settings.objective.metrics if self.objective.is_custom else None
         measurement = _BatchMeasurement(
@@ -156,7 +156,7 @@ class _BatchMeasurement:
     _outputs: list[Any] = field(default_factory=list[Any])
 
     def measure(self, batches: Iterator[dict[str, Any]]) -> dict[str, float]:
-        """Returns the metrics, and means over the records of the batches that gave them."""
+        """Return the metrics, and means over the records of the batches that gave them."""
         sums: dict[str, float] = {}
         counts: dict[str, int] = {}
         for number, batch in enumerate(batches):
@@ -180,7 +180,7 @@ class _BatchMeasurement:
         return means | measure_all(self.metrics, *pair)
 
     def _measure_batch(self, batch: dict[str, Any], number: int) -> dict[str, float]:
-        """Returns the loss and the numbers of one batch; keeps what metrics need."""
+        """Return the loss and the numbers of one batch; keeps what metrics need."""
         arrays = self.objective.prepare(self.model, batch)
         key = self.key.fold(number) if self.objective.step else None
         if isinstance(self.model, TorchModule):
@@ -208,7 +208,7 @@ class _BatchMeasurement:
 def measure_all(
     metrics: Mapping[str, Metric], labels: NDArray[Any], scores: NDArray[Any]
 ) -> dict[str, float]:
-    """Computes each metric over all records."""
+    """Compute each metric over all records."""
     found: dict[str, float] = {}
     for name, metric in metrics.items():
         if isinstance(metric, MetricObject):
@@ -234,7 +234,7 @@ def measure_all(
 def find_intervals(
     task: Task, metrics: dict[str, float], labels: Any
 ) -> dict[str, tuple[float, float]]:
-    """Computes the 95 % intervals of the metrics that have one in closed form."""
+    """Compute the 95 % intervals of the metrics that have one in closed form."""
     count = round(metrics["n"])
     if isinstance(task, Classify):
         found = {"accuracy": wilson_interval(round(metrics["accuracy"] * count), count)}
@@ -252,7 +252,7 @@ def find_intervals(
 
 
 def no_better(task: Task, name: str, part: Part) -> str | None:
-    """Says so where a model has learned nothing that holds for a part."""
+    """Say so where a model has learned nothing that holds for a part."""
     metrics = part.metrics
     if metrics["n"] < _ENOUGH or isinstance(task, Custom):
         return None
@@ -276,7 +276,7 @@ def no_better(task: Task, name: str, part: Part) -> str | None:
 
 
 def write_labels(path: Path, task: Task, part: Part) -> None:
-    """Writes a line for each record, in the order of its scores, whole or not at all."""
+    """Write a line for each record, in the order of its scores, whole or not at all."""
     if isinstance(task, Classify):
         pairs = zip(part.scores.ids, np.asarray(part.labels), strict=True)
         lines = [f"{name}\t{task.columns[label]}\n" for name, label in pairs]
@@ -287,7 +287,7 @@ def write_labels(path: Path, task: Task, part: Part) -> None:
 
 
 def read_classes(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
-    """Reads the ids and the classes that `write_labels` wrote of a classifier."""
+    """Read the ids and the classes that `write_labels` wrote of a classifier."""
     with reading(Path(path)):
         text = Path(path).read_bytes().decode("utf-8", "replace")
     head, *rows = [line.split("\t") for line in text.split("\n")[:-1]] or [[]]

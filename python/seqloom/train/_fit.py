@@ -60,7 +60,7 @@ def fit(
     callbacks: Sequence[Any] = (),
     **old: Any,
 ) -> Run:
-    """Trains a network: by default with AdamW, whose learning rate rises and then falls.
+    """Train a network: by default with AdamW, whose learning rate rises and then falls.
 
     The weights that are kept are those of the epoch with the lowest validation loss, or
     of the last epoch where there is no validation part. With ``out`` the run folder holds
@@ -191,7 +191,7 @@ def fit(
 
 
 def find_ranks() -> Ranks:
-    """Joins the processes that torchrun has started, if it has."""
+    """Join the processes that torchrun has started, if it has."""
     if not are_started():
         return Ranks()
     try:
@@ -209,7 +209,7 @@ def watching(
     progress: Progress | bool | None,  # noqa: FBT001 - as `fit` takes it
     callbacks: Sequence[Any] = (),
 ) -> Generator[Watchers]:
-    """Makes the watchers that ``progress`` and ``callbacks`` of `fit` ask for."""
+    """Make the watchers that ``progress`` and ``callbacks`` of `fit` ask for."""
     if progress is True or (progress is None and is_watched()):
         # Imported here, because rich takes time to load and most runs print nothing.
         from seqloom.train._watch import Watch, open_console
@@ -227,7 +227,7 @@ def watching(
 
 
 def _run(job: Job, watchers: Watchers) -> Run:
-    """Trains in the run folder; reports an exception, and how to resume a stopped run."""
+    """Train in the run folder; reports an exception, and how to resume a stopped run."""
     folder, resume = job.settings.folder, job.settings.resume
     opened: AbstractContextManager[None] = nullcontext()
     if folder.path is not None:

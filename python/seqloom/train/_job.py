@@ -52,7 +52,7 @@ class Job:
         return self.settings.folder.path if self.ranks.is_first else None
 
     def identify(self, *, compiled: bool) -> dict[str, Any]:
-        """Names everything that a resumed run must share with the one it resumes."""
+        """Name everything that a resumed run must share with the one it resumes."""
         trained, parts = self.trained, self.parts
         config = config_of(trained.model)
         shapes = [(path, param.shape) for path, param in trained.model.parameters()]
@@ -70,7 +70,7 @@ class Job:
         return json.loads(json.dumps(facts))
 
     def list_settings(self, *, compiled: str, epochs: str) -> dict[str, Fact]:
-        """Lists the settings and the machine; `epochs` is empty if the user chose them."""
+        """List the settings and the machine; `epochs` is empty if the user chose them."""
         settings, train = self.settings, self.parts.train
         augment = getattr(train, "augment", None)
         is_ours = hasattr(augment, "to_dict")
@@ -105,7 +105,7 @@ class Job:
     def list_facts(
         self, history: list[dict[str, Any]], settings: dict[str, Fact]
     ) -> dict[str, Fact]:
-        """Adds the network and the data to the settings."""
+        """Add the network and the data to the settings."""
         model, encoder = self.trained.model, self.trained.encoder
         config, parts = config_of(model), dict(self.parts.list_named())
         facts: dict[str, Fact] = {
@@ -129,7 +129,7 @@ class Job:
 
 
 def _describe_augment(train: Data) -> Any:
-    """Describes by plain values what changes the training sequences."""
+    """Describe by plain values what changes the training sequences."""
     augment = getattr(train, "augment", None)
     if augment is None or hasattr(augment, "to_dict"):
         return augment and augment.to_dict()
@@ -137,7 +137,7 @@ def _describe_augment(train: Data) -> Any:
 
 
 def check_same(path: Path, saved: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuses to resume with other data or settings; names all differences."""
+    """Refuse to resume with other data or settings; names all differences."""
     differences: list[str] = []
     for name, value in now.items():
         was = saved.get(name, _BEFORE.get(name))
@@ -157,12 +157,12 @@ def check_same(path: Path, saved: Mapping[str, Any], now: Mapping[str, Any]) -> 
 
 
 def _may_follow(saved: int | None, now: int | None) -> bool:
-    """Returns True for as many epochs, more, or a number after those that a run chose."""
+    """Return True for as many epochs, more, or a number after those that a run chose."""
     return saved is None or (type(saved) is int and now is not None and now >= saved)
 
 
 def _describe(name: str, saved: Mapping[str, Any], value: Any) -> str:
-    """Describes what the run had; of data, fingerprints would say nothing."""
+    """Describe what the run had; of data, fingerprints would say nothing."""
     was: Any = saved.get(name, _BEFORE.get(name))
     if name.endswith("data") and value is not None and was is not None:
         return f"other {name}"
@@ -174,7 +174,7 @@ def _describe(name: str, saved: Mapping[str, Any], value: Any) -> str:
 
 
 def _shorten(value: Any) -> str:
-    """Shortens a value for a message; an object is written as the call that makes it."""
+    """Shorten a value for a message; an object is written as the call that makes it."""
     text = str(value)
     if isinstance(value, Mapping) and "class" in value:
         facts = cast("Mapping[str, Any]", value)

@@ -56,7 +56,7 @@ Frequencies = NDArray[np.float64]
 def mistakes_section(
     trained: Trained, examples: Any, part: Part, *, name: str, most: int
 ) -> Section | None:
-    """Lists the surest wrong answers and colours their letters.
+    """List the surest wrong answers and colour their letters.
 
     Occlusion (Zeiler and Fergus, 2014): a window of letters is hidden behind N (X in a
     protein), and the sequence is scored anew. What its letters count is by how much that
@@ -102,7 +102,7 @@ def mistakes_section(
 
 
 def find_wrong(task: Classify, part: Part) -> Rows:
-    """Finds the wrong answers, the surest first."""
+    """Find the wrong answers, the surest first."""
     called = task.decide(part.scores.to_numpy())
     wrong = np.flatnonzero(called != part.labels)
     surest = order_of(task, part.scores)[wrong, called[wrong]]
@@ -110,7 +110,7 @@ def find_wrong(task: Classify, part: Part) -> Rows:
 
 
 def list_mistakes(part: Part, wrong: Rows) -> Table:
-    """Lists the first wrong answers."""
+    """List the first wrong answers."""
     scores, ids, classes = part.scores.to_numpy(), part.scores.ids, part.scores.classes
     first: list[int] = wrong[:_LISTED].tolist()
     rows = [
@@ -126,7 +126,7 @@ def list_mistakes(part: Part, wrong: Rows) -> Table:
 
 
 def _draw(trained: Trained, letters: list[bytes], *, part: Part, rows: Rows) -> Letters:
-    """Colours the letters of some sequences."""
+    """Colour the letters of some sequences."""
     scores, classes = part.scores.to_numpy()[rows], part.scores.classes
     called, true = scores.argmax(axis=1), np.asarray(part.labels)[rows]
     weights = weigh_letters(trained, letters, np.column_stack([called, true]))
@@ -145,7 +145,7 @@ def _draw(trained: Trained, letters: list[bytes], *, part: Part, rows: Rows) -> 
 
 
 def weigh_letters(trained: Trained, letters: list[bytes], pairs: Rows) -> list[Floats]:
-    """Weighs each letter of sequences for a class (first of a pair) against another one."""
+    """Weigh each letter of sequences for a class (first of a pair) against another one."""
 
     def margin(outputs: NDArray[np.float32], records: Rows) -> Floats:
         one, other = np.take_along_axis(outputs, pairs[records], axis=1).T
@@ -156,7 +156,7 @@ def weigh_letters(trained: Trained, letters: list[bytes], pairs: Rows) -> list[F
 
 
 def class_logos(examples: Any, classes: Sequence[str]) -> Section | None:
-    """Draws where the letters of a class differ from those of all others.
+    """Draw where the letters of a class differ from those of all others.
 
     The height of a letter is the difference of two frequencies: its share at this position
     among the records of the class, minus its share among the others. It is drawn where
@@ -192,7 +192,7 @@ def class_logos(examples: Any, classes: Sequence[str]) -> Section | None:
 def _draw_logos(
     letters: list[bytes], labels: Counts, classes: Sequence[str], *, members: str
 ) -> list[Logo]:
-    """Draws the logos, from the first position or, where lengths differ, the middle."""
+    """Draw the logos, from the first position or, where lengths differ, the middle."""
     sizes = {len(it) for it in letters}
     width, is_even = min(_POSITIONS, max(sizes)), len(sizes) == 1
     start = max(sizes) // 2 - width // 2 if is_even else -(width // 2)
@@ -208,7 +208,7 @@ def _draw_logos(
 def count_letters(
     letters: Sequence[bytes], labels: Counts, *, members: str, width: int
 ) -> Counts:
-    """Counts letters about the middle, ``(classes, positions, letters)``."""
+    """Count letters about the middle, ``(classes, positions, letters)``."""
     codes = np.full(256, len(members))
     for number, member in enumerate(members):
         codes[[ord(member), ord(member.lower())]] = number
@@ -230,7 +230,7 @@ def count_letters(
 def _differences(
     counts: Counts, labels: Counts, classes: Sequence[str]
 ) -> Iterator[tuple[str, Frequencies]]:
-    """Gives a title and heights for each class that is drawn."""
+    """Return a title and heights for each class that is drawn."""
     sizes = np.bincount(labels, minlength=len(classes))
     there = np.flatnonzero(sizes)
     if len(there) < _TWO:
@@ -245,7 +245,7 @@ def _differences(
 
 
 def _heights(one: Counts, other: Counts) -> Frequencies:
-    """Subtracts frequencies; a difference that chance may explain is 0."""
+    """Subtract frequencies; a difference that chance may explain is 0."""
     totals = [np.maximum(it.sum(axis=1, keepdims=True), 1) for it in (one, other)]
     shares = [it / total for it, total in zip((one, other), totals, strict=True)]
     spread = sum(p * (1 - p) / n for p, n in zip(shares, totals, strict=True))

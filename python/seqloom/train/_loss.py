@@ -51,7 +51,7 @@ class BatchLoss:
     precision: str = FULL  # of a training step; validation computes in full precision
 
     def prepare(self, model: Module, batch: Mapping[str, Any]) -> Inputs:
-        """Puts the arrays that the loss needs on the network's backend, by name."""
+        """Put the arrays that the loss needs on the network's backend, by name."""
         if self.step is not None:
             return tensors_of(model, batch, encoder=self.encoder, names=None)
         found = Forward.of(model).tensors(model, batch, self.encoder)
@@ -77,7 +77,7 @@ class BatchLoss:
         return self.task.loss_of_targets
 
     def __call__(self, model: Module, arrays: Inputs, key: Key | None) -> tuple[Any, Any]:
-        """Computes the loss and the extra value of prepared arrays."""
+        """Compute the loss and the extra value of prepared arrays."""
         return self.compute(self.function, model, arrays, key=key)
 
     def compute(
@@ -88,7 +88,7 @@ class BatchLoss:
         *,
         key: Key | None,
     ) -> tuple[Any, Any]:
-        """Does the same with the `function` of this objective, which a caller holds."""
+        """Do the same with the `function` of this objective, which a caller holds."""
         if isinstance(model, TorchModule):
             return self._compute_torch(function, model, arrays, key=key)
         is_half = self.precision != FULL and model.training
@@ -111,7 +111,7 @@ class BatchLoss:
         *,
         key: Key | None,
     ) -> tuple[Any, Any]:
-        """Computes the loss of a torch network; a user's functions get torch's tensors."""
+        """Compute the loss of a torch network; a user's functions get torch's tensors."""
         if self.step is not None:
             raws = {name: to_torch(arrays[name]) for name in arrays}
             return _call_step(function, model.module, raws, key=key)
@@ -136,7 +136,7 @@ class BatchLoss:
         return function(outputs, labels), outputs
 
     def _check_outputs(self, outputs: Any) -> None:
-        """Refuses rows of outputs that are not one for each class, label or value."""
+        """Refuse rows of outputs that are not one for each class, label or value."""
         if self.task is None:
             return
         shape: tuple[int, ...] = tuple(getattr(outputs, "shape", ()))
@@ -155,7 +155,7 @@ class BatchLoss:
             )
 
     def loss_of(self, model: Module, logits: NDArray[np.float32], labels: Any) -> float:
-        """Computes the loss from the outputs for all records of a part."""
+        """Compute the loss from the outputs for all records of a part."""
         outputs = model.backend.tensor(logits)
         if isinstance(model, TorchModule) and self.task is None:
             outputs, labels = outputs.raw, to_torch(to_tensor(model, as_array(labels)))
@@ -163,12 +163,12 @@ class BatchLoss:
 
 
 def _without_labels(arrays: Inputs) -> Inputs:
-    """Returns the arrays that the network may ask for."""
+    """Return the arrays that the network may ask for."""
     return {name: arrays[name] for name in arrays if name != _LABELS}
 
 
 def _call_step(step: OwnStep, model: Any, arrays: Inputs, *, key: Any) -> tuple[Any, Any]:
-    """Calls a user's step, which returns a loss, or a loss and something else."""
+    """Call a user's step, which returns a loss, or a loss and something else."""
     # `names_for` has named the arrays of a tuple by their positions: "0", "1" and so on.
     is_tuple = [*arrays] == [str(position) for position in range(len(arrays))]
     batch = tuple(arrays.values()) if is_tuple else arrays
@@ -187,7 +187,7 @@ def _call_step(step: OwnStep, model: Any, arrays: Inputs, *, key: Any) -> tuple[
 
 
 def takes_key(step: OwnStep) -> bool:
-    """Says whether a step has a third parameter."""
+    """Return whether a step has a third parameter."""
     try:
         parameters = inspect.signature(step).parameters.values()
     except (TypeError, ValueError):  # a function without a signature
@@ -205,7 +205,7 @@ def differentiate(
     *,
     key: Key,
 ) -> tuple[Any, Any, Gradients]:
-    """Computes loss, extra value and gradients, by our tape or by torch's."""
+    """Compute loss, extra value and gradients, by our tape or by torch's."""
     if not isinstance(model, TorchModule):
         loss, extra, grads = value_and_grad(objective)(model, arrays, key)
         return loss, extra, grads
@@ -215,19 +215,19 @@ def differentiate(
 
 
 def _detach(value: Any) -> Any:
-    """Returns a tensor that needs no gradients; any other value as it is."""
+    """Return a tensor that needs no gradients; any other value as it is."""
     return value.detach() if hasattr(value, "detach") else value
 
 
 def count_records(batch: Mapping[str, Any]) -> int:
-    """Counts the records of a batch: the rows of its labels, or of its first array."""
+    """Count the records of a batch: the rows of its labels, or of its first array."""
     name = label_name(batch)
     values = [batch[name]] if name else [*batch.values()]
     return next((len(value) for value in values if hasattr(value, "__len__")), 1)
 
 
 def numbers_of(extra: Any) -> dict[str, float]:
-    """Returns the further numbers of a user's step by name; none of outputs."""
+    """Return the further numbers of a user's step by name; none of outputs."""
     if not isinstance(extra, Mapping):
         return {}
     found = cast("Mapping[str, Any]", extra)
@@ -240,7 +240,7 @@ def numbers_of(extra: Any) -> dict[str, float]:
 
 
 def as_array(value: Any) -> Any:
-    """Converts a tensor of seqloom or of torch to an array of NumPy."""
+    """Convert a tensor of seqloom or of torch to an array of NumPy."""
     if hasattr(value, "detach") and not isinstance(value, Tensor):
         value = as_plain(value.detach().cpu())
     return np.asarray(value)
@@ -254,7 +254,7 @@ def error_of_loss(
     batch: Mapping[str, Any],
     folder: Path | None,
 ) -> GradientError:
-    """Makes the error of a loss of NaN or infinity at an epoch and a batch in it."""
+    """Make the error of a loss of NaN or infinity at an epoch and a batch in it."""
     epoch, number = place
     if any(np.shape(as_plain(array))[:1] == (0,) for array in batch.values()):
         cause = "the batch has no records: leave empty batches out of the loader"
@@ -269,7 +269,7 @@ def error_of_loss(
 def check_finite_epoch(
     model: Module, row: dict[str, Any], valid: Data | None, *, folder: Path | None
 ) -> None:
-    """Refuses to save a network whose weights or validation loss are not finite."""
+    """Refuse to save a network whose weights or validation loss are not finite."""
     weights, epoch = model.to_record().values(), row["epoch"]
     cause = ""
     if all(np.isfinite(array).all() for array in weights):
@@ -285,7 +285,7 @@ def check_finite_epoch(
 
 
 def _advise(epoch: int, folder: Path | None, cause: str) -> str:
-    """Says what may help a run that diverged, and which checkpoint is left."""
+    """Say what may help a run that diverged, and which checkpoint is left."""
     saved = "nothing was saved"
     if folder is not None and epoch > 1:
         saved = f"the checkpoint of epoch {epoch - 1} is good"
@@ -293,7 +293,7 @@ def _advise(epoch: int, folder: Path | None, cause: str) -> str:
 
 
 def describe_part(part: Data) -> str:
-    """Names the first record of a part that is not finite; empty if all are."""
+    """Name the first record of a part that is not finite; empty if all are."""
     if isinstance(part, Arrays):
         return _describe(part.columns)
     descriptions = (_describe(batch) for batch in read_in_order(part, _ROWS))
@@ -301,7 +301,7 @@ def describe_part(part: Data) -> str:
 
 
 def _describe(arrays: Mapping[str, Any]) -> str:
-    """Names the first row of the first array that is not finite."""
+    """Name the first row of the first array that is not finite."""
     for name, value in arrays.items():
         values = _as_floats(value)
         if values is None or np.isfinite(values).all():
@@ -320,7 +320,7 @@ def _describe(arrays: Mapping[str, Any]) -> str:
 
 
 def _as_floats(value: Any) -> NDArray[Any] | None:
-    """Returns an array of floats; None of anything else."""
+    """Return an array of floats; None of anything else."""
     if hasattr(value, "detach"):
         value = as_plain(value.detach().cpu()) if hasattr(value, "cpu") else value
     if not hasattr(value, "dtype") or not len(getattr(value, "shape", ())):

@@ -60,23 +60,23 @@ class Arrays:
         return None if name is None else self.columns[name]
 
     def batch(self, indices: Any) -> dict[str, Any]:
-        """Takes the rows at some positions."""
+        """Take the rows at some positions."""
         rows = np.asarray(indices)
         return {name: column[rows] for name, column in self.columns.items()}
 
     def __getitems__(self, indices: Any) -> dict[str, Any]:
-        """Takes rows for a loader, which are a batch already."""
+        """Take rows for a loader, which are a batch already."""
         return self.batch(list(indices))
 
     def __getitem__(self, index: int) -> dict[str, Any]:
-        """Takes one row."""
+        """Take one row."""
         return {name: column[index] for name, column in self.columns.items()}
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
 
     def fingerprint(self) -> str:
-        """Identifies the content by a hash."""
+        """Identify the content by a hash."""
         digest = hashlib.blake2b(digest_size=16)
         for name, column in self.columns.items():
             digest.update(f"{name} {column.dtype} {column.shape}".encode())
@@ -106,7 +106,7 @@ class LoaderBatches:
         self.loader, self._names = loader, names
 
     def epoch(self, number: int, *, done: int = 0) -> Iterator[dict[str, Any]]:
-        """Yields the batches of an epoch after the first `done` ones."""
+        """Yield the batches of an epoch after the first `done` ones."""
         parts = (getattr(self.loader, it, None) for it in ("sampler", "batch_sampler"))
         for part in (self.loader, *parts):
             set_epoch: Any = getattr(part, "set_epoch", None)
@@ -117,7 +117,7 @@ class LoaderBatches:
         )
 
     def __len__(self) -> int:
-        """Counts the batches of an epoch."""
+        """Count the batches of an epoch."""
         length = _length_of(self.loader)
         if length is None:
             raise ArgumentError(
@@ -133,7 +133,7 @@ class LoaderBatches:
         return _length_of(getattr(self.loader, "dataset", None)) or 0
 
     def fingerprint(self) -> Any:
-        """Identifies the data: by the fingerprint of the dataset, else by the class."""
+        """Identify the data: by the fingerprint of the dataset, else by the class."""
         dataset: Any = getattr(self.loader, "dataset", None)
         if hasattr(dataset, "fingerprint"):
             return dataset.fingerprint()
@@ -152,7 +152,7 @@ class Parts:
     test: Data | None
 
     def list_named(self) -> Iterator[tuple[str, Data]]:
-        """Yields the parts that are not None, with their names."""
+        """Yield the parts that are not None, with their names."""
         pairs = {"training": self.train, "validation": self.valid, "test": self.test}
         yield from ((name, part) for name, part in pairs.items() if part is not None)
 
@@ -162,20 +162,20 @@ class Parts:
         return "records" if isinstance(self.train, LoaderBatches) else noun_of(self.train)
 
     def list_examples(self) -> Iterator[tuple[str, Examples]]:
-        """Yields the parts that are not batches of a loader, with their names."""
+        """Yield the parts that are not batches of a loader, with their names."""
         for name, part in self.list_named():
             if not isinstance(part, LoaderBatches):
                 yield name, part
 
     def fit_encoder(self) -> "Parts":
-        """Fits an encoder that learns to the training part, and uses it for all parts."""
+        """Fit an encoder that learns to the training part, and uses it for all parts."""
         encoder = self.train.encoder
         if not isinstance(encoder, LearnedEncoder) or encoder.is_fitted:
             return self
         learned, wholes = encoder.fit(self.train), dict[int, Any]()
 
         def seen(part: Any) -> Any:
-            """Returns a part with this encoder; parts of one dataset stay parts of one."""
+            """Return a part with this encoder; parts of one dataset stay parts of one."""
             whole = part.whole if isinstance(part, Dataset) else part
             if id(whole) not in wholes:
                 wholes[id(whole)] = seen_by(learned, whole)
@@ -191,7 +191,7 @@ class Parts:
 
 
 def names_for(model: Module | Config, *, has_step: bool) -> Names:
-    """Returns the function that names the arrays of a tuple: inputs, then labels."""
+    """Return the function that names the arrays of a tuple: inputs, then labels."""
 
     def names(count: int) -> list[str]:
         if has_step:
@@ -209,7 +209,7 @@ def names_for(model: Module | Config, *, has_step: bool) -> Names:
 
 
 def as_part(given: Any, names: Names) -> Any:
-    """Brings data into one of three forms: a dataset, `Arrays` or `LoaderBatches`."""
+    """Bring data into one of three forms: a dataset, `Arrays` or `LoaderBatches`."""
     value: Any = given
     if value is None or (hasattr(value, "batch") and hasattr(value, "lengths")):
         return value
@@ -231,12 +231,12 @@ def as_part(given: Any, names: Names) -> Any:
 
 
 def count_samples(part: Data) -> int:
-    """Counts the records of a part; 0 where a loader does not know."""
+    """Count the records of a part; 0 where a loader does not know."""
     return part.samples if isinstance(part, LoaderBatches) else len(part)
 
 
 def count_batches(part: Data, batches: Batches) -> int:
-    """Counts the batches of an epoch; 0 where a loader does not know."""
+    """Count the batches of an epoch; 0 where a loader does not know."""
     if isinstance(part, LoaderBatches):
         return _length_of(part.loader) or 0
     size = batches.batch_size
@@ -244,7 +244,7 @@ def count_batches(part: Data, batches: Batches) -> int:
 
 
 def _length_of(value: Any) -> int | None:
-    """Returns a length; None where there is none, or only a `__len__` that raises."""
+    """Return a length; None where there is none, or only a `__len__` that raises."""
     # A loader of an iterable dataset has a `__len__`, which asks that of the dataset.
     try:
         return len(value)
@@ -253,7 +253,7 @@ def _length_of(value: Any) -> int | None:
 
 
 def name_arrays(batch: Any, names: Names) -> dict[str, Any]:
-    """Gives the arrays of a batch by name; those of a tuple take the names in order."""
+    """Return the arrays of a batch by name; those of a tuple take the names in order."""
     if isinstance(batch, Mapping):
         return dict(cast("Mapping[str, Any]", batch))
     if isinstance(batch, (tuple, list)):
@@ -267,7 +267,7 @@ def name_arrays(batch: Any, names: Names) -> dict[str, Any]:
 
 
 def _is_table(value: Any) -> bool:
-    """Says whether a value is a dict of arrays or lists by name."""
+    """Return whether a value is a dict of arrays or list by name."""
     columns: Any = value
     if not isinstance(value, Mapping) or not columns:
         return False
@@ -278,12 +278,12 @@ def _is_table(value: Any) -> bool:
 
 
 def _is_array(value: Any) -> bool:
-    """Says whether a value is an array of NumPy, torch or another library, with rows."""
+    """Return whether a value is an array of NumPy, torch or another library, with rows."""
     return len(getattr(value, "shape", ())) > 0
 
 
 def _to_numpy(name: str, values: Any) -> NDArray[Any]:
-    """Gives a column as NumPy's array."""
+    """Return a column as NumPy's array."""
     if hasattr(values, "detach") and not isinstance(values, Tensor):
         values = values.detach().cpu()
     array = np.asarray(values)
@@ -297,7 +297,7 @@ def _to_numpy(name: str, values: Any) -> NDArray[Any]:
 def make_loader(
     train: Data, settings: Settings, ranks: Ranks
 ) -> DataLoader | LoaderBatches:
-    """Makes the loader, whose order depends on the seed and the epoch alone."""
+    """Make the loader, whose order depends on the seed and the epoch alone."""
     if isinstance(train, LoaderBatches):
         return train
     collate: Callable[[Any], Any] | None = None
@@ -333,7 +333,7 @@ def read_batches(
     epoch: int,
     done: int,
 ) -> Iterator[dict[str, Any]]:
-    """Reads the batches of an epoch after the first `done` ones."""
+    """Read the batches of an epoch after the first `done` ones."""
     if isinstance(loader, LoaderBatches):
         return loader.epoch(epoch, done=done)
     loader.set_epoch(epoch)
@@ -367,12 +367,12 @@ class Shares:
             yield rows[self.ranks.number :: self.ranks.world] or rows[:1]
 
     def set_epoch(self, epoch: int) -> None:
-        """Makes the next pass this epoch."""
+        """Make the next pass this epoch."""
         self.whole.set_epoch(epoch)
 
 
 def read_in_order(part: Data, size: int) -> Iterator[dict[str, Any]]:
-    """Yields the batches of a loader, or the records of a part in batches of a size."""
+    """Yield the batches of a loader, or the records of a part in batches of a size."""
     if isinstance(part, LoaderBatches):
         yield from part.epoch(0)
         return

@@ -50,7 +50,7 @@ _KNOWN = (Classify.name, Regress.name, Multilabel.name)
 def prepare(
     model: Config | Module, parts: Parts, settings: Settings, *, ranks: Ranks
 ) -> Job:
-    """Makes the network and checks that the data fit it and the settings."""
+    """Make the network and checks that the data fit it and the settings."""
     task = choose_task(settings, parts)
     is_custom = task == Custom.name
     for name, part in (("training", parts.train), *parts.list_named()):
@@ -77,7 +77,7 @@ def prepare(
 
 
 def choose_task(settings: Settings, parts: Parts) -> str:
-    """Chooses the name of the task, and sets it for labels in arrays."""
+    """Choose the name of the task, and set it for labels in arrays."""
     task, train = settings.objective.task, parts.train
     has_step = settings.objective.step is not None
     has_loss = settings.objective.loss is not None
@@ -107,7 +107,7 @@ def choose_task(settings: Settings, parts: Parts) -> str:
 
 
 def _set_task(parts: list[Arrays], task: str) -> None:
-    """Sets task and classes of arrays: classes are integers from 0, over all parts."""
+    """Set task and classes of arrays: classes are integers from 0, over all parts."""
     labels = [np.asarray(part.labels) for part in parts]
     for part in parts:
         if task == Classify.name:
@@ -118,7 +118,7 @@ def _set_task(parts: list[Arrays], task: str) -> None:
 
 
 def _check_settings(parts: Parts, settings: Settings) -> None:
-    """Refuses settings that have no effect on these parts, or leave nothing to train on."""
+    """Refuse settings that have no effect on these parts, or leave nothing to train on."""
     train, size = parts.train, settings.batches.batch_size
     if settings.batches.drop_last and isinstance(train, LoaderBatches):
         raise ArgumentError(
@@ -141,7 +141,7 @@ def _check_settings(parts: Parts, settings: Settings) -> None:
 def _prepare_custom(
     model: Config | Module, parts: Parts, settings: Settings
 ) -> tuple[Trained, Parts]:
-    """Makes the network for a loss or a step that alone knows what the labels are."""
+    """Make the network for a loss or a step that alone knows what the labels are."""
     objective = settings.objective
     if objective.class_weight is not None:
         raise ArgumentError("class_weight is for classes, but the task is custom")
@@ -167,7 +167,7 @@ def _prepare_custom(
 def _prepare_known(
     model: Config | Module, parts: Parts, settings: Settings, *, task: str
 ) -> tuple[Trained, Parts]:
-    """Makes the network of a task of ours; refuses data that it cannot learn from."""
+    """Make the network of a task of ours; refuses data that it cannot learn from."""
     train = dict(parts.list_examples())["training"]
     _check_encoder(train)
     described = describe(train, task, settings.objective.class_weight)
@@ -198,7 +198,7 @@ def _prepare_known(
 
 
 def _check_encoder(train: Examples) -> None:
-    """Refuses records that no encoder turns into numbers."""
+    """Refuse records that no encoder turns into numbers."""
     if train.encoder is None and not isinstance(train, Arrays):
         raise ArgumentError(
             'the training part has no encoder; give it encoder=OneHot("dna"), and '
@@ -211,7 +211,7 @@ def _check_encoder(train: Examples) -> None:
 
 
 def _warn(trained: Trained, examples: dict[str, Examples]) -> None:
-    """Warns of data that are allowed, but seldom meant."""
+    """Warn of data that are allowed, but seldom meant."""
     for name, part in examples.items():
         warn_of_part(trained, part, name)
         if name != "training":
@@ -221,7 +221,7 @@ def _warn(trained: Trained, examples: dict[str, Examples]) -> None:
 
 
 def _make_network(model: Config | Module, settings: Settings) -> Module:
-    """Makes the network, or returns the given one on a backend."""
+    """Make the network, or return the given one on a backend."""
     backend, key = settings.target, Key(settings.seed)
     if isinstance(model, Config):
         return model.init(backend, key)
@@ -233,7 +233,7 @@ def _make_network(model: Config | Module, settings: Settings) -> Module:
 
 
 def describe(train: Examples, task: str, class_weight: ClassWeight) -> Task:
-    """Describes the task of a training part; refuses labels that cannot teach it."""
+    """Describe the task of a training part; refuses labels that cannot teach it."""
     if task not in ("auto", *_KNOWN):
         raise ArgumentError(
             f"task must be one of auto, {', '.join(_KNOWN)}, got {quote(task)}"
@@ -267,7 +267,7 @@ def describe(train: Examples, task: str, class_weight: ClassWeight) -> Task:
 def _classify(
     labels: NDArray[np.int64], classes: tuple[str, ...], class_weight: ClassWeight
 ) -> Classify:
-    """Counts the classes and weighs them."""
+    """Count the classes and weigh them."""
     counts = np.bincount(labels, minlength=len(classes))
     if np.count_nonzero(counts) < 2:  # noqa: PLR2004 - one class, or none
         only = classes[int(counts.argmax())] if counts.sum() else None
@@ -292,7 +292,7 @@ def _list_weights(
     counts: NDArray[np.int64],
     class_weight: Sequence[float] | Mapping[str, float],
 ) -> tuple[float, ...]:
-    """Lists a weight for each class, in their order; a class without one has weight 1."""
+    """List a weight for each class, in their order; a class without one has weight 1."""
     if isinstance(class_weight, Mapping):
         if unknown := sorted(set(class_weight) - set(classes)):
             raise ArgumentError(
@@ -320,7 +320,7 @@ def _list_weights(
 
 
 def _regress(labels: NDArray[np.float32], names: tuple[str, ...]) -> Regress:
-    """Measures the labels' mean and deviation."""
+    """Measure the labels' mean and deviation."""
     values = labels.astype(np.float64).reshape(len(labels), -1)
     mean, deviation = values.mean(axis=0), values.std(axis=0)
     # Not the deviation: that of equal numbers may be a little above 0.
@@ -334,7 +334,7 @@ def _regress(labels: NDArray[np.float32], names: tuple[str, ...]) -> Regress:
 
 
 def describe_conflicts(train: Data) -> str:
-    """Describes sequences that belong to more than one class; empty without any."""
+    """Describe sequences that belong to more than one class; empty without any."""
     if isinstance(train, LoaderBatches) or train.task != Classify.name:
         return ""
     if train.labels is None or (hashes := hash_letters(train)) is None:

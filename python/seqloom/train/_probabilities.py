@@ -26,7 +26,7 @@ _BY_BIN = ("probability", "answers", "mean probability", "share that is right")
 def probability_sections(
     task: Classify | Multilabel, name: str, part: Part
 ) -> Iterator[Section]:
-    """Shows how well scores separate the classes, and whether probabilities are right."""
+    """Show how well scores separate the classes, and whether probabilities are right."""
     scores, labels = values_of(task, part.scores), np.asarray(part.labels)
     if isinstance(task, Classify):
         is_class = labels[:, None] == np.arange(len(task.columns))
@@ -45,7 +45,7 @@ def probability_sections(
 def curve_section(
     is_class: ArrayLike, scores: ArrayLike, *, classes: Sequence[str], name: str
 ) -> Section | None:
-    """Draws the ROC and the precision-recall curve of each class against all others.
+    """Draw the ROC and the precision-recall curve of each class against all others.
 
     The intervals around a curve are Wilson's, of the recall (ROC) and of the precision at
     each score.
@@ -90,7 +90,7 @@ def curve_section(
 
 
 def _plot_roc(curves: dict[str, RankCurve]) -> Plot:
-    """Plots recall over false alarms."""
+    """Plot recall over false alarms."""
     traces = [Trace("chance", [0, 1], [0, 1], shape="guide")]
     for title, curve in curves.items():
         thin = thin_out(curve)
@@ -108,7 +108,7 @@ def _plot_roc(curves: dict[str, RankCurve]) -> Plot:
 
 
 def _plot_precision(curves: dict[str, RankCurve]) -> Plot:
-    """Plots precision over recall, as the steps whose area is the average precision."""
+    """Plot precision over recall, as the steps whose area is the average precision."""
     traces: list[Trace] = []
     for title, curve in curves.items():
         thin = thin_out(curve)
@@ -127,7 +127,7 @@ def _plot_precision(curves: dict[str, RankCurve]) -> Plot:
 
 
 def thin_out(curve: RankCurve) -> RankCurve:
-    """Leaves out counts that are within a pixel of others, so that the page stays small."""
+    """Leave out counts that are within a pixel of others, so that the page stays small."""
     if len(curve.hits) <= _MAX_COUNTS:
         return curve
     rows = [
@@ -152,7 +152,7 @@ class Calibration:
 
     @classmethod
     def of(cls, is_right: ArrayLike, probabilities: ArrayLike) -> "Calibration":
-        """Puts answers into bins; an edge belongs to the bin below it."""
+        """Put answers into bins; an edge belongs to the bin below it."""
         values = np.asarray(probabilities, float)
         numbers = np.searchsorted(np.linspace(0, 1, _BINS + 1)[1:-1], values)
         counts = np.bincount(numbers, minlength=_BINS)
@@ -171,7 +171,7 @@ class Calibration:
 def calibration_section(
     is_right: ArrayLike, probabilities: ArrayLike, *, name: str
 ) -> Section:
-    """Draws how often answers came true over their probability, and how many there are."""
+    """Draw how often answers came true over their probability, and how many there are."""
     # The expected calibration error is that of Guo et al. (ICML 2017).
     bins = Calibration.of(is_right, probabilities)
     rows = [
@@ -195,7 +195,7 @@ def calibration_section(
 
 
 def _plot_calibration(bins: Calibration) -> tuple[Plot, Plot]:
-    """Plots the share that came true over the probability, and the answers in each bin."""
+    """Plot the share that came true over the probability, and the answers in each bin."""
     full = bins.counts > 0
     mean, right = bins.mean[full], bins.right[full]
     low, high = wilson_bounds(right, bins.counts[full])

@@ -148,7 +148,7 @@ class Progress(Protocol):
 
 
 def describe_plan(plan: Plan) -> str:
-    """Describes a run: the network, the records, the number of epochs and the task."""
+    """Describe a run: the network, the records, the number of epochs and the task."""
     noun, network = printable(plan.noun), printable(plan.network)
     data = "the batches of a loader"
     if plan.batches:
@@ -173,13 +173,13 @@ def describe_plan(plan: Plan) -> str:
 
 
 def spell_columns(row: dict[str, Any]) -> str:
-    """Spells the heads of the columns that a row has."""
+    """Spell the heads of the columns that a row has."""
     shown = [look for key, look in _COLUMNS.items() if key in row]
     return " ".join(f"{name:>{width}}" for name, width in shown) + "  samples/s"
 
 
 def spell_row(row: dict[str, Any], samples: int) -> str:
-    """Spells an epoch, and its records a second with its validation."""
+    """Spell an epoch, and its records a second with its validation."""
     shown = {key: width for key, (_, width) in _COLUMNS.items() if key in row}
     cells: list[str] = []
     for key, width in shown.items():
@@ -192,7 +192,7 @@ def spell_row(row: dict[str, Any], samples: int) -> str:
 
 
 def is_watched() -> bool:
-    """Returns True if a person sees what is printed: at a terminal, or in a notebook."""
+    """Return True if a person sees what is printed: at a terminal, or in a notebook."""
     shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     is_notebook = hasattr(shell, "kernel")
     return is_notebook or (sys.stdout is not None and sys.stdout.isatty())
@@ -206,33 +206,33 @@ class Watchers:
         self.is_stopped = False
 
     def on_start(self, plan: Plan) -> None:
-        """Tells what the run is about to do."""
+        """Tell what the run is about to do."""
         self._tell("on_start", plan)
 
     def on_batch(self, step: Step) -> None:
-        """Tells of a step; remembers whether one asked to end the run."""
+        """Tell of a step; remembers whether one asked to end the run."""
         self._tell("on_batch", step)
 
     def on_epoch(self, row: dict[str, Any]) -> None:
-        """Tells of an epoch; remembers whether one asked to end the run."""
+        """Tell of an epoch; remembers whether one asked to end the run."""
         self._tell("on_epoch", row)
 
     def on_more(self, epochs: int) -> None:
-        """Tells that the run goes on to a later last epoch."""
+        """Tell that the run goes on to a later last epoch."""
         self._tell("on_more", epochs)
 
     def on_end(self, run: Any) -> None:
-        """Tells of the end."""
+        """Tell of the end."""
         self._tell("on_end", run)
 
     def on_error(self, error: BaseException) -> None:
-        """Tells of an exception; an exception of a watcher does not replace it."""
+        """Tell of an exception; an exception of a watcher does not replace it."""
         for watcher in self._watchers:
             with suppress(Exception):
                 getattr(watcher, "on_error", _ignore)(error)
 
     def _tell(self, name: str, value: object) -> None:
-        """Calls one method of all watchers."""
+        """Call one method of all watchers."""
         for watcher in self._watchers:
             answer = getattr(watcher, name, _ignore)(value)
             # Only True: a method may return something else for its own purposes.
@@ -241,11 +241,11 @@ class Watchers:
 
 
 def _ignore(_: object) -> None:
-    """Does nothing."""
+    """Do nothing."""
 
 
 def check_callbacks(callbacks: Any) -> list[Any]:
-    """Lists the callbacks; refuses an object that has none of the methods."""
+    """List the callbacks; refuses an object that has none of the methods."""
     given: Any = callbacks
     if not isinstance(callbacks, (list, tuple)):
         raise ArgumentError(
@@ -258,7 +258,7 @@ def check_callbacks(callbacks: Any) -> list[Any]:
 
 
 def require_methods(expected: str, watcher: object) -> None:
-    """Refuses an object that has none of the methods, and a class instead of an object."""
+    """Refuse an object that has none of the methods, and a class instead of an object."""
     if isinstance(watcher, type) or not any(hasattr(watcher, name) for name in _METHODS):
         raise ArgumentError(
             f"{expected} an object with some of the methods {', '.join(_METHODS)}, got "
@@ -277,30 +277,30 @@ class EpochLines:
         self._is_headed = False
 
     def on_start(self, plan: Plan) -> None:
-        """Stores the description of the run."""
+        """Store the description of the run."""
         self._begin, self._samples = describe_plan(plan), plan.samples
         self._last = self._clock()
 
     def on_batch(self, step: Step) -> None:
-        """Prints a line about a batch if no epoch has ended for a minute."""
+        """Print a line about a batch if no epoch has ended for a minute."""
         if self._clock() - self._last >= _LONG:
             place = f"epoch {step.epoch}, batch {step.batch:,}"
             self._print(f"{place}: loss {step.loss:.4f}")
 
     def on_epoch(self, row: dict[str, Any]) -> None:
-        """Prints a line about an epoch if the last line is old enough."""
+        """Print a line about an epoch if the last line is old enough."""
         if self._clock() - self._last >= _APART:
             head = () if self._is_headed else (spell_columns(row),)
             self._print(*head, spell_row(row, self._samples))
             self._is_headed = True
 
     def on_more(self, epochs: int) -> None:
-        """Prints the new last epoch, if a line was printed earlier."""
+        """Print the new last epoch, if a line was printed earlier."""
         if not self._begin:
             self._print(f"another round follows, to epoch {epochs:,}")
 
     def _print(self, *lines: str) -> None:
-        """Prints lines; the description of the run precedes the first one."""
+        """Print lines; the description of the run precedes the first one."""
         found = [*([self._begin] if self._begin else []), *lines]
         print(*found, sep="\n", file=self._stream, flush=True)
         self._begin, self._last = "", self._clock()

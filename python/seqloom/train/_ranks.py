@@ -50,35 +50,35 @@ class Ranks:
 
     @contextmanager
     def sharing(self, *, has_records: bool = True) -> Generator[None]:
-        """Lets modules and scores be computed by all processes together in the block."""
+        """Let modules and scores be computed by all processes together in the block."""
         self.has_records = has_records
         with joined(self if self.are_several else None):
             yield
 
     def count_own(self, records: int) -> int:
-        """Counts the records of a batch that this process reads."""
+        """Count the records of a batch that this process reads."""
         return len(range(self.number, records, self.world))
 
     def on_first(self, work: Callable[[], Result]) -> Result | None:
-        """Runs work in the first process only; an error there is raised in all."""
+        """Run work in the first process only; an error there is raised in all."""
         return work()
 
     def sum_array(self, array: Array, backend: Backend) -> Array:
-        """Sums an array over all processes."""
+        """Sum an array over all processes."""
         del backend  # of other processes
         return array
 
     def sum_arrays(self, arrays: list[Array], backend: Backend) -> list[Array]:
-        """Sums many arrays over all processes, in buckets."""
+        """Sum many arrays over all processes, in buckets."""
         del backend  # of other processes
         return arrays
 
     def sum_numbers(self, *numbers: float) -> list[float]:
-        """Sums numbers over all processes."""
+        """Sum numbers over all processes."""
         return list(numbers)
 
     def average(self, means: dict[str, float], count: int) -> tuple[dict[str, float], int]:
-        """Averages means over the records of all processes, and counts these."""
+        """Average means over the records of all processes, and counts these."""
         if not self.are_several:
             return means, count
         parts = [value * count for value in means.values()]
@@ -87,11 +87,11 @@ class Ranks:
         return dict(zip(means, found, strict=True)), int(records)
 
     def sum_values(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Sums a NumPy array over all processes."""
+        """Sum a NumPy array over all processes."""
         return values
 
     def take_first(self, model: Module) -> None:
-        """Copies the parameters and buffers of the first process to all."""
+        """Copy the parameters and buffers of the first process to all."""
         if not self.are_several:
             return
         parts = [part for _, part in model.named(Stored)]
@@ -104,15 +104,15 @@ class Ranks:
             model.update_torch()
 
     def mask_others(self, arrays: list[Array], backend: Backend) -> list[Array]:
-        """Returns zeros in all processes but the first, so that a sum gives its values."""
+        """Return zeros in all processes but the first, so that a sum gives its values."""
         return arrays if self.is_first else [backend.zeros_like(it) for it in arrays]
 
     def require_same(self, facts: object) -> None:
-        """Refuses processes that were called with other data or settings."""
+        """Refuse processes that were called with other data or settings."""
 
 
 def are_started() -> bool:
-    """Says whether there are several processes: torchrun's, or those a program joined."""
+    """Return whether there are several processes: torchrun's, or those a program joined."""
     group: Any = sys.modules.get("torch.distributed")
     # Another thread may be importing torch at this moment.
     if getattr(group, "is_initialized", bool)():
@@ -121,14 +121,14 @@ def are_started() -> bool:
 
 
 def choose_device(backend: object) -> Any:
-    """Gives each process of a machine a GPU of its own, where none is named."""
+    """Return each process of a machine a GPU of its own, where none is named."""
     if backend == "torch:cuda" and are_started():
         return f"torch:cuda:{_read_number('LOCAL_RANK', 0)}"
     return backend
 
 
 def _read_number(name: str, default: int) -> int:
-    """Reads what torchrun has set."""
+    """Read what torchrun has set."""
     text = os.environ.get(name, str(default))
     if not text.isdecimal():
         raise ArgumentError(

@@ -88,7 +88,7 @@ def make_report(
     facts: dict[str, Fact],
     notes: list[str],
 ) -> Report:
-    """Makes the report of a run from the parts on which it was evaluated."""
+    """Make the report of a run from the parts on which it was evaluated."""
     task, parts, folder = job.trained.task, job.parts, job.settings.folder.path
     count, columns = count_samples(parts.train), ", ".join(task.columns)
     data = f"{count:,} {parts.noun}" if count else "the batches of a loader"
@@ -120,13 +120,13 @@ def make_report(
 
 
 def _count_decisions(task: Classify, part: Part) -> NDArray[np.int64]:
-    """Counts the records of each class (rows) by the class that they were given."""
+    """Count the records of each class (rows) by the class that they were given."""
     guess = task.decide(part.scores.to_numpy())
     return confusion_matrix(part.labels, guess, size=len(task.columns))
 
 
 def left_out(parts: Parts) -> tuple[str, ...]:
-    """Lists what the datasets left out or changed, a sentence for each kind."""
+    """List what the datasets left out or changed, a sentence for each kind."""
     # Parts of one dataset share its report, which counts once.
     reports: dict[int, dict[str, Any]] = {
         id(report): report
@@ -151,7 +151,7 @@ def left_out(parts: Parts) -> tuple[str, ...]:
 
 
 def _tiles(parts: dict[str, Part]) -> Iterator[Tile]:
-    """Lists the metrics of a part; an accuracy of classes has an interval."""
+    """List the metrics of a part; an accuracy of classes has an interval."""
     for name, part in parts.items():
         count = len(part.labels) if len(part.scores) and part.labels.ndim == 1 else 0
         known = [it for it in part.metrics.items() if it[0] in _NAMES]
@@ -165,7 +165,7 @@ def _tiles(parts: dict[str, Part]) -> Iterator[Tile]:
 
 
 def _curves(history: list[dict[str, Any]]) -> Iterator[Curve]:
-    """Gives the loss, and the metric of classes or values, by epoch."""
+    """Return the loss, and the metric of classes or values, by epoch."""
     for metric in ("loss", "accuracy", "r2"):
         series: dict[str, list[float]] = {}
         for label, prefix in (("training", "train"), ("validation", "valid")):
@@ -178,7 +178,7 @@ def _curves(history: list[dict[str, Any]]) -> Iterator[Curve]:
 
 
 def _scatters(task: Task, parts: dict[str, Part]) -> Iterator[Scatter]:
-    """Pairs the true and the predicted values of a part."""
+    """Pair the true and the predicted values of a part."""
     if not isinstance(task, Regress):
         return
     for part in parts.values():
@@ -191,7 +191,7 @@ def _scatters(task: Task, parts: dict[str, Part]) -> Iterator[Scatter]:
 def _sections(
     job: Job, judged: dict[str, Part], first: dict[str, Part], *, seen: int
 ) -> Iterator[Section]:
-    """Makes the sections about probabilities, limits, the worst mistakes and logos."""
+    """Make the sections about probabilities, limits, the worst mistakes and logos."""
     trained, task = job.trained, job.trained.task
     for name, part in first.items():
         if isinstance(task, (Classify, Multilabel)):
@@ -210,7 +210,7 @@ def _sections(
 
 
 def tables_of_labels(task: Task, parts: dict[str, Part]) -> Iterator[Table]:
-    """Lists how well each label of a part is found."""
+    """List how well each label of a part is found."""
     if not isinstance(task, Multilabel):
         return
     for name, part in parts.items():
@@ -228,7 +228,7 @@ def tables_of_labels(task: Task, parts: dict[str, Part]) -> Iterator[Table]:
 def write_card(
     folder: Path, *, trained: Trained, report: Report, judged: Mapping[str, Part]
 ) -> None:
-    """Writes the card of a run, unless it is a text of the user's own."""
+    """Write the card of a run, unless it is a text of the user's own."""
     facts = [(key, str(value)) for key, value in report.facts.items()]
     facts.append(("written by", f"seqloom {metadata.version('seqloom')}"))
     limits = [*report.notes, *limits_of(trained, judged)]
@@ -252,20 +252,20 @@ def write_card(
 
 
 def write_card_of_unfinished(folder: Path) -> None:
-    """Writes what the card says until the run has finished."""
+    """Write what the card says until the run has finished."""
     name, text = folder.absolute().name, "Training of this model has not finished."
     _write_own(folder, [f"{MARK}\n\n# {_text(name)}", text])
 
 
 def _write_own(folder: Path, sections: list[str]) -> None:
-    """Writes a card, unless it is a text of the user's own."""
+    """Write a card, unless it is a text of the user's own."""
     path = folder / CARD
     if not path.exists() or is_own_card(path):
         write_atomic(path, ("\n\n".join(sections) + "\n").encode())
 
 
 def _front(name: str, trained: Trained, judged: Mapping[str, Part]) -> str:
-    """Writes what hubs read: YAML, whose values are written as JSON."""
+    """Write what hubs read: YAML, whose values are written as JSON."""
     task = trained.task.name
     results = [
         {
@@ -290,7 +290,7 @@ def _front(name: str, trained: Trained, judged: Mapping[str, Part]) -> str:
 
 
 def _results(task: Task, judged: Mapping[str, Part]) -> str:
-    """Shows the measures of each part, and of each class of the first part."""
+    """Show the measures of each part, and of each class of the first part."""
     if not judged:
         return "## Results\n\nNo part of the data was kept to judge the model."
     tables = ["## Results"]
@@ -327,19 +327,19 @@ def _results(task: Task, judged: Mapping[str, Part]) -> str:
 
 
 def _spell(low: float, high: float) -> str:
-    """Spells an interval as its measure is spelled: by four decimals."""
+    """Spell an interval as its measure is spelled: by four decimals."""
     return f"{low:.4f} to {high:.4f}"
 
 
 def _share(hits: int, total: int) -> tuple[str, str]:
-    """Spells a share and its interval; of nothing there is none."""
+    """Spell a share and its interval; of nothing there is none."""
     if not total:
         return "-", "-"
     return f"{hits / total:.4f}", _spell(*wilson_interval(int(hits), int(total)))
 
 
 def limits_of(trained: Trained, judged: Mapping[str, Part]) -> Iterator[str]:
-    """Lists what the figures do not show, from how the model was judged."""
+    """List what the figures do not show, from how the model was judged."""
     if not judged:
         yield "No figure says how good the model is."
     elif "test" not in judged:
@@ -365,12 +365,12 @@ def limits_of(trained: Trained, judged: Mapping[str, Part]) -> Iterator[str]:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Writes a Markdown table."""
+    """Write a Markdown table."""
     lines = [head, ["---"] * len(head), *([_text(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _text(text: str) -> str:
-    """Writes a text so that Markdown shows it and obeys nothing in it."""
+    """Write a text so that Markdown shows it and obeys nothing in it."""
     shown = escape(printable(text), quote=False)
     return "".join(f"\\{it}" if it in "\\`*_[]|#" else it for it in shown)

@@ -78,7 +78,7 @@ class Run:
         return self.trained.model
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Writes what ``fit(out=folder)`` would have left, but for the checkpoint.
+        """Write what ``fit(out=folder)`` would have left, but for the checkpoint.
 
         Args:
             folder: An empty folder, or one to be made.
@@ -110,12 +110,12 @@ class Run:
         return f"Run of {self._lead()}{where}"
 
     def _repr_html_(self) -> str:
-        """Shows a table in a notebook."""
+        """Show a table in a notebook."""
         judged = {name: part.metrics for name, part in _parts_of(self).items()}
         return _table(self._lead(), judged)
 
     def _lead(self) -> str:
-        """Says what was trained, how long, and how it does on each part."""
+        """Say what was trained, how long, and how it does on each part."""
         model = self.model
         said = [
             f"{type(model).__name__}, {model.number_of_parameters:,} parameters",
@@ -127,13 +127,13 @@ class Run:
 
 
 def _parts_of(run: Run) -> dict[str, Part]:
-    """Returns the parts that the model was evaluated on, by name."""
+    """Return the parts that the model was evaluated on, by name."""
     parts = {"validation": run.valid, "test": run.test}
     return {name: part for name, part in parts.items() if part is not None}
 
 
 def aim_of(trained: Trained) -> str:
-    """Says in a few words what a network learns: its task, and of what names."""
+    """Say in a few words what a network learns: its task, and of what names."""
     names = trained.classes
     shown = [*names[:_SHOWN], *(["..."] if len(names) > _SHOWN else [])]
     return " ".join([trained.task.name, *([", ".join(shown)] if shown else [])])
@@ -146,7 +146,7 @@ def finish(
     judge: Callable[[Data | None], Part | None],
     settings: dict[str, Fact],
 ) -> Run:
-    """Evaluates the kept weights and writes everything; doing so twice is harmless."""
+    """Evaluate the kept weights and writes everything; doing so twice is harmless."""
     trained, folder = job.trained, job.settings.folder
     trained.model.load_record(state.best).eval()
     valid, test = judge(job.parts.valid), judge(job.parts.test)
@@ -186,7 +186,7 @@ def finish(
 
 
 def _list_warnings(task: Task, judged: dict[str, Part]) -> tuple[list[str], list[str]]:
-    """Names the parts with records of the training part, and those without any skill."""
+    """Name the parts with records of the training part, and those without any skill."""
     seen, poor = list[str](), list[str]()
     for name, part in reversed(judged.items()):
         labels, scores, known = part.labels, part.scores, part.known
@@ -199,7 +199,7 @@ def _list_warnings(task: Task, judged: dict[str, Part]) -> tuple[list[str], list
 
 
 def _write_evaluation(folder: Path, run: Run) -> None:
-    """Writes scores and labels, the model card and the results."""
+    """Write scores and labels, the model card and the results."""
     for name, part in (("valid", run.valid), ("test", run.test)):
         if part is not None and len(part.scores):
             part.scores.to_tsv(folder / f"scores-{name}.tsv")
@@ -211,7 +211,7 @@ def _write_evaluation(folder: Path, run: Run) -> None:
 
 
 def _table(lead: str, parts: dict[str, dict[str, float]]) -> str:
-    """Writes a line and a table with a column for each part as HTML."""
+    """Write a line and a table with a column for each part as HTML."""
     names = list(dict.fromkeys(name for metrics in parts.values() for name in metrics))
     head = "".join(f"<th>{escape(part)}</th>" for part in parts)
     rows = [
@@ -225,7 +225,7 @@ def _table(lead: str, parts: dict[str, dict[str, float]]) -> str:
 
 
 def results_of(run: Run) -> dict[str, Any]:
-    """Lists the results as plain values that JSON has; what is no number is None."""
+    """List the results as plain values that JSON has; what is no number is None."""
     task, facts = run.trained.task, dict(run.report.facts)
     for name, value in facts.items():
         if isinstance(value, float) and not isfinite(value):

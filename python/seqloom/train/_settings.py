@@ -112,7 +112,7 @@ class Settings:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
-        """Makes the settings of what `read_arguments` returned."""
+        """Make the settings of what `read_arguments` returned."""
         computation: Computation = given["backend"]
         device = choose_device(computation.backend)
         return cls(
@@ -137,7 +137,7 @@ class Settings:
         return given if isinstance(given, str) else given.name
 
     def check(self, model: Module | Config, *, processes: int) -> None:
-        """Refuses what the network, the backend or several processes cannot do."""
+        """Refuse what the network, the backend or several processes cannot do."""
         precision, is_torch = self.computation.precision, isinstance(model, TorchModule)
         if precision != FULL:
             if is_torch:
@@ -170,7 +170,7 @@ class Settings:
             )
 
     def for_network(self, network: Module) -> Self:
-        """Returns the settings with what the network chooses where nothing was given."""
+        """Return the settings with what the network chooses where nothing was given."""
         epochs, decay = self.epochs, self.weight_decay
         if epochs.epochs is None:
             epochs = replace(epochs, epochs=getattr(network, "epochs", None))
@@ -179,7 +179,7 @@ class Settings:
         return replace(self, epochs=epochs, weight_decay=_DECAY if decay is None else decay)
 
     def to_dict(self) -> dict[str, Any]:
-        """Describes the settings by plain values, for a resumed run to compare."""
+        """Describe the settings by plain values, for a resumed run to compare."""
         objective, updates = self.objective, self.updates
         # In the order in which a report lists them.
         return {
@@ -203,7 +203,7 @@ class Settings:
 
 
 def _describe(value: Optimizer | Callable[..., Any] | None) -> Any:
-    """Describes settings by plain values, another object by its module and name."""
+    """Describe settings by plain values, another object by its module and name."""
     if value is None:
         return None
     if isinstance(value, (Optimizer, Schedule)):
@@ -213,7 +213,7 @@ def _describe(value: Optimizer | Callable[..., Any] | None) -> Any:
 
 
 def read_arguments(plain: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the arguments of `fit` as values; older keywords are fields of these."""
+    """Return the arguments of `fit` as values; older keywords are fields of these."""
     _check_known(old, plain)
     found: dict[str, Any] = {"schedule": None}
     for argument, given in plain.items():
@@ -238,7 +238,7 @@ def read_arguments(plain: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str
 
 
 def _as_value(kind: type[Any] | None, given: Any) -> Any:
-    """Makes the value of its plain form, such as a number of epochs."""
+    """Make the value of its plain form, such as a number of epochs."""
     if kind is None or isinstance(given, kind):
         return given
     if kind is not Objective:
@@ -247,7 +247,7 @@ def _as_value(kind: type[Any] | None, given: Any) -> Any:
 
 
 def _spell(name: str) -> str:
-    """Spells an older keyword as it is given now."""
+    """Spell an older keyword as it is given now."""
     if name == "schedule":
         return "lr=schedule"
     argument = _MOVED[name]
@@ -255,7 +255,7 @@ def _spell(name: str) -> str:
 
 
 def _check_known(old: Mapping[str, Any], plain: Mapping[str, Any]) -> None:
-    """Refuses an argument that `fit` never had, and names the nearest one."""
+    """Refuse an argument that `fit` never had, and name the nearest one."""
     names = ["model", "train", "valid", *plain, *_MOVED]
     for name in old:
         if name in _MOVED or name == "schedule":

@@ -52,7 +52,7 @@ class StepMaker:
     compiling: "Compiling"
 
     def make(self, state: State, batch: dict[str, Any]) -> Step:
-        """Makes the next step of the epoch, with the learning rate of the state."""
+        """Make the next step of the epoch, with the learning rate of the state."""
         key = Key(self.job.settings.seed, state.epoch, len(state.steps))
         arrays = self.objective.prepare(state.model, batch)
         if self.job.ranks.are_several:
@@ -74,7 +74,7 @@ class StepMaker:
         return _describe(state, extra, means, records=records, loss=value)
 
     def finish_epoch(self, state: State) -> None:
-        """Updates the weights by the batches that are left, fewer than a step takes."""
+        """Update the weights by the batches that are left, fewer than a step takes."""
         sums = state.accumulation
         if sums is not None and sums.batches:
             self._update(state, sums.take(state.model))
@@ -82,7 +82,7 @@ class StepMaker:
     def _make_jointly(
         self, state: State, batch: dict[str, Any], arrays: Inputs, *, key: Key
     ) -> Step:
-        """Makes a step with the other processes; it equals that of one process alone."""
+        """Make a step with the other processes; it equals that of one process alone."""
         ranks, train = self.job.ranks, self.job.parts.train
         if isinstance(train, LoaderBatches):
             own = count_records(batch)
@@ -111,7 +111,7 @@ class StepMaker:
     def _run_compiled(
         self, state: State, arrays: Inputs, *, weight: float, key: Key
     ) -> tuple[Any, Any] | None:
-        """Runs the compiled step: to its update, or to its sums; None if it cannot be."""
+        """Run the compiled step: to its update, or to its sums; None if it cannot be."""
         if not self.compiling.is_on:
             return None
         if state.accumulation is None:
@@ -121,7 +121,7 @@ class StepMaker:
         return self.compiling.run(state.model, target, factor, arrays=arrays, key=key)
 
     def _use(self, state: State, grads: Gradients, weight: float) -> None:
-        """Updates the weights by gradients, or adds these up for a later update."""
+        """Update the weights by gradients, or adds these up for a later update."""
         found, sums = unscale(grads, state.loss_scale), state.accumulation
         if sums is None:
             self._update(state, found)
@@ -131,13 +131,13 @@ class StepMaker:
         self._count(state, sums, 0.0 if found is None else weight)
 
     def _count(self, state: State, sums: Accumulation, weight: float) -> None:
-        """Counts a batch whose gradients were added; the last of a step updates."""
+        """Count a batch whose gradients were added; the last of a step updates."""
         sums.count(weight)
         if sums.is_full:
             self._update(state, sums.take(state.model))
 
     def _update(self, state: State, grads: Gradients | None) -> None:
-        """Updates the weights; None skips the step, as gradients in float16 overflow."""
+        """Update the weights; None skips the step, as gradients in float16 overflow."""
         if grads is None:
             return
         self._update_of(state).step(state.lr, state.model, grads)
@@ -145,14 +145,14 @@ class StepMaker:
             state.model.update_torch()
 
     def _update_of(self, state: State) -> Optimizer | Update:
-        """Returns the optimiser, with clipping and an average if these are wanted."""
+        """Return the optimiser, with clipping and an average if these are wanted."""
         average, limit = state.weight_average, self.job.settings.updates.clip_norm
         if average is None and limit is None:
             return state.optimizer
         return Update(state.optimizer, limit, average)
 
     def _weigh(self, batch: dict[str, Any], own: int) -> float:
-        """Computes the weight of this process's loss in the mean over all processes."""
+        """Compute the weight of this process's loss in the mean over all processes."""
         task, name = self.objective.task, label_name(batch)
         if not own or name is None or not isinstance(task, Classify) or not task.weights:
             return float(own)
@@ -160,7 +160,7 @@ class StepMaker:
         return float(np.asarray(task.weights)[np.asarray(batch[name])].sum())
 
     def _require_finite(self, loss: float, state: State, batch: dict[str, Any]) -> float:
-        """Returns a loss; ends the run at NaN or infinity, before a checkpoint."""
+        """Return a loss; ends the run at NaN or infinity, before a checkpoint."""
         # A compiled step has changed the weights already. The error leaves the state marked
         # as not whole, so they are not saved.
         if not math.isfinite(loss):
@@ -174,7 +174,7 @@ class StepMaker:
         return float(loss)
 
     def _measure(self, extra: Any, batch: dict[str, Any]) -> dict[str, float]:
-        """Returns the numbers of a user's step by name, or the share of right answers."""
+        """Return the numbers of a user's step by name, or the share of right answers."""
         found, name = numbers_of(extra), label_name(batch)
         if name is None or not hasattr(extra, "shape"):
             return found
@@ -190,7 +190,7 @@ class StepMaker:
 def _differentiate(
     state: State, objective: Callable[..., Any], arrays: Inputs, *, key: Key
 ) -> tuple[Any, Any, Gradients]:
-    """Computes loss, extra value and gradients; the gradients stay scaled in float16."""
+    """Compute loss, extra value and gradients; the gradients stay scaled in float16."""
     if state.loss_scale is None:
         return differentiate(objective, state.model, arrays, key=key)
     factor = state.loss_scale.value
@@ -200,7 +200,7 @@ def _differentiate(
 
 
 def _scaled(objective: Callable[..., Any], factor: float) -> Callable[..., Any]:
-    """Multiplies the loss of an objective by a number."""
+    """Multiply the loss of an objective by a number."""
 
     def compute(model: Module, arrays: Inputs, key: Key) -> tuple[Any, Any]:
         loss, extra = objective(model, arrays, key)
@@ -212,7 +212,7 @@ def _scaled(objective: Callable[..., Any], factor: float) -> Callable[..., Any]:
 def _sum_up(
     ranks: Ranks, model: Module, loss: Any, *, grads: Gradients
 ) -> tuple[float, Gradients]:
-    """Sums loss and gradients of all processes, and copies the buffers of the first one."""
+    """Sum loss and gradients of all processes, and copy the buffers of the first one."""
     backend, params = grads.backend, [param for _, param in model.parameters()]
     has_gradient = (grads.get(param.id) is not None for param in params)
     value, *counts = ranks.sum_numbers(float(loss.item()), *has_gradient)
@@ -235,7 +235,7 @@ def _sum_up(
 def _describe(
     state: State, extra: Any, means: dict[str, float], *, records: int, loss: float
 ) -> Step:
-    """Describes the batch, and the step that it belongs to."""
+    """Describe the batch, and the step that it belongs to."""
     has_numbers = isinstance(extra, Mapping)
     sums = state.accumulation
     is_open = sums is not None and sums.batches > 0
@@ -252,7 +252,7 @@ def _describe(
 
 
 def is_to_compile(job: Job) -> bool:
-    """Decides whether the step is compiled; a resumed run does as it did before."""
+    """Decide whether the step is compiled; a resumed run does as it did before."""
     settings, train = job.settings, job.parts.train
     if isinstance(settings.computation.compile, bool):
         return settings.computation.compile
@@ -271,7 +271,7 @@ def is_to_compile(job: Job) -> bool:
 
 
 def _explain_user_object(job: Job) -> str:
-    """Names the user's object in the step, which is then compiled on request only."""
+    """Name the user's object in the step, which is then compiled on request only."""
     loss, optimizer = job.settings.objective.loss, job.settings.updates.optimizer
     name = ""
     if loss is not None:
@@ -301,7 +301,7 @@ class Compiling:
 
     @classmethod
     def of(cls, job: Job, objective: BatchLoss, *, is_compiled: bool) -> "Compiling":
-        """Makes what compiles the step, turned off where the step cannot be compiled."""
+        """Make what compiles the step, turned off where the step cannot be compiled."""
         # A compiled step cannot wait for other processes.
         is_on, refusal = is_compiled and not job.ranks.are_several, ""
         computation = job.settings.computation
@@ -321,7 +321,7 @@ class Compiling:
         arrays: Inputs,
         key: Key,
     ) -> tuple[Any, Any] | None:
-        """Makes one step, update included; None if it cannot be compiled."""
+        """Make one step, update included; None if it cannot be compiled."""
         is_first, step = self._step is None, self._step or _compile(self.objective)
         try:
             found = step(model, target, float(factor), arrays, key)
@@ -341,14 +341,14 @@ class Compiling:
         return found
 
     def describe(self) -> str:
-        """Says whether the step is compiled, for the report."""
+        """Return whether the step is compiled, for the report."""
         if self.refusal:
             return f"no: {self.refusal}"
         return "yes" if self.is_on else "no"
 
 
 def _compile(objective: BatchLoss) -> Callable[..., Any]:
-    """Compiles forward, backward and update as one program."""
+    """Compile forward, backward and update as one program."""
     # A variable of its own, so that `compile` finds the user's function, and compiles again
     # when a value that the function reads has changed.
     function = objective.function

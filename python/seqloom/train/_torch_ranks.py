@@ -35,7 +35,7 @@ _SHORT = 2
 
 
 def join_ranks() -> Ranks:
-    """Joins the other processes, unless the program has done so."""
+    """Join the other processes, unless the program has done so."""
     if not group.is_initialized():
         try:
             # One kind of sum for arrays of the host, one for those of a GPU.
@@ -51,7 +51,7 @@ class TorchRanks(Ranks):
     """This process among several."""
 
     def on_first(self, work: Callable[[], Result]) -> Result | None:
-        """Does what one process alone may do; where it fails, all fail."""
+        """Do what one process alone may do; where it fails, all fail."""
         if not self.is_first:
             (count,) = self.sum_numbers(0)
             data = self.sum_values(np.zeros(int(count), np.int64)).astype(np.uint8)
@@ -67,11 +67,11 @@ class TorchRanks(Ranks):
         return result
 
     def sum_array(self, array: Array, backend: Backend) -> Array:
-        """Sums an array over all processes."""
+        """Sum an array over all processes."""
         return self.sum_arrays([array], backend)[0]
 
     def sum_arrays(self, arrays: list[Array], backend: Backend) -> list[Array]:
-        """Sums many arrays over all processes, in buckets."""
+        """Sum many arrays over all processes, in buckets."""
         tensors = [_to_torch(array, backend) for array in arrays]
         summed: list[torch.Tensor] = []
         for bucket in _cut_into_buckets(tensors):
@@ -90,18 +90,18 @@ class TorchRanks(Ranks):
         return found
 
     def sum_numbers(self, *numbers: float) -> list[float]:
-        """Sums numbers over all processes."""
+        """Sum numbers over all processes."""
         return self.sum_values(np.array(numbers, np.float64)).tolist()
 
     def sum_values(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Sums a NumPy array over all processes."""
+        """Sum a NumPy array over all processes."""
         total = _torch.from_numpy(values.copy())
         with _explaining_ends():
             group.all_reduce(total)
         return total.numpy()
 
     def require_same(self, facts: object) -> None:
-        """Refuses processes that were called with other data or settings."""
+        """Refuse processes that were called with other data or settings."""
         text = json.dumps(facts, sort_keys=True).encode()
         digest = hashlib.blake2b(text, digest_size=32).digest()
         own = np.frombuffer(digest, np.uint8).astype(np.int64)
@@ -114,7 +114,7 @@ class TorchRanks(Ranks):
             )
 
     def _tell(self, message: str) -> None:
-        """Sends a text to the other processes."""
+        """Send a text to the other processes."""
         data = np.frombuffer(message.encode(), np.uint8).astype(np.int64)
         self.sum_numbers(len(data))
         self.sum_values(data)
@@ -122,7 +122,7 @@ class TorchRanks(Ranks):
 
 @contextmanager
 def _explaining_ends() -> Generator[None]:
-    """Explains that another process has ended; torch's own message names sockets only."""
+    """Explain that another process has ended; torch's own message names sockets only."""
     try:
         yield
     except RuntimeError as error:
@@ -133,7 +133,7 @@ def _explaining_ends() -> Generator[None]:
 
 
 def _to_torch(array: Any, backend: Backend) -> torch.Tensor:
-    """Gives an array as a tensor of torch, of a type in which sums are kept."""
+    """Return an array as a tensor of torch, of a type in which sums are kept."""
     if not isinstance(array, torch.Tensor):
         host = np.asarray(backend.to_numpy(array))
         is_wide = host.dtype.kind in "iuf" and host.dtype.itemsize > _SHORT
@@ -143,7 +143,7 @@ def _to_torch(array: Any, backend: Backend) -> torch.Tensor:
 
 
 def _cut_into_buckets(tensors: list[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
-    """Cuts a list into buckets, each of one type and device."""
+    """Cut a list into buckets, each of one type and device."""
     bucket: list[torch.Tensor] = []
     size = 0
     for tensor in tensors:

@@ -54,23 +54,23 @@ class Tracker(Progress, ABC):
         self._step = 0
 
     def on_start(self, plan: Plan) -> None:
-        """Opens the program's run."""
+        """Open the program's run."""
         self.open(plan)
 
     def on_batch(self, step: Step) -> None:
-        """Gives the numbers of a step."""
+        """Give the numbers of a step."""
         self._step = step.number
         if step.number % self._every == 0:
             found = {"train/loss": step.loss, "train/accuracy": step.accuracy}
             self.write(dict(_finite(found | {"lr": step.lr})), self._step)
 
     def on_epoch(self, row: dict[str, Any]) -> None:
-        """Gives the numbers of an epoch."""
+        """Give the numbers of an epoch."""
         found = {f"epoch/{name}": value for name, value in row.items() if name != "epoch"}
         self.write(dict(_finite({"epoch/number": row["epoch"], **found})), self._step)
 
     def on_end(self, run: Run) -> None:
-        """Gives how the kept weights do, and closes."""
+        """Give how the kept weights do, and closes."""
         found = {
             f"final/{name}/{metric}": value
             for name, part in {"valid": run.valid, "test": run.test}.items()
@@ -82,21 +82,21 @@ class Tracker(Progress, ABC):
         self.close(failed=False)
 
     def on_error(self, error: BaseException) -> None:
-        """Closes a run that an exception stopped."""
+        """Close a run that an exception stopped."""
         del error  # the caller of `fit` gets it
         self.close(failed=True)
 
     @abstractmethod
     def open(self, plan: Plan) -> None:
-        """Opens the program's run."""
+        """Open the program's run."""
 
     @abstractmethod
     def write(self, numbers: Mapping[str, float], step: int) -> None:
-        """Gives the program numbers by name."""
+        """Give the program numbers by name."""
 
     @abstractmethod
     def close(self, *, failed: bool) -> None:
-        """Closes the program's run; nothing if it is not open."""
+        """Close the program's run; nothing if it is not open."""
 
 
 class TensorBoard(Tracker):
@@ -119,18 +119,18 @@ class TensorBoard(Tracker):
         self._writer: Any = None
 
     def open(self, plan: Plan) -> None:
-        """Opens an event file."""
+        """Open an event file."""
         del plan
         summary = _import("tensorboard.summary", package="tensorboard")
         self._writer = summary.Writer(os.fspath(self._folder))
 
     def write(self, numbers: Mapping[str, float], step: int) -> None:
-        """Writes numbers by name."""
+        """Write numbers by name."""
         for name, value in numbers.items():
             self._writer.add_scalar(name, value, step)
 
     def close(self, *, failed: bool) -> None:
-        """Closes the file."""
+        """Close the file."""
         del failed
         if self._writer is not None:
             self._writer.close()
@@ -171,7 +171,7 @@ class MLflow(Tracker):
         self._is_ours = False
 
     def open(self, plan: Plan) -> None:
-        """Makes a run, or takes the one that is open."""
+        """Make a run, or take the one that is open."""
         mlflow = _import("mlflow", package="mlflow")
         self._client = mlflow.MlflowClient(tracking_uri=self._tracking_uri)
         found = None if self._experiment else mlflow.active_run()
@@ -188,14 +188,14 @@ class MLflow(Tracker):
             self._client.log_param(self._run_id, name, value)
 
     def write(self, numbers: Mapping[str, float], step: int) -> None:
-        """Logs numbers by name, in one request."""
+        """Log numbers by name, in one request."""
         entry: Any = import_module("mlflow.entities").Metric
         now = round(time.time() * 1000)
         entries = [entry(name, value, now, step) for name, value in numbers.items()]
         self._client.log_batch(self._run_id, metrics=entries)
 
     def close(self, *, failed: bool) -> None:
-        """Ends a run of our own."""
+        """End a run of our own."""
         if self._client is not None and self._is_ours:
             status = "FAILED" if failed else "FINISHED"
             self._client.set_terminated(self._run_id, status=status)
@@ -228,32 +228,32 @@ class WandB(Tracker):
         self._is_ours = False
 
     def open(self, plan: Plan) -> None:
-        """Makes a run, or takes the one that is open."""
+        """Make a run, or take the one that is open."""
         wandb = _import("wandb", package="wandb")
         self._is_ours = wandb.run is None
         self._run = wandb.init(**self._options) if wandb.run is None else wandb.run
         self._run.config.update(dict(plan.facts), allow_val_change=True)
 
     def write(self, numbers: Mapping[str, float], step: int) -> None:
-        """Logs numbers by name."""
+        """Log numbers by name."""
         self._run.log(dict(numbers), step=step)
 
     def close(self, *, failed: bool) -> None:
-        """Ends a run of our own."""
+        """End a run of our own."""
         if self._run is not None and self._is_ours:
             self._run.finish(exit_code=int(failed))
         self._run = None
 
 
 def _finite(numbers: Mapping[str, float | None]) -> Iterator[tuple[str, float]]:
-    """Leaves out what has no value, such as the accuracy of a regression."""
+    """Leave out what has no value, such as the accuracy of a regression."""
     for name, value in numbers.items():
         if value is not None and math.isfinite(value):
             yield name, value
 
 
 def _import(module: str, *, package: str) -> Any:
-    """Imports a library on first use; without it, says how to get it."""
+    """Import a library on first use; without it, says how to get it."""
     try:
         return import_module(module)
     except ImportError as error:

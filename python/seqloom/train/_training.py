@@ -53,7 +53,7 @@ class Training:
     watchers: Watchers
 
     def run(self) -> Run:
-        """Trains from where the state is to the last epoch."""
+        """Train from where the state is to the last epoch."""
         self.watchers.on_start(self._plan())
         with self.checkpoints.stopping_between_steps():
             try:
@@ -68,7 +68,7 @@ class Training:
         return run
 
     def _run_epochs(self) -> None:
-        """Trains epoch by epoch, until a watcher or early stopping ends the run."""
+        """Train epoch by epoch, until a watcher or early stopping ends the run."""
         job, state = self.job, self.state
         loader = make_loader(job.parts.train, job.settings, job.ranks)
         epochs = job.settings.epochs
@@ -83,7 +83,7 @@ class Training:
             self._run_epoch(loader, current)
 
     def _run_epoch(self, loader: DataLoader | LoaderBatches, current: Round) -> None:
-        """Trains to the end of an epoch, then validates and saves."""
+        """Train to the end of an epoch, then validates and saves."""
         job, state, valid = self.job, self.state, self.job.parts.valid
         # A resumed epoch counts the seconds of its steps before the stop too.
         start = time.perf_counter() - state.seconds
@@ -109,7 +109,7 @@ class Training:
         *,
         start: float,
     ) -> None:
-        """Makes the steps that an epoch has left."""
+        """Make the steps that an epoch has left."""
         job, state = self.job, self.state
         state.model.train()
         place = {"epoch": state.epoch, "done": len(state.steps)}
@@ -135,7 +135,7 @@ class Training:
             self.steps.finish_epoch(state)
 
     def _count_steps(self) -> int:
-        """Counts the steps of an epoch; the last one may take fewer batches."""
+        """Count the steps of an epoch; the last one may take fewer batches."""
         train, batches = self.job.parts.train, self.job.settings.batches
         # The length of a loader without one is an error with advice.
         is_loader = isinstance(train, LoaderBatches)
@@ -143,7 +143,7 @@ class Training:
         return -(-count // batches.accumulate)
 
     def _agree_on_stop(self) -> None:
-        """Stops all processes where a watcher or a signal stops one of them."""
+        """Stop all processes where a watcher or a signal stops one of them."""
         ranks = self.job.ranks
         if not ranks.are_several:
             return
@@ -154,7 +154,7 @@ class Training:
         self.watchers.is_stopped = ended > 0
 
     def _plan(self) -> Plan:
-        """Describes the run to come, for the watchers."""
+        """Describe the run to come, for the watchers."""
         job, state = self.job, self.state
         settings, parts, model = job.settings, job.parts, state.model
         epochs, has_valid = settings.epochs.epochs, parts.valid is not None
@@ -177,7 +177,7 @@ class Training:
         )
 
     def _facts(self) -> dict[str, Fact]:
-        """Lists the settings and the machine, for the report."""
+        """List the settings and the machine, for the report."""
         epochs, state = "", self.state
         if self.job.settings.epochs.epochs is None:
             epochs = f"{FIRST} or more, in rounds while the validation loss falls"
@@ -191,7 +191,7 @@ class Training:
 
 
 def _average(steps: list[Step]) -> dict[str, float]:
-    """Averages what an epoch's steps gave over the records of those that gave it."""
+    """Average what an epoch's steps gave over the records of those that gave it."""
     means = dict[str, float]()
     rows = [
         (step.samples, {"loss": step.loss, "accuracy": step.accuracy, **step.numbers})
@@ -207,13 +207,13 @@ def _average(steps: list[Step]) -> dict[str, float]:
 
 
 def _is_best(history: list[dict[str, Any]]) -> bool:
-    """Returns True if the newest epoch's validation loss is lower than all before."""
+    """Return True if the newest epoch's validation loss is lower than all before."""
     *before, last = [row["valid_loss"] for row in history]
     return all(last < loss for loss in before)
 
 
 def make_training(job: Job, watchers: Watchers) -> Training:
-    """Makes what trains, at the last checkpoint of the folder if there is one."""
+    """Make what trains, at the last checkpoint of the folder if there is one."""
     settings, trained, ranks = job.settings, job.trained, job.ranks
     loss, precision = settings.objective.loss, settings.computation.precision
     state = _make_state(job)
@@ -247,7 +247,7 @@ def make_training(job: Job, watchers: Watchers) -> Training:
 
 
 def _make_state(job: Job) -> State:
-    """Makes the state of a run before its first step."""
+    """Make the state of a run before its first step."""
     settings, model = job.settings, job.trained.model
     updates, size = settings.updates, settings.batches.accumulate
     optimizer = updates.optimizer or make_optimizer(model, settings.weight_decay or 0.0)
@@ -263,7 +263,7 @@ def _make_state(job: Job) -> State:
 
 
 def _write_begin(job: Job, state: State) -> None:
-    """Writes the settings, and the history without the epochs after the checkpoint."""
+    """Write the settings, and the history without the epochs after the checkpoint."""
     folder = job.settings.folder.path
     if folder is not None:
         make_checkpoint_folder(folder)

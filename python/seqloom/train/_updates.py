@@ -53,7 +53,7 @@ class Round:
 
     @classmethod
     def of(cls, epoch: int, ends: list[int]) -> "Round | None":
-        """Finds the round of an epoch among rounds with these ends; None after the last."""
+        """Find the round of an epoch among rounds with these ends; None after the last."""
         rounds = (cls(start, end) for start, end in pairwise([0, *ends]))
         return next((found for found in rounds if epoch < found.end), None)
 
@@ -65,7 +65,7 @@ def make_rates(
     count_steps: Callable[[], int],
     history: list[dict[str, Any]],
 ) -> Callable[[int], float]:
-    """Makes the learning rates of the next epoch, as a function of the step of the run."""
+    """Make the learning rates of the next epoch, as a function of the step of the run."""
     schedule: Any = settings.schedule
     if schedule is None:
         # Counted here only: a loader without a length needs a schedule.
@@ -82,7 +82,7 @@ def make_rates(
 
 
 def ends_of_rounds(epochs: int | None, history: list[dict[str, Any]]) -> list[int]:
-    """Lists the epochs at whose end the learning rate has fallen to 0."""
+    """List the epochs at whose end the learning rate has fallen to 0."""
     if epochs is not None:
         return [epochs]
     ends = [FIRST]
@@ -92,7 +92,7 @@ def ends_of_rounds(epochs: int | None, history: list[dict[str, Any]]) -> list[in
 
 
 def _is_improving(history: list[dict[str, Any]], ends: list[int]) -> bool:
-    """Says whether the validation loss fell in the last round, and may fall further."""
+    """Return whether the validation loss fell in the last round, and may fall further."""
     if "valid_loss" not in history[0]:
         return False
     losses = [float(row["valid_loss"]) for row in history[: ends[-1]]]
@@ -104,14 +104,14 @@ def _is_improving(history: list[dict[str, Any]], ends: list[int]) -> bool:
 
 
 def most_epochs(epochs: int | None, *, has_valid: bool) -> int:
-    """Says how many epochs a run has at most."""
+    """Say how many epochs a run has at most."""
     if epochs is not None:
         return epochs
     return FIRST * (2**_ROUNDS - 1) if has_valid else FIRST
 
 
 def unscale(gradients: Gradients, scale: LossScale | None) -> Gradients | None:
-    """Divides gradients by the scale of the loss; None where the step must be skipped."""
+    """Divide gradients by the scale of the loss; None where the step must be skipped."""
     found = gradients if scale is None else scale.unscale(gradients)
     if found is None and scale is not None and scale.value < _LEAST_SCALE:
         raise GradientError(
@@ -133,7 +133,7 @@ class Update:
     average: WeightAverage | None
 
     def step(self, lr: float | Tensor, model: Module, grads: Gradients) -> None:
-        """Updates the weights and their average."""
+        """Update the weights and their average."""
         if self.clip_norm is not None:
             grads = grads.clip(self.clip_norm)
         self.optimizer.step(lr, model, grads)
@@ -141,7 +141,7 @@ class Update:
             self.average.update(model)
 
     def leaves(self) -> tuple[Any, list[Any]]:
-        """Returns what selects the program of a compiled step, and the arrays it writes."""
+        """Return what selects the program of a compiled step, and the arrays it writes."""
         static, leaves = self.optimizer.leaves()
         if self.average is None:
             return (self.clip_norm, static), leaves
@@ -164,7 +164,7 @@ class Accumulation:
         return self.batches >= self.size
 
     def step(self, weight: float | Tensor, model: Module, grads: Gradients) -> None:
-        """Adds gradients; a compiled step calls this in place of an optimiser's step."""
+        """Add gradients; a compiled step calls this in place of an optimiser's step."""
         b = grads.backend
         scaled = dict[int, Any]()
         for number in grads:
@@ -176,28 +176,28 @@ class Accumulation:
         self._sums.accumulate(model, Gradients(scaled, b))
 
     def leaves(self) -> tuple[Any, list[Any]]:
-        """Returns what selects the program of a compiled step, and the arrays it writes."""
+        """Return what selects the program of a compiled step, and the arrays it writes."""
         return self._sums.leaves()
 
     def count(self, weight: float) -> None:
-        """Counts a batch; one that was skipped has the weight 0."""
+        """Count a batch; one that was skipped has the weight 0."""
         self.batches += 1
         self._weight += weight
 
     def take(self, model: Module) -> Gradients | None:
-        """Returns the weighted mean and resets the sums; None if all were skipped."""
+        """Return the weighted mean and reset the sums; None if all were skipped."""
         added, weight = self._sums.weight, self._weight
         self.batches, self._weight = 0, 0.0
         return self._sums.take(model).multiply(added / weight) if added else None
 
     def to_record(self) -> Record:
-        """Returns the sums and the counts."""
+        """Return the sums and the counts."""
         record = self._sums.to_record()
         record.metadata |= {"batches": self.batches, "weight": self._weight}
         return record
 
     def load_record(self, record: Record) -> Self:
-        """Sets the sums and the counts."""
+        """Set the sums and the counts."""
         batches, weight = (record.metadata.get(name) for name in ("batches", "weight"))
         if type(batches) is not int or not isinstance(weight, (int, float)):
             raise RecordError("the checkpoint lacks the counts of accumulated batches")
@@ -207,7 +207,7 @@ class Accumulation:
 
 
 def make_optimizer(model: Module, weight_decay: float) -> AdamW:
-    """Makes the default optimiser; biases and normalisation have no weight decay."""
+    """Make the default optimiser; biases and normalisation have no weight decay."""
     norms = {id(part) for part in _list_norm_parts(model)}
     undecayed = tuple(
         path
@@ -222,7 +222,7 @@ def make_optimizer(model: Module, weight_decay: float) -> AdamW:
 
 
 def _list_norm_parts(model: Module) -> Iterator[Any]:
-    """Yields the parameters that belong to a normalisation layer itself."""
+    """Yield the parameters that belong to a normalisation layer itself."""
     if isinstance(model, TorchModule):
         # The parameters of ours, by torch's names.
         for prefix, module in model.module.named_modules():

@@ -35,10 +35,10 @@ class MetricObject(Protocol):
     """A metric that adds up what it is shown."""
 
     def update(self, labels: Array, scores: Array) -> Any:
-        """Adds the labels and scores of some records."""
+        """Add the labels and scores of some records."""
 
     def compute(self) -> Any:
-        """Returns the metric of all records so far, one number."""
+        """Return the metric of all records so far, one number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +187,7 @@ class Updates:
             self._check_optimizer(self.optimizer)
 
     def _check_optimizer(self, optimizer: Optimizer) -> None:
-        """Refuses an optimiser of another kind, and settings that it makes useless."""
+        """Refuse an optimiser of another kind, and settings that it makes useless."""
         if not isinstance(optimizer, Optimizer):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ArgumentError(
                 "optimizer must be an optimiser such as sl.optim.SGD(momentum=0.9), got "
@@ -303,7 +303,7 @@ class Interval:
 
     @classmethod
     def of(cls, every: int | str | None) -> Self:
-        """Reads the field ``checkpoint_every`` of a `RunFolder`."""
+        """Read the field ``checkpoint_every`` of a `RunFolder`."""
         if every is None:
             return cls(seconds=60.0, share=0.02)
         if every == "epoch":
@@ -323,7 +323,7 @@ class Interval:
         )
 
     def is_over(self, step: int, elapsed: float, cost: float) -> bool:
-        """Says whether the next checkpoint is due; `cost` is what the last one took."""
+        """Return whether the next checkpoint is due; `cost` is what the last one took."""
         if self.steps is not None:
             return step % self.steps == 0
         if self.seconds is None:
@@ -333,12 +333,12 @@ class Interval:
 
 
 def spell_option(name: str) -> str:
-    """Names an argument as Python and the command line know it."""
+    """Name an argument as Python and the command line know it."""
     return f"{name} (--{name.replace('_', '-')})"
 
 
 def as_positive(name: str, value: float) -> float:
-    """Checks a number that must be above 0."""
+    """Check a number that must be above 0."""
     number = as_number(spell_option(name), value, expected="a number above 0")
     if not number > 0:
         raise ArgumentError(f"{spell_option(name)} must be a number above 0, got {number}")
@@ -346,7 +346,7 @@ def as_positive(name: str, value: float) -> float:
 
 
 def _as_average(value: float | str) -> float | str:
-    """Checks the decay of the weight average."""
+    """Check the decay of the weight average."""
     spelled = spell_option("weight_average")
     expected, found = f"a number from 0 to below 1, or {EQUAL!r}", quote(value)
     if value == EQUAL:
@@ -360,7 +360,7 @@ def _as_average(value: float | str) -> float | str:
 
 
 def _instead_of(optimizer: object) -> str:
-    """Says what to pass instead of an optimiser of torch, and of a class."""
+    """Say what to pass instead of an optimiser of torch, and of a class."""
     kind = optimizer if isinstance(optimizer, type) else type(optimizer)
     is_ours = issubclass(kind, optim.Optimizer)
     if not (is_ours or any(it.__module__.startswith("torch.optim") for it in kind.__mro__)):
@@ -371,7 +371,7 @@ def _instead_of(optimizer: object) -> str:
 
 
 def list_metrics(metrics: Metrics) -> dict[str, Metric]:
-    """Lists metrics by name; those of a list have their own names."""
+    """List metrics by name; those of a list have their own names."""
     if metrics is None or isinstance(metrics, Mapping):
         found = dict(metrics or {})
     elif isinstance(metrics, (list, tuple)):

@@ -27,7 +27,7 @@ _IN_FURTHER_ROUNDS = 10
 
 
 def open_console() -> Console:
-    """Opens standard output; a notebook gets plain lines, which every one of them shows."""
+    """Open standard output; a notebook gets plain lines, which every one of them shows."""
     return Console(
         markup=False, highlight=False, soft_wrap=True, emoji=False, force_jupyter=False
     )
@@ -67,7 +67,7 @@ class Watch:
         self._take_down()
 
     def on_start(self, plan: Plan) -> None:
-        """Says what begins and shows the bar."""
+        """Say what begins and show the bar."""
         self._plan = plan
         self._lowest, self._best = float("inf"), 0
         if plan.folder is not None and plan.first_epoch > 1:
@@ -87,13 +87,13 @@ class Watch:
             self._bar.start()
 
     def on_batch(self, step: Step) -> None:
-        """Moves the bar."""
+        """Move the bar."""
         right = "" if step.accuracy is None else f"  accuracy {100 * step.accuracy:.0f} %"
         note = f"epoch {step.epoch}  loss {step.loss:.4f}{right}"
         self._bar.update(self._task, advance=step.samples, note=note)
 
     def on_epoch(self, row: dict[str, Any]) -> None:
-        """Prints one line, and marks it where the validation loss is the lowest so far."""
+        """Print one line, and mark it where the validation loss is the lowest so far."""
         if not self._is_headed:
             self._console.print(spell_columns(row))
             self._is_headed = True
@@ -109,7 +109,7 @@ class Watch:
             self._bar.update(self._task, note="scores and report")
 
     def on_more(self, epochs: int) -> None:
-        """Says why the run goes on and how far, and lengthens the bar."""
+        """Say why the run goes on and how far, and lengthen the bar."""
         samples = self._plan.samples if self._plan else 0
         self._bar.update(self._task, total=epochs * samples)
         self._each = _IN_FURTHER_ROUNDS
@@ -121,16 +121,16 @@ class Watch:
         )
 
     def on_end(self, run: Run) -> None:
-        """Takes the bar down."""
+        """Take the bar down."""
         del run  # part of the protocol
         self._take_down()
 
     def on_error(self, error: BaseException) -> None:
-        """Takes the bar down."""
+        """Take the bar down."""
         del error  # part of the protocol
         self._take_down()
 
     def _take_down(self) -> None:
-        """Stops the bar where there is one; elsewhere rich would print an empty line."""
+        """Stop the bar where there is one; elsewhere rich would print an empty line."""
         if self._console.is_terminal:
             self._bar.stop()

@@ -42,7 +42,7 @@ def _chosen(x: Any, condition: Any, y: Any) -> Call:
 
 
 def _slope(forward: Any, *, of: str) -> Any:
-    """The gradient function of an elementwise function, by torch's own engine."""
+    """Return the gradient function of an elementwise function, by torch's own engine."""
 
     def adapt(x: Any, **named: Any) -> Call | Skip:
         if named.get("approximate", "none") != "none":

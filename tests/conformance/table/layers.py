@@ -45,7 +45,9 @@ def _rms_norm(x: Any, shape: Any, weight: Any = None, **named: Any) -> Call | Sk
 
 
 def _norm_grad(adapt: Any, statistics: Any) -> Any:
-    """The gradient function, given the statistics that the forward function would give."""
+    """Return the gradient function, given the statistics that the forward function would
+    give.
+    """
 
     def pulled(*sample: Any, **named: Any) -> Call | Skip:
         call = adapt(*sample, **named)
@@ -178,7 +180,7 @@ def _logsumexp(q: Any, k: Any, mask: Any, options: Any) -> Any:
 
 
 def _varlen(*sample: Any, pull: bool = False, **named: Any) -> Call | Late | Skip:
-    """A batch of equal lengths, end to end."""
+    """Return a batch of equal lengths, end to end."""
     call = _attention(*sample, **named)
     if isinstance(call, Skip):
         return call

@@ -10,7 +10,7 @@ from seqloom.tensor import apply
 
 
 def _key(key: Any) -> Any:
-    """A key with NumPy's arrays in place of torch's."""
+    """Return a key with NumPy's arrays in place of torch's."""
     if isinstance(key, torch.Tensor):
         return key.numpy()
     if isinstance(key, list) and all(isinstance(each, int) for each in key):
@@ -177,7 +177,7 @@ def _isin(x: Any, y: Any, **named: Any) -> Call | Skip:
 
 
 def _unique(*further: str, ours_out: Any = lambda out: out) -> Any:
-    """The values that occur; further what torch's is asked to return beside them."""
+    """Return the values that occur; further what torch's is asked to return beside them."""
 
     def adapt(x: Any, **_named: Any) -> Call:
         asked = dict.fromkeys((f"return_{each}" for each in further), True)

@@ -71,7 +71,7 @@ def _softmax(x: Any, dim: int, dtype: Any = None, **_named: Any) -> Call | Skip:
 
 
 def _softmax_grad(forward: Any) -> Any:
-    """The gradient function over the output, by torch's own engine."""
+    """Return the gradient function over the output, by torch's own engine."""
 
     def adapt(x: Any, dim: int, dtype: Any = None) -> Call | Skip:
         if dtype is not None or not x.ndim:

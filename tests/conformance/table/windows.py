@@ -18,7 +18,7 @@ def sizes(value: Any, axes: int) -> Any:
 
 
 def batched(x: Any, axes: int) -> Any:
-    """A batch of one where torch takes a lone sample."""
+    """Return a batch of one where torch takes a lone sample."""
     return x if x.ndim == axes + 2 else x[None]
 
 
@@ -61,7 +61,7 @@ def _conv(axes: int, pull: str | None = None) -> Any:
 
 
 def _pulled(pull: str, run: Any, x: Any, weight: Any, options: Any) -> Call:
-    """A gradient function of a convolution, beside torch's own engine."""
+    """Return a gradient function of a convolution, beside torch's own engine."""
     x, weight = x.detach().requires_grad_(), weight.detach().requires_grad_()
     out = run(x, weight)
     grad = torch.linspace(-1, 1, out.numel(), dtype=x.dtype).reshape(out.shape)

@@ -18,7 +18,7 @@ class Genotypes:
 
 @pytest.fixture
 def write_bed(tmp_path):
-    """Writes random genotypes, a tenth of them missing, by bed_reader."""
+    """Write random genotypes, a tenth of them missing, by bed_reader."""
 
     def write(individuals=10, variants=7, *, name="a", seed=0, major="SNP", **properties):
         rng = np.random.default_rng(seed)

@@ -10,7 +10,7 @@ from seqloom.errors import FormatError
 
 
 def variants(*rows):
-    """Makes variants of rows of id, counted allele and other allele."""
+    """Make variants of rows of id, counted allele and other allele."""
     return Variants(*np.array(rows).T)
 
 

@@ -23,7 +23,7 @@ LETTERS = "LAGVSERTIDPKQNFYMHWCXBUZO"
 
 
 def write(path, lengths, seed=0):
-    """Writes records of so many letters, in lines of 60."""
+    """Write records of so many letters, in lines of 60."""
     rng, residues = np.random.default_rng(seed), np.frombuffer(LETTERS.encode(), np.uint8)
     with path.open("w") as file:
         for number, length in enumerate(lengths):
@@ -192,7 +192,7 @@ def test_some_records_of_a_file_are_those_of_the_whole(proteins, tmp_path, packe
 
 
 def _packed(plain, folder, packed):
-    """Writes the same records, packed."""
+    """Write the same records, packed."""
     if packed == "plain":
         return plain
     path = folder / "p.fa.gz"

@@ -84,7 +84,7 @@ def test_the_first_token_is_kept(files):
 
 
 def embed_positions(batch):
-    """Shows in which window, and where in it, a residue was."""
+    """Show in which window, and where in it, a residue was."""
     sizes = np.diff(batch["cu_seqlens"])
     starts = np.repeat(batch["starts"], sizes)
     return np.stack([starts, batch["position_ids"]], axis=1).astype(np.float32)

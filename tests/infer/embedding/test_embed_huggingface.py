@@ -29,7 +29,7 @@ def records(tmp_path, monkeypatch):
 
 
 def run_alone(theirs, record):
-    """Returns the hidden states of one protein, as their network gives them."""
+    """Return the hidden states of one protein, as their network gives them."""
     tokens = torch.tensor(sl.encode.Tokens("esm2")(record)[None].astype("int64"))
     with torch.no_grad():
         states = theirs.esm(tokens, output_hidden_states=True).hidden_states
@@ -64,13 +64,13 @@ def test_a_job_goes_on_after_the_shards_that_are_there(theirs, records):
 
 
 def change_weight(network):
-    """Changes one number of a network."""
+    """Change one number of a network."""
     with torch.no_grad():
         network.esm.encoder.layer[1].output.dense.bias[3] += 1e-3
 
 
 def change_setting(network):
-    """Changes what no weight shows."""
+    """Change what no weight shows."""
     network.config.layer_norm_eps = 1e-3
 
 

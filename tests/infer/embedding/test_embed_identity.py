@@ -66,7 +66,7 @@ def test_a_packed_network_of_transformers_refuses_padded_batches():
 
 
 def _scale(factor):
-    """Makes a function that brings a value along."""
+    """Make a function that brings a value along."""
 
     def embed(batch):
         return batch["input_ids"][:, None].astype("float32") * factor

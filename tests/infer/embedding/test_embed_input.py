@@ -28,7 +28,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def write(path, *records):
-    """Writes a file, and its folder."""
+    """Write a file, and its folder."""
     Path(path).parent.mkdir(exist_ok=True)
     Path(path).write_text("".join(f">{name}\n{letters}\n" for name, letters in records))
 

@@ -80,7 +80,7 @@ def check_every_record_once(out, whole):
 
 
 def kill_until_done(fasta, out, kills, rng):
-    """Kills the job, at any time or while it writes; returns how often before its end."""
+    """Kill the job, at any time or while it writes; returns how often before its end."""
     killed = 0
     while killed < kills:
         shards = len(list(out.glob("*.done")))

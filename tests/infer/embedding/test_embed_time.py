@@ -33,7 +33,7 @@ WAITS: set[str] = set()
 
 
 def note_waits(name):
-    """Makes a method of the clock note that a thread is in its block."""
+    """Make a method of the clock note that a thread is in its block."""
     method = getattr(Clock, name)
 
     @contextmanager

@@ -39,7 +39,7 @@ class Card:
 
 @pytest.fixture
 def cards(monkeypatch):
-    """Puts GPUs of our own behind nvitop's names; the one hidden from CUDA is not there."""
+    """Put GPUs of our own behind nvitop's names; the one hidden from CUDA is not there."""
 
     def install(*shown):
         cuda = SimpleNamespace(all=lambda: list(shown))
@@ -60,7 +60,7 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def watch(clock):
-    """Makes a monitor of a loop that spends some time on one kind of work."""
+    """Make a monitor of a loop that spends some time on one kind of work."""
 
     def spend(seconds, kind=None):
         monitor = sl.infer.GPUMonitor(interval=60)
@@ -182,7 +182,7 @@ class NVMLError(Exception):
 
 
 def read_utilization(handle):
-    """Reads the first GPU; the second one has no counter."""
+    """Read the first GPU; the second one has no counter."""
     if handle:
         raise NVMLError(3)
     return SimpleNamespace(gpu=75)

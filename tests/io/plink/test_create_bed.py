@@ -19,14 +19,14 @@ def names(folder):
 
 
 def write(path, lines):
-    """Writes a set of three individuals and two variants."""
+    """Write a set of three individuals and two variants."""
     with create_bed(path, 3, 2) as bed:
         for line in lines:
             bed.write(line)
 
 
 def broken_off():
-    """Gives one line, and fails."""
+    """Give one line, and fails."""
     yield [0, 1, 2]
     raise KeyError
 

@@ -80,7 +80,7 @@ def test_nothing_tells_the_mode_where_both_layouts_have_the_same_padding(tmp_pat
 
 
 def flip_mode(path):
-    """Says in a header that lines are the other axis."""
+    """Say in a header that lines are the other axis."""
     content = bytearray(path.read_bytes())
     content[2] ^= 1
     path.write_bytes(content)
@@ -121,7 +121,7 @@ def test_a_bed_that_grows_while_it_is_read_is_an_error(tmp_path):
 
 
 def read_while(folder, change):
-    """Reads a file again and again, until it was changed; gives the kinds of errors."""
+    """Read a file again and again, until it was changed; gives the kinds of errors."""
     values = np.tile(some(4_000, 100), (1, 30))
     path = Specimen(values, "SNP").write(folder / "x.bed")
     size, bed, kinds = path.stat().st_size, open_bed(path, *values.shape), []
@@ -169,7 +169,7 @@ WRITERS = ["to_bed", "create_bed"]
 
 
 def old_set(folder):
-    """Writes the set that is to be replaced; gives its files and their content."""
+    """Write the set that is to be replaced; gives its files and their content."""
     to_bed(folder / "x.bed", np.zeros((3, 4)), properties={"iid": ["old"] * 3})
     return content_of(folder)
 
@@ -179,7 +179,7 @@ def content_of(folder):
 
 
 def write(folder, limit, writer):
-    """Replaces a set in another process."""
+    """Replace a set in another process."""
     command = [sys.executable, "-c", WRITE, folder / "x.bed", str(limit), writer]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 

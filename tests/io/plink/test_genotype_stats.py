@@ -21,20 +21,20 @@ CHROMOSOMES = ("0", "1", "22", "X", "Y", "XY", "MT")
 
 
 def write_set(path, values, *, major="SNP", **properties):
-    """Writes a set with bed_reader."""
+    """Write a set with bed_reader."""
     bed_reader.to_bed(path, np.asarray(values, "int8"), properties=properties, major=major)
     return path
 
 
 def draw_values(rng, shape, missing=0.1):
-    """Draws genotypes of variants that differ in frequency."""
+    """Draw genotypes of variants that differ in frequency."""
     values = rng.binomial(2, rng.uniform(0, 1, shape[1]), shape).astype("int8")
     values[rng.random(shape) < missing] = -127
     return values
 
 
 def draw_set(path, rng, *, individuals=61, each=20, names=CHROMOSOMES, major="SNP"):
-    """Writes a random set with every sex, families, and variants on every chromosome."""
+    """Write a random set with every sex, families, and variants on every chromosome."""
     chromosome = np.repeat(names, each)
     return write_set(
         path,
@@ -52,12 +52,12 @@ def draw_set(path, rng, *, individuals=61, each=20, names=CHROMOSOMES, major="SN
 
 
 def rows_of(stats):
-    """Says where each variant stands."""
+    """Say where each variant stands."""
     return {sid: number for number, sid in enumerate(stats.sid)}
 
 
 def check_like_plink(bed, out, *, nonfounders=False):
-    """Compares all that PLINK prints too."""
+    """Compare all that PLINK prints too."""
     everybody = ("--nonfounders",) if nonfounders else ()
     run(bed, out, "--freq", "--hardy", *everybody)
     run(bed, f"{out}.counts", "--freq", "counts", *everybody)
@@ -70,7 +70,7 @@ def check_like_plink(bed, out, *, nonfounders=False):
 
 
 def check_frequencies(stats, at, frequencies, counts):
-    """Compares A1's frequency, and among how many alleles it was counted."""
+    """Compare A1's frequency, and among how many alleles it was counted."""
     rows = [at[sid] for sid in frequencies["SNP"]]
     assert sorted(rows) == list(range(len(at)))
     assert [str(n) for n in stats.alleles[rows]] == list(frequencies["NCHROBS"])
@@ -82,14 +82,14 @@ def check_frequencies(stats, at, frequencies, counts):
 
 
 def check_hardy(stats, at, tests):
-    """Compares every p; on Y and MT, where nobody is tested, PLINK prints one too."""
+    """Compare every p; on Y and MT, where nobody is tested, PLINK prints one too."""
     is_all = np.char.startswith(tests["TEST"].astype(str), "ALL")
     for sid, text in zip(tests["SNP"][is_all], tests["P"][is_all], strict=True):
         assert is_printed(stats.hardy_p[at[sid]], text)
 
 
 def check_genotypes(stats, at, counts):
-    """Compares genotype counts where everybody has two copies of the chromosome."""
+    """Compare genotype counts where everybody has two copies of the chromosome."""
     names = {"hom_a1": "HOM A1", "het": "HET", "hom_a2": "HOM A2"}
     rows = np.array([at[sid] for sid in counts["SNP"]], int)
     is_two = ~np.isin(counts["CHR"], ["23", "24"])
@@ -151,7 +151,7 @@ def test_mid_p_is_that_of_plink(tmp_path):
 
 
 def reference(values, *, count_a1=True):
-    """Computes counts, mean and variance with NumPy; of no genotypes they are NaN."""
+    """Compute counts, mean and variance with NumPy; of no genotypes they are NaN."""
     values = np.where(values == -127, np.nan, values.astype(float))
     values = values if count_a1 else 2 - values
     with np.errstate(invalid="ignore"):

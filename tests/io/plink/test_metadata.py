@@ -19,14 +19,14 @@ LINE = {"fam": b"f i 0 0 1 2\n", "bim": b"1\ts\t0\t7\tA\tG\n"}
 
 
 def slowly(text, suffix):
-    """Splits a table by Python."""
+    """Split a table by Python."""
     rows = [line.split() for line in text.decode("utf-8-sig").split("\n") if line.split()]
     columns = zip(*rows, strict=True) if rows else [()] * 6
     return dict(zip(COLUMNS[suffix], columns, strict=True))
 
 
 def check(text, suffix):
-    """Compares with a slow reading of the same bytes."""
+    """Compare with a slow reading of the same bytes."""
     found = read_columns(text, suffix, COLUMNS[suffix])
     for name, values in slowly(text, suffix).items():
         expected = np.array(values, dtype=KINDS.get(name, np.str_))
@@ -236,7 +236,7 @@ INTEGERS = st.integers(-(2**31), 2**31 - 1)
 
 @st.composite
 def tables(draw):
-    """Draws the columns of a .bim."""
+    """Draw the columns of a .bim."""
     rows = draw(st.integers(0, 5))
 
     def texts():
@@ -265,7 +265,7 @@ def test_what_is_written_reads_back_equal(tmp_path_factory, columns):
 
 
 def columns_of(suffix, centimorgans):
-    """Makes up columns of equal lengths."""
+    """Make up columns of equal lengths."""
     rows = len(centimorgans)
     numbers = {
         "sex": np.arange(rows, dtype=np.int32) % 3,
@@ -279,7 +279,7 @@ def columns_of(suffix, centimorgans):
 
 
 def write_by_bed_reader(folder, suffix, columns):
-    """Writes the same table by bed_reader."""
+    """Write the same table by bed_reader."""
     rows = len(next(iter(columns.values())))
     shape = (rows, 1) if suffix == "fam" else (1, rows)
     bed_reader.to_bed(folder / "a.bed", np.zeros(shape, np.int8), columns)

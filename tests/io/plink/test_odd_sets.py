@@ -28,7 +28,7 @@ def some(individuals, variants, seed=0):
 
 
 def fill_up(path, individuals, codes):
-    """Writes codes into the bits that fill lines of variants up, line by line."""
+    """Write codes into the bits that fill lines of variants up, line by line."""
     content, stride = bytearray(path.read_bytes()), -(-individuals // 4)
     used = individuals % 4
     for line, code in enumerate(codes):
@@ -123,7 +123,7 @@ def test_lines_of_a_fam_with_more_and_fewer_columns_are_an_error(tmp_path):
 
 
 def gzipped(path):
-    """Packs a file and removes it."""
+    """Pack a file and remove it."""
     packed = path.with_name(f"{path.name}.gz")
     packed.write_bytes(gzip.compress(path.read_bytes()))
     path.unlink()
@@ -180,7 +180,7 @@ def test_what_is_no_path_is_said_in_one_sentence(call):
 
 
 def write_set(folder, shape, alleles=("A", "G")):
-    """Writes a set as PLINK writes it, with the alleles of a chip."""
+    """Write a set as PLINK writes it, with the alleles of a chip."""
     first, second = ([allele] * shape[1] for allele in alleles)
     columns = {"allele_1": first, "allele_2": second, "sex": [1, 2] * (shape[0] // 2)}
     to_bed(folder / "x.bed", some(*shape), columns)
@@ -188,7 +188,7 @@ def write_set(folder, shape, alleles=("A", "G")):
 
 
 def exchange(path):
-    """Exchanges the tables."""
+    """Exchange the tables."""
     fam, bim = path.with_suffix(".fam"), path.with_suffix(".bim")
     texts = fam.read_bytes(), bim.read_bytes()
     fam.write_bytes(texts[1]), bim.write_bytes(texts[0])
@@ -251,7 +251,7 @@ HEADERS = {
 
 
 def three_people(folder, major=1):
-    """Writes a set byte by byte."""
+    """Write a set byte by byte."""
     (folder / "h.fam").write_text(FAM)
     (folder / "h.bim").write_text(BIM)
     (folder / "h.bed").write_bytes(b"\x6c\x1b" + bytes([major]) + PACKED[major])

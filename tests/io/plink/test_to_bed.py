@@ -157,7 +157,7 @@ def test_tables_may_stand_elsewhere(tmp_path):
 
 
 def write_until(step, folder):
-    """Writes a set in a process that is killed before it touches a file the n-th time."""
+    """Write a set in a process that is killed before it touches a file the n-th time."""
     if (child := os.fork()) == 0:
         try:
             sys.addaudithook(kill_at(step))
@@ -169,7 +169,7 @@ def write_until(step, folder):
 
 
 def kill_at(step):
-    """Makes what Python calls before each thing that it does to a file."""
+    """Make what Python calls before each thing that it does to a file."""
     left = itertools.count(step, -1)
 
     def see(event, args):
@@ -219,7 +219,7 @@ def test_who_reads_while_a_set_is_written_sees_one_set_or_an_error(tmp_path):
 
 
 def write_in_turn(path):
-    """Writes one set over the other in a process of its own."""
+    """Write one set over the other in a process of its own."""
     try:
         for _ in range(15):
             to_bed(path, np.ones((5, 6)))

@@ -40,7 +40,7 @@ LONGEST = 300  # seconds, behind which a change counts as noticed
 
 
 def main() -> None:
-    """Tries the packages that are named, or all."""
+    """Try the packages that are named, or all."""
     home, *names = sys.argv[1:]
     packages = tomllib.loads((HERE / "packages.toml").read_text("utf-8"))
     for name, package in packages.items():
@@ -67,13 +67,13 @@ def _try_package(home: Path, name: str, *, files: list[str], tests: list[str]) -
 
 
 def _name(change: MutationSpec) -> str:
-    """Names a change; a file that was edited has other changes."""
+    """Name a change; a file that was edited has other changes."""
     content = hashlib.blake2b(change.module_path.read_bytes(), digest_size=4).hexdigest()
     return f"{change.module_path} {content} {change.operator_name} {change.occurrence}"
 
 
 def _list(path: Path) -> Iterator[MutationSpec]:
-    """Lists the changes of a file that a run could notice: not those of types."""
+    """List the changes of a file that a run could notice: not those of types."""
     tree = get_ast_from_path(path)
     types = _find_types(path)
     for name in cosmic_ray.plugins.operator_names():
@@ -91,13 +91,13 @@ def _list(path: Path) -> Iterator[MutationSpec]:
 
 
 def _is_plausible(name: str) -> bool:
-    """Tells whether a person could have written this by mistake."""
+    """Tell whether a person could have written this by mistake."""
     _, another, pair = re.split(r"/(Replace\w+Operator_)?", name)
     return not another or pair in CONFUSED.split()
 
 
 def _find_types(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Finds where types stand, which nothing reads when the program runs."""
+    """Find where types stand, which nothing reads when the program runs."""
     found: list[ast.expr | ast.stmt | None] = []
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -114,7 +114,7 @@ def _find_types(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
 
 
 def _draw(changes: list[MutationSpec]) -> list[MutationSpec]:
-    """Draws places in the code, and one change for each, the same in each run."""
+    """Draw places in the code, and one change for each, the same in each run."""
     places: dict[tuple[str, tuple[int, int]], list[MutationSpec]] = {}
     for change in changes:
         places.setdefault((str(change.module_path), change.start_pos), []).append(change)
@@ -124,7 +124,7 @@ def _draw(changes: list[MutationSpec]) -> list[MutationSpec]:
 
 
 def _try(change: MutationSpec, tests: list[str]) -> str:
-    """Runs the tests with one change: what differs if all of them pass, else nothing."""
+    """Run the tests with one change: what differs if all of them pass, else nothing."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     result = mutate_and_test([change], " ".join(command), LONGEST)
     return (result.diff or "") if result.test_outcome == TestOutcome.SURVIVED else ""

@@ -36,14 +36,14 @@ class Score(NamedTuple):
 
     @property
     def noticed(self) -> str:
-        """Writes how many of those that matter were noticed."""
+        """Write how many of those that matter were noticed."""
         matter = self.tried - self.equivalent
         noticed = matter - self.survived
         return f"{noticed} of {matter}, {100 * noticed / matter:.0f} %"
 
 
 def publish(home: Path) -> None:
-    """Adds the outcomes of a run to the scores, and writes their table."""
+    """Add the outcomes of a run to the scores, and write their table."""
     scores = {score.name: score for score in _read_scores()}
     for score in [*_count_crates(home), *_count_packages(home)]:
         first = scores[score.name].first if score.name in scores else score.noticed
@@ -65,7 +65,7 @@ def _read_scores() -> Iterator[Score]:
 
 
 def _count_packages(home: Path) -> Iterator[Score]:
-    """Counts what sample.py tried."""
+    """Count what sample.py tried."""
     with EQUIVALENT.open(encoding="utf-8", newline="") as lines:
         listed = {tuple(row[:3]) for row in csv.reader(lines, delimiter="\t")}
     for path in sorted(home.glob("*.json")):
@@ -77,7 +77,7 @@ def _count_packages(home: Path) -> Iterator[Score]:
 
 
 def _name(difference: str) -> tuple[str, str, str]:
-    """Names a change by its file, the old and the new line."""
+    """Name a change by its file, the old and the new line."""
     lines = difference.splitlines()
     path = next(line[6:] for line in lines if line.startswith("--- a/"))
     old = [line[1:].strip() for line in lines if line.startswith("-") and line[:3] != "---"]
@@ -86,7 +86,7 @@ def _name(difference: str) -> tuple[str, str, str]:
 
 
 def _count_crates(home: Path) -> Iterator[Score]:
-    """Counts what cargo-mutants tried; it leaves out those that crates.toml lists."""
+    """Count what cargo-mutants tried; it leaves out those that crates.toml lists."""
     for path in sorted(home.glob("*/mutants.out")):
         survived = len((path / "missed.txt").read_text("utf-8").splitlines())
         tried = survived + sum(

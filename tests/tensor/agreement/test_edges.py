@@ -40,7 +40,7 @@ TWO = {"pow": torch.pow, "logaddexp": torch.logaddexp, "atan2": torch.atan2}
 
 
 def run(call: Any, arrays: Any, name: str) -> tuple[Any, list[Any]]:
-    """The result and the gradients of its sum."""
+    """Return the result and the gradients of its sum."""
     level = sl.tensor.Autodiff(found(name))
     leaves = [level.tensor(array, requires_grad=True) for array in arrays]
     with np.errstate(all="ignore"):
@@ -50,7 +50,7 @@ def run(call: Any, arrays: Any, name: str) -> tuple[Any, list[Any]]:
 
 
 def theirs_of(call: Any, arrays: Any) -> tuple[Any, list[Any]]:
-    """The same of torch's."""
+    """Return the same of torch's."""
     leaves = [torch.tensor(array, requires_grad=True) for array in arrays]
     out = call(*leaves)
     parts = torch.autograd.grad(out.sum(), leaves)
@@ -58,7 +58,7 @@ def theirs_of(call: Any, arrays: Any) -> tuple[Any, list[Any]]:
 
 
 def assert_same(ours: Any, theirs: Any, *, absolute: float = 1e-37) -> None:
-    """Compares results and gradients."""
+    """Compare results and gradients."""
     np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-4, atol=absolute)
     for mine, their in zip(ours[1], theirs[1], strict=True):
         np.testing.assert_allclose(mine, their, rtol=1e-3, atol=absolute)

@@ -19,7 +19,7 @@ def drawn(dtype, *shapes):
 
 
 def close(b, got, expected, dtype):
-    """Compares values."""
+    """Compare values."""
     error = 2e-5 if dtype == "float32" else 1e-10
     np.testing.assert_allclose(b.to_numpy(got), expected, rtol=error, atol=error)
 

@@ -46,12 +46,14 @@ def test_the_kernels_take_these_arguments(kind, causal, dtype, monkeypatch):
 
 
 def plain(operation: Any) -> Any:
-    """The body of an operation, which torch would not run on tensors without numbers."""
+    """Return the body of an operation, which torch would not run on tensors without
+    numbers.
+    """
     return operation.__wrapped__
 
 
 def counted(called: dict[str, int], name: str, function: Any) -> Any:
-    """A function whose calls are counted."""
+    """Return a function whose calls are counted."""
 
     def call(*args: Any) -> Any:
         called[name] += 1
@@ -94,7 +96,7 @@ def drawn(dtype: Any, seed: int = 0) -> list[Any]:
 
 
 def both_ways(arrays: Any, *, causal: bool = False, longest: int = LONGEST) -> list[Any]:
-    """The result and the three derivatives."""
+    """Return the result and the three derivatives."""
     b: Any = backend(cuda_device.TORCH)
     q, k, v, grad = arrays
     ends = torch.tensor(BOUNDS, dtype=torch.int32, device=cuda_device.DEVICE)
@@ -104,7 +106,7 @@ def both_ways(arrays: Any, *, causal: bool = False, longest: int = LONGEST) -> l
 
 
 def truth(arrays: Any, *, causal: bool) -> list[Any]:
-    """The same in float64, sequence by sequence."""
+    """Return the same in float64, sequence by sequence."""
     parts: list[list[Any]] = [[], [], [], []]
     for start, end in pairwise(BOUNDS):
         rows = [x[start:end].double().cpu().transpose(0, 1) for x in arrays]

@@ -177,7 +177,7 @@ def narrow(*shapes) -> Any:
 
 
 def assert_rounded(found, expected):
-    """Compares up to one rounding to bfloat16 of the greatest number."""
+    """Compare up to one rounding to bfloat16 of the greatest number."""
     assert found.dtype == ml_dtypes.bfloat16
     error = np.abs(found.astype("float64") - expected.numpy()).max()
     assert error <= float(expected.abs().max()) / 256

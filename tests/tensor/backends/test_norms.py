@@ -27,7 +27,7 @@ def by_torch(function, arrays, grad):
 
 
 def close(b, got, expected):
-    """Compares several arrays."""
+    """Compare several arrays."""
     for mine, truth in zip(got, expected, strict=False):
         np.testing.assert_allclose(b.to_numpy(mine), truth, rtol=1e-4, atol=1e-4)
 

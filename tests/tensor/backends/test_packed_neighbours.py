@@ -34,7 +34,7 @@ def drawn(seed: int, dtype: Any = "float32") -> list[Any]:
 
 
 def pull(q: Any, k: Any, v: Any, weight: Any, ends: Any, *, causal: bool) -> list[Any]:
-    """The result and the derivatives of its product with the weight."""
+    """Return the result and the derivatives of its product with the weight."""
 
     def attend(q: Any, k: Any, v: Any) -> Any:
         return sl.nn.functional.attention_varlen(q, k, v, ends, TOTAL, causal)
@@ -48,7 +48,7 @@ def pull(q: Any, k: Any, v: Any, weight: Any, ends: Any, *, causal: bool) -> lis
 
 @cache
 def compiled() -> Any:
-    """The same, compiled."""
+    """Return the same, compiled."""
     return sl.tensor.compile(partial(pull, causal=False))
 
 
@@ -62,7 +62,7 @@ def answers_of(b: Any, arrays: Any, bounds: Any, way: str) -> list[Any]:
 
 
 def truth(arrays: Any, bounds: Any, way: str) -> list[Any]:
-    """The same in float64, sequence by sequence, by torch."""
+    """Return the same in float64, sequence by sequence, by torch."""
     attend: Any = F.scaled_dot_product_attention
     parts: list[Any] = [np.zeros(SHAPE) for _ in range(4)]
     for start, end in pairwise(bounds):
@@ -84,7 +84,7 @@ compilers = pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
 
 
 def assert_untouched(b: Any, bounds: Any, way: str, victim: int, number: float) -> None:
-    """Compares neighbours of a sequence that holds a number with those of another one."""
+    """Compare neighbours of a sequence that holds a number with those of another one."""
     clean, mixed = drawn(victim), drawn(victim)
     start, end = bounds[victim : victim + 2]
     for array in mixed:
@@ -114,7 +114,7 @@ def test_no_neighbour_changes_a_bit_of_what_is_compiled(name, bounds, victim, nu
 
 
 def assert_true(b: Any, bounds: Any, way: str, seed: int) -> None:
-    """Compares with float64, sequence by sequence."""
+    """Compare with float64, sequence by sequence."""
     arrays = drawn(seed)
     answers = answers_of(b, arrays, bounds, way)
     for mine, wanted in zip(answers, truth(arrays, bounds, way), strict=True):

@@ -19,7 +19,7 @@ def released(tensor):
 
 
 def batches(made, count=3):
-    """Yields numbers from inside a scope; what it makes goes into a list of weak worth."""
+    """Yield numbers from inside a scope; what it makes goes into a list of weak worth."""
     with sl.tensor.scope():
         for number in range(count):
             x = B.tensor([float(number)])

@@ -101,7 +101,7 @@ class open_bed(io.open_bed):
         *,
         out: NDArray[Any] | None = None,
     ) -> NDArray[Any]:
-        """Reads genotypes as `seqloom.io.open_bed.read` does.
+        """Read genotypes as `seqloom.io.open_bed.read` does.
 
         Args:
             index: The individuals and variants.
@@ -129,7 +129,7 @@ class open_bed(io.open_bed):
 
 
 def _choose(table: str, location: Location | None, old: Location | None) -> Location | None:
-    """Returns a location that is given by its current or by its old name."""
+    """Return a location that is given by its current or by its old name."""
     if location is not None and old is not None:
         raise ArgumentError(f"Cannot set both {table}location and {table}filepath")
     return old if location is None else location
@@ -146,7 +146,7 @@ def to_bed(
     force_python_only: bool = False,
     num_threads: int | None = None,
 ) -> None:
-    """Writes genotypes as `seqloom.io.to_bed` does.
+    """Write genotypes as `seqloom.io.to_bed` does.
 
     Args:
         filepath: The path of the .bed.
@@ -207,7 +207,7 @@ class create_bed(io.create_bed):
 
 
 def get_num_threads(num_threads: int | None = None) -> int:
-    """Returns the number of threads that a call would use.
+    """Return the number of threads that a call would use.
 
     Args:
         num_threads: The number of threads; None: by the environment.
@@ -230,7 +230,7 @@ def get_num_threads(num_threads: int | None = None) -> int:
 def _convert_to_dtype(  # pyright: ignore[reportUnusedFunction] - bed_reader's tests call it
     texts: NDArray[np.str_], dtype: type[Any]
 ) -> NDArray[Any]:
-    """Converts strings to numbers; ``"1.0"`` is an integer, ``"1.5"`` is not."""
+    """Convert strings to numbers; ``"1.0"`` is an integer, ``"1.5"`` is not."""
     if dtype is np.str_:
         return texts
     numbers = texts.astype(np.float64)
@@ -248,7 +248,7 @@ def subset_f64_f64(
     val_out: NDArray[np.float64],
     num_threads: int,
 ) -> None:
-    """Copies some individuals and variants of one array into another.
+    """Copy some individuals and variants of one array into another.
 
     Args:
         val_in: An array of individuals by variants by values.
@@ -281,7 +281,7 @@ def subset_f64_f64(
 
 
 def _check_array(name: str, array: object) -> None:
-    """Refuses anything but an array of three axes of float64."""
+    """Refuse anything but an array of three axes of float64."""
     values = cast("NDArray[Any]", array)
     is_array = isinstance(array, np.ndarray)
     if not (is_array and values.dtype == np.float64 and values.ndim == _AXES):
@@ -291,7 +291,7 @@ def _check_array(name: str, array: object) -> None:
 
 
 def _positions(index: ArrayLike, count: int) -> NDArray[np.intp]:
-    """Converts positions to an array; refuses a position outside."""
+    """Convert positions to an array; refuses a position outside."""
     positions = np.asarray(index, np.intp)
     if len(positions) and not 0 <= positions.min() <= positions.max() < count:
         raise OutOfRangeError(f"an index is out of bounds for an axis of size {count}")

@@ -25,7 +25,7 @@ _SOURCE = "https://raw.githubusercontent.com/fastlmm/bed-sample-files/main/"
 
 
 def sample_file(filepath: str | os.PathLike[str]) -> str:
-    """Returns the path of a sample file; a .bed has its .fam and .bim beside it.
+    """Return the path of a sample file; a .bed has its .fam and .bim beside it.
 
     Args:
         filepath: The name of the file, such as ``"small.bed"``.
@@ -54,7 +54,7 @@ def sample_file(filepath: str | os.PathLike[str]) -> str:
 
 
 def sample_url(filepath: str | os.PathLike[str]) -> str:
-    """Returns the URL of a sample file, whose path `sample_file` returns.
+    """Return the URL of a sample file, whose path `sample_file` returns.
 
     Args:
         filepath: The name of the file, such as ``"small.bed"``.
@@ -78,7 +78,7 @@ def sample_url(filepath: str | os.PathLike[str]) -> str:
 
 
 def tmp_path() -> Path:
-    """Returns a folder for temporary files.
+    """Return a folder for temporary files.
 
     Returns:
         A folder among the temporary files of the machine.
@@ -93,7 +93,7 @@ def tmp_path() -> Path:
 
 
 def _find(name: Path) -> str:
-    """Finds a file in the folder that the environment names, or fetches it."""
+    """Find a file in the folder that the environment names, or fetch it."""
     folder = os.environ.get(_FOLDER)
     if folder and (Path(folder) / name).is_file():
         return str(Path(folder) / name)
@@ -101,7 +101,7 @@ def _find(name: Path) -> str:
 
 
 def _store() -> _Store:
-    """Makes what fetches sample files and compares them with the hashes of the list."""
+    """Make what fetches sample files and compare them with the hashes of the list."""
     try:
         pooch: Any = import_module("pooch")
     except ImportError as error:

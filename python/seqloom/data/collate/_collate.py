@@ -15,7 +15,7 @@ from seqloom.errors import ArgumentError, DTypeError, ShapeError
 
 
 def default_collate(items: Sequence[Any], *, output: str = "numpy") -> Any:
-    """Puts items together as ``torch.utils.data.default_collate`` does.
+    """Put items together as ``torch.utils.data.default_collate`` does.
 
     Dicts become a dict of batches, tuples and lists a list of batches, named tuples a named
     tuple; arrays are stacked, numbers become an array; texts stay a list. Tensors become a
@@ -57,7 +57,7 @@ def default_collate(items: Sequence[Any], *, output: str = "numpy") -> Any:
 
 
 def check_items(items: Any) -> None:
-    """Refuses what is no list of items, and an empty one."""
+    """Refuse what is no list of items, and an empty one."""
     is_list = hasattr(items, "__len__") and hasattr(items, "__getitem__")
     if not is_list or isinstance(items, (str, bytes, Mapping)):
         found = quote(items)  # pyright: ignore[reportUnknownArgumentType]
@@ -67,13 +67,13 @@ def check_items(items: Any) -> None:
 
 
 def is_tensor(thing: Any) -> bool:
-    """Tells a tensor of PyTorch, which is asked only where it is loaded."""
+    """Tell a tensor of PyTorch, which is asked only where it is loaded."""
     torch: Any = sys.modules.get("torch")
     return torch is not None and isinstance(thing, torch.Tensor)
 
 
 def _stack_tensors(items: Sequence[Any]) -> Any:
-    """Stacks tensors of one shape as PyTorch's own function does."""
+    """Stack tensors of one shape as PyTorch's own function does."""
     shapes = {tuple(item.shape) for item in items}
     if len(shapes) > 1:
         raise unequal(min(shapes), max(shapes))
@@ -82,7 +82,7 @@ def _stack_tensors(items: Sequence[Any]) -> Any:
 
 
 def _collate_dicts(items: Sequence[Mapping[Any, Any]]) -> Any:
-    """Puts dicts together, key by key; a class of dict stays what it is where it can."""
+    """Put dicts together, key by key; a class of dict stays what it is where it can."""
     first: Any = items[0]
     batch = {key: default_collate([item[key] for item in items]) for key in first}
     try:
@@ -96,7 +96,7 @@ def _collate_dicts(items: Sequence[Mapping[Any, Any]]) -> Any:
 
 
 def _collate_rows(items: Sequence[Sequence[Any]]) -> Any:
-    """Puts tuples and lists together, position by position."""
+    """Put tuples and lists together, position by position."""
     first: Any = items[0]
     if any(len(item) != len(first) for item in items):
         raise ShapeError("each list of a batch must have equally many elements")
@@ -107,7 +107,7 @@ def _collate_rows(items: Sequence[Sequence[Any]]) -> Any:
 
 
 def _refill(first: Any, columns: list[Any]) -> Any:
-    """Makes a sequence of a class of its own, where that can be."""
+    """Make a sequence of a class of its own, where that can be."""
     try:
         if not isinstance(first, MutableSequence):
             return type(first)(columns)
@@ -120,12 +120,12 @@ def _refill(first: Any, columns: list[Any]) -> Any:
 
 
 def _clone(thing: Any) -> Any:
-    """Copies a dict or a list, of whose class there may be more than its items."""
+    """Copy a dict or a list, of whose class there may be more than its items."""
     return copy.copy(thing)
 
 
 def _stack(items: Sequence[Any]) -> Any:
-    """Stacks arrays of one shape."""
+    """Stack arrays of one shape."""
     arrays = [np.asarray(item) for item in items]
     _check_numbers(arrays[0])
     shapes = {array.shape for array in arrays}
@@ -135,20 +135,20 @@ def _stack(items: Sequence[Any]) -> Any:
 
 
 def _numbers(items: Sequence[Any]) -> Any:
-    """Puts plain numbers into an array."""
+    """Put plain numbers into an array."""
     array = np.array(items)
     _check_numbers(array)
     return array
 
 
 def _check_numbers(array: np.ndarray[Any, Any]) -> None:
-    """Refuses arrays of texts and objects, as PyTorch does."""
+    """Refuse arrays of texts and objects, as PyTorch does."""
     if array.dtype.kind in "OSUV":
         raise DTypeError(f"arrays of a batch must hold numbers; found {array.dtype}")
 
 
 def unequal(a: Any, b: Any) -> ShapeError:
-    """Says that a batch cannot be stacked, and what can."""
+    """Say that a batch cannot be stacked, and what can."""
     return ShapeError(
         f"sequences of unequal length in one batch ({a} and {b}): "
         "pass collate_fn=sl.data.PadCollator()"

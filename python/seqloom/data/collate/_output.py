@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def converter(output: str, *, pin_memory: bool = False) -> Callable[[Any], Any]:
-    """Chooses what is done to a batch before it is handed out."""
+    """Choose what is done to a batch before it is handed out."""
     if output == "torch":
         return _torch_converter(pin_memory=pin_memory)
     if output != "numpy":
@@ -33,12 +33,12 @@ class TensorCollate:
     collate: Callable[[Any], Any]
 
     def __call__(self, items: Any) -> Any:
-        """Makes one batch."""
+        """Make one batch."""
         return converter("torch")(self.collate(items))
 
 
 def _torch_converter(*, pin_memory: bool) -> Callable[[Any], Any]:
-    """Wraps arrays as tensors of the same memory."""
+    """Wrap arrays as tensors of the same memory."""
     try:
         import torch
     except ImportError as error:
@@ -47,7 +47,7 @@ def _torch_converter(*, pin_memory: bool) -> Callable[[Any], Any]:
     pins = pin_memory and _can_pin(torch)
 
     def tensor(array: Any) -> Any:
-        """Wraps one array; a user's tensor stays what it is."""
+        """Wrap one array; a user's tensor stays what it is."""
         wrapped: Any = array
         if isinstance(array, np.ndarray):
             wrapped = torch.from_numpy(array)  # pyright: ignore[reportUnknownMemberType]
@@ -57,7 +57,7 @@ def _torch_converter(*, pin_memory: bool) -> Callable[[Any], Any]:
 
 
 def _can_pin(torch: Any) -> bool:
-    """Tells whether there is a device to pin memory for; warns where there is none."""
+    """Tell whether there is a device to pin memory for; warns where there is none."""
     if torch.cuda.is_available():
         return True
     warn_user(
@@ -68,7 +68,7 @@ def _can_pin(torch: Any) -> bool:
 
 
 def _convert(batch: Any, tensor: Callable[[Any], Any]) -> Any:
-    """Goes through dicts, lists and tuples down to arrays of numbers."""
+    """Go through dicts, lists and tuples down to arrays of numbers."""
     for kinds, convert in _RULES:
         if isinstance(batch, kinds):
             return convert(batch, tensor)
@@ -76,17 +76,17 @@ def _convert(batch: Any, tensor: Callable[[Any], Any]) -> Any:
 
 
 def _array(array: Any, tensor: Callable[[Any], Any]) -> Any:
-    """Wraps numbers; texts stay what they are."""
+    """Wrap numbers; texts stay what they are."""
     return tensor(array) if array.dtype.kind in "biufc" else array
 
 
 def _dict(batch: Any, tensor: Callable[[Any], Any]) -> Any:
-    """Goes through the values."""
+    """Go through the values."""
     return {key: _convert(batch[key], tensor) for key in batch}
 
 
 def _rows(rows: Any, tensor: Callable[[Any], Any]) -> Any:
-    """Keeps the kind of a list, a tuple or a named tuple."""
+    """Keep the kind of a list, a tuple or a named tuple."""
     if _TEXTS.issuperset(map(type, rows)):  # names of files: nothing to convert
         return rows
     values = [_convert(value, tensor) for value in rows]

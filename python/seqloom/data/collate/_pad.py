@@ -84,7 +84,7 @@ class PadCollator:
         converter(self.output)
 
     def __call__(self, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """Puts items together.
+        """Put items together.
 
         Args:
             items: Dicts with ``inputs``.
@@ -114,7 +114,7 @@ class PadCollator:
         return supports_threads(self.encoder)
 
     def columns(self, dataset: Any, indices: NDArray[np.int64]) -> dict[str, Any]:
-        """Fetches the same batch from a dataset at once, without a Python object an item.
+        """Fetch the same batch from a dataset at once, without a Python object an item.
 
         Args:
             dataset: A ``SequenceDataset`` with an encoder, or a part of one.
@@ -141,7 +141,7 @@ class PadCollator:
         return {"length": self.length, "multiple": self.multiple}
 
     def finish(self, batch: dict[str, Any], encoder: Any) -> dict[str, Any]:
-        """Puts the padding of a dataset's columns where this collator wants it.
+        """Put the padding of a dataset's columns where this collator wants it.
 
         Args:
             batch: What the dataset's ``batch`` gave, told the ``options``.
@@ -168,7 +168,7 @@ class PadCollator:
         return converter(self.output)(batch | extent)
 
     def takes_columns(self, encoder: Any) -> bool:
-        """Tells whether ``columns`` gives what the items would, for this encoder's output.
+        """Tell whether ``columns`` gives what the items would, for this encoder's output.
 
         Args:
             encoder: What makes the dataset's inputs.
@@ -189,7 +189,7 @@ class PadCollator:
         return alone and self.axis % 2 == int(encoder.channels == "first")
 
     def _pad_key(self, items: list[dict[str, Any]], key: str) -> dict[str, Any]:
-        """Pads what all items have under one key; says where letters stand."""
+        """Pad what all items have under one key; says where letters stand."""
         if any(key not in item for item in items):
             raise ArgumentError(
                 f"an item has no {key!r} to pad; it has {', '.join(map(str, items[0]))}"
@@ -204,7 +204,7 @@ class PadCollator:
         return self._extent(lengths, positions)
 
     def _positions(self, longest: int) -> int:
-        """Decides how many positions the batch has."""
+        """Decide how many positions the batch has."""
         if self.length is None:
             return -(-longest // self.multiple) * self.multiple
         if longest > self.length:
@@ -215,7 +215,7 @@ class PadCollator:
         return self.length
 
     def _pad_item(self, inputs: Any, positions: int) -> Any:
-        """Lengthens one item; a tensor stays one."""
+        """Lengthen one item; a tensor stays one."""
         axis = self.axis % inputs.ndim
         shape, where = list(inputs.shape), [slice(None)] * inputs.ndim
         start = positions - shape[axis] if self.side == "left" else 0
@@ -226,14 +226,14 @@ class PadCollator:
         return padded
 
     def _value(self, encoder: Any, inputs: Any) -> float:
-        """Decides what padding holds, which must be a number of the inputs' type."""
+        """Decide what padding holds, which must be a number of the inputs' type."""
         known = encoder if self.encoder is None else self.encoder
         value = getattr(known, "pad_value", 0) if self.value is None else self.value
         _check_fits(value, inputs)
         return value
 
     def _check_tokens(self, inputs: Any) -> None:
-        """Refuses to guess what pads tokens."""
+        """Refuse to guess what pads tokens."""
         is_known = self.value is not None or self.encoder is not None
         if not is_known and inputs.ndim == 1 and _is_whole(inputs):
             raise ArgumentError(
@@ -242,11 +242,11 @@ class PadCollator:
             )
 
     def _batch_axis(self, inputs: NDArray[Any]) -> int:
-        """Finds the axis of positions in a batch's inputs."""
+        """Find the axis of positions in a batch's inputs."""
         return self.axis % (inputs.ndim - 1) + 1
 
     def _fill(self, rows: Any, extent: dict[str, Any], encoder: Any) -> None:
-        """Puts the padding of a batch on its side, and our value into it."""
+        """Put the padding of a batch on its side, and our value into it."""
         is_padding, value = extent["mask"] == 0, self._value(encoder, rows)
         if not is_padding.any():
             return
@@ -257,7 +257,7 @@ class PadCollator:
             rows[is_padding] = value
 
     def _extent(self, lengths: NDArray[np.int64], positions: int) -> dict[str, Any]:
-        """Says where letters stand."""
+        """Say where letters stand."""
         mask = mask_of(lengths, positions)
         if self.side == "left":
             mask = np.ascontiguousarray(mask[:, ::-1])
@@ -267,7 +267,7 @@ class PadCollator:
 def _name_positions(
     key: str, extent: dict[str, Any], known: dict[str, Any]
 ) -> dict[str, Any]:
-    """Names where letters of a further key stand, unless the first's stand there."""
+    """Name where letters of a further key stand, unless the first's stand there."""
     if not known:
         return extent
     same = np.array_equal(extent["mask"], known["mask"])
@@ -275,14 +275,14 @@ def _name_positions(
 
 
 def _as_array(thing: Any) -> Any:
-    """Takes what an item holds as an array; a tensor stays one, bytes are numbers."""
+    """Take what an item holds as an array; a tensor stays one, bytes are numbers."""
     if is_tensor(thing):
         return thing
     return np.frombuffer(thing, np.uint8) if isinstance(thing, bytes) else np.asarray(thing)
 
 
 def _full(like: Any, shape: list[int], value: float) -> Any:
-    """Makes an array, or a tensor, of one value."""
+    """Make an array, or a tensor, of one value."""
     return (
         like.new_full(shape, value)
         if is_tensor(like)
@@ -291,7 +291,7 @@ def _full(like: Any, shape: list[int], value: float) -> Any:
 
 
 def _check_fits(value: float, array: Any) -> None:
-    """Refuses padding that is no number of an array's type: it would be another one."""
+    """Refuse padding that is no number of an array's type: it would be another one."""
     dtype = _numpy_type(array) if _is_whole(array) else None
     if dtype is None or dtype.kind == "b":
         return
@@ -305,23 +305,23 @@ def _check_fits(value: float, array: Any) -> None:
 
 
 def _numpy_type(array: Any) -> np.dtype[Any]:
-    """Gives the type of an array's numbers, or NumPy's of the same name as a tensor's."""
+    """Return the type of an array's numbers, or NumPy's of the same name as a tensor's."""
     dtype = array.dtype
     return np.dtype(str(dtype).removeprefix("torch.")) if is_tensor(array) else dtype
 
 
 def _is_whole(array: Any) -> bool:
-    """Tells whether an array or a tensor holds integers."""
+    """Tell whether an array or a tensor holds integers."""
     if is_tensor(array):
         return not (array.is_floating_point() or array.is_complex())
     return array.dtype.kind in "iu"
 
 
 def _copy_array(array: Any) -> Any:
-    """Copies an array or a tensor."""
+    """Copy an array or a tensor."""
     return array.clone() if is_tensor(array) else array.copy()
 
 
 def _positions_first(batch: Any, axis: int) -> Any:
-    """Shows a batch with its positions as second axis."""
+    """Show a batch with its positions as second axis."""
     return batch.movedim(axis, 1) if is_tensor(batch) else np.moveaxis(batch, axis, 1)

@@ -78,7 +78,7 @@ class VarlenCollator:
             )
 
     def __call__(self, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """Packs all that it is given into one batch.
+        """Pack all that it is given into one batch.
 
         Args:
             items: Dicts with ``sequence``, or with ``inputs``.
@@ -114,7 +114,7 @@ class VarlenCollator:
         return supports_threads(self.tokens)
 
     def stream(self, items: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Packs items as they come, each exactly once; what is left at the end comes too.
+        """Pack items as they come, each exactly once; what is left at the end comes too.
 
         A batch begins with the item that has waited longest, and takes the longest that
         still fit among ``window`` items; inside it, items stand in the order they came in.
@@ -145,7 +145,7 @@ class VarlenCollator:
             yield self._pack_items(pool.take())
 
     def _pack_items(self, chosen: list[Any]) -> Any:
-        """Puts chosen items end to end, as arrays or tensors."""
+        """Put chosen items end to end, as arrays or tensors."""
         return converter(self.output)(_pack(chosen))
 
     def _encode_items(self, items: Iterable[dict[str, Any]]) -> Iterator[Any]:
@@ -160,13 +160,13 @@ class VarlenCollator:
         yield from self._ready(waiting, number)
 
     def _ready(self, items: list[dict[str, Any]], first: int) -> Iterator[Any]:
-        """Turns some items into tokens and gives them their numbers."""
+        """Turn some items into tokens and give them their numbers."""
         rows = self._tokens_of(items)
         self._check_each(items, rows)
         return enumerate(zip(items, rows, strict=True), first)
 
     def _tokens_of(self, items: Sequence[dict[str, Any]]) -> list[NDArray[np.int64]]:
-        """Takes the tokens of each item, encoding letters all at once."""
+        """Take the tokens of each item, encoding letters all at once."""
         if not items:
             return []
         if self.tokens is not None and "sequence" in items[0]:
@@ -174,7 +174,7 @@ class VarlenCollator:
         return [_inputs_of(item) for item in items]
 
     def _encode(self, items: Sequence[dict[str, Any]]) -> list[NDArray[np.int64]]:
-        """Encodes letters; an error names the record."""
+        """Encode letters; an error names the record."""
         if find_override(self.tokens.__class__) or not hasattr(self.tokens, "flat"):
             encode = as_token_function(self.tokens)
             return [np.asarray(encode(item["sequence"]), np.int64) for item in items]
@@ -189,7 +189,7 @@ class VarlenCollator:
     def _check_each(
         self, items: Sequence[dict[str, Any]], rows: list[NDArray[np.int64]]
     ) -> None:
-        """Refuses an item that no batch can hold."""
+        """Refuse an item that no batch can hold."""
         for item, row in zip(items, rows, strict=True):
             if row.size > self.max_tokens:
                 raise ShapeError(
@@ -203,7 +203,7 @@ _AT_ONCE = 64
 
 
 def _pack(chosen: list[tuple[int, tuple[dict[str, Any], NDArray[np.int64]]]]) -> Any:
-    """Puts chosen items end to end."""
+    """Put chosen items end to end."""
     items = [item for _, (item, _) in chosen]
     rows = [row for _, (_, row) in chosen]
     lengths = np.array([row.size for row in rows], np.int64)
@@ -225,7 +225,7 @@ def _pack(chosen: list[tuple[int, tuple[dict[str, Any], NDArray[np.int64]]]]) ->
 
 
 def _inputs_of(item: dict[str, Any]) -> NDArray[np.int64]:
-    """Takes tokens that are there already."""
+    """Take tokens that are there already."""
     if "inputs" not in item:
         raise ArgumentError(
             "items have letters and no tokens: pass tokens=sl.encode.Tokens(...)"
@@ -242,13 +242,13 @@ def _inputs_of(item: dict[str, Any]) -> NDArray[np.int64]:
 
 
 def _name(item: dict[str, Any]) -> str:
-    """Names an item in an error."""
+    """Name an item in an error."""
     position = f" (ordinal {item['ordinal']})" if "ordinal" in item else ""
     return f"{item.get('id', '?')!r}{position}"
 
 
 def _name_record(error: LetterError, items: Sequence[dict[str, Any]]) -> LetterError:
-    """Says which record a letter is of."""
+    """Say which record a letter is of."""
     if error.record is None:
         return error
     return LetterError(
@@ -262,7 +262,7 @@ def _name_record(error: LetterError, items: Sequence[dict[str, Any]]) -> LetterE
 
 
 def as_token_function(tokenizer: Any) -> Callable[[Any], Any]:
-    """Returns a function of one sequence; a Hugging Face tokenizer gets text, not bytes.
+    """Return a function of one sequence; a Hugging Face tokenizer gets text, not bytes.
 
     A tokenizer that has a token for each letter must return one for each letter.
     """
@@ -291,7 +291,7 @@ def as_token_function(tokenizer: Any) -> Callable[[Any], Any]:
 
 
 def _has_letters(tokenizer: Any, specials: int) -> bool:
-    """Tells whether a tokenizer has a token for each letter."""
+    """Tell whether a tokenizer has a token for each letter."""
     known = [
         token for token in tokenizer.get_vocab() if len(token) == 1 and token.isalpha()
     ]
@@ -311,16 +311,16 @@ class Pool:
         return len(self._waiting)
 
     def add(self, number: int, item: tuple[dict[str, Any], NDArray[np.int64]]) -> None:
-        """Lets an item wait."""
+        """Let an item wait."""
         self._waiting.append((number, item))
         self._tokens += item[1].size
 
     def is_full(self, window: int) -> bool:
-        """Tells whether enough wait to choose among: items, and tokens for two batches."""
+        """Tell whether enough wait to choose among: items, and tokens for two batches."""
         return len(self._waiting) >= window and self._tokens >= 2 * self._room
 
     def take(self) -> list[Waiting]:
-        """Takes out the one that has waited longest, and what goes best with it."""
+        """Take out the one that has waited longest, and what goes best with it."""
         lengths = np.array([row.size for _, (_, row) in self._waiting], np.int64)
         positions: list[int] = _native.best_fit(lengths, self._room).tolist()
         taken = [self._waiting[position] for position in positions]

@@ -88,7 +88,7 @@ class CodeStore:
 
     @property
     def content(self) -> str:
-        """Names the content of the .bed."""
+        """Name the content of the .bed."""
         if self._content is None:
             self._content = content_of(self._files, self._reading)
         return self._content
@@ -101,7 +101,7 @@ class CodeStore:
         return self._shape[1] if self._variants is None else self._variants.size
 
     def _open_lines(self) -> _native.GenotypeCodes:
-        """Opens the lines where they are best had."""
+        """Open the lines where they are best had."""
         bed = self._files.open_bed()
         is_same = bed.major == ("individual" if self.by_sample else "SNP")
         self._is_direct = False
@@ -118,11 +118,11 @@ class CodeStore:
         return self._open_cached_copy(bed)
 
     def _layer(self, bed: _native.BedFile) -> _native.GenotypeLayer:
-        """Says what is laid down."""
+        """Say what is laid down."""
         return _native.GenotypeLayer(bed, self._shape, self.by_sample, self._variants)
 
     def _read_into_memory(self, bed: _native.BedFile) -> _native.GenotypeCodes:
-        """Holds all lines in memory."""
+        """Hold all lines in memory."""
         stamp = self._check_content()
         layer = self._layer(bed)
         held = self._run_with_progress(lambda watch, rest: layer.hold(watch, **rest))
@@ -130,7 +130,7 @@ class CodeStore:
         return held
 
     def _open_cached_copy(self, bed: _native.BedFile) -> _native.GenotypeCodes:
-        """Opens the copy in the cache, which is made if need be."""
+        """Open the copy in the cache, which is made if need be."""
         stamp, layer = self._check_content(), self._layer(bed)
 
         def write(path: str) -> NDArray[np.uint64]:
@@ -150,7 +150,7 @@ class CodeStore:
         return codes
 
     def _check_content(self) -> dict[str, int]:
-        """Refuses a file that another process has found with other content."""
+        """Refuse a file that another process has found with other content."""
         path, kept, self._content = self._files.bed, self._content, None
         stamp = stamp_of(path)
         if kept not in {None, self.content}:
@@ -160,7 +160,7 @@ class CodeStore:
     def _run_with_progress(
         self, work: Callable[[_native.GenotypeWatch, dict[str, Any]], Any]
     ) -> Any:
-        """Does what takes long, while others watch."""
+        """Do what takes long, while others watch."""
         watch, reading = _native.GenotypeWatch(), self._reading
         total = self._shape[0] * self._shape[1] // _FOUR
         rest = {"room": ROOM, "check": reading.check, "threads": reading.threads}
@@ -172,13 +172,13 @@ class CodeStore:
         return run_interruptible(lambda: work(watch, rest), look, stop=watch.stop)
 
     def _at(self, rows: Rows) -> Rows:
-        """Finds the lines of items."""
+        """Find the lines of items."""
         return np.ascontiguousarray(rows if self._lines is None else self._lines[rows])
 
     def decode(
         self, rows: Rows, tables: NDArray[Any], out: NDArray[Any], *, num_threads: int
     ) -> None:
-        """Makes numbers of some lines, by a table for each variant."""
+        """Make numbers of some lines, by a table for each variant."""
         by_line = not self.by_sample
         arguments = self._at(rows), np.ascontiguousarray(tables), out
         self._read(
@@ -186,13 +186,13 @@ class CodeStore:
         )
 
     def gather(self, rows: Rows, num_threads: int) -> NDArray[np.uint8]:
-        """Copies the codes of some lines."""
+        """Copy the codes of some lines."""
         codes = np.empty((rows.size, -(-self.row_length // _FOUR)), np.uint8)
         self._read(lambda: self.native.gather(self._at(rows), codes, threads=num_threads))
         return codes
 
     def count(self, rows: Rows) -> NDArray[np.int64]:
-        """Counts what is missing, heterozygous and homozygous A2, of each variant."""
+        """Count what is missing, heterozygous and homozygous A2, of each variant."""
         by_line, threads = not self.by_sample, self._reading.threads
         counts = self._read(
             lambda: self.native.count(self._at(rows), by_line=by_line, threads=threads)
@@ -200,7 +200,7 @@ class CodeStore:
         return counts.astype(np.int64)
 
     def _read(self, read: Callable[[], Any]) -> Any:
-        """Reads lines; a copy that is damaged is made anew when it is next opened."""
+        """Read lines; a copy that is damaged is made anew when it is next opened."""
         try:
             return read()
         except FormatError as error:
@@ -211,7 +211,7 @@ class CodeStore:
 
 
 def content_of(files: GenotypeFiles, reading: Reading) -> str:
-    """Names a .bed's content by 32 hexadecimal digits."""
+    """Name a .bed's content by 32 hexadecimal digits."""
     # The hash of a large file is kept in the cache together with the file's size and times:
     # the time of the last change of anything (ctime) cannot be set back, so that a file
     # that is not the same is hashed anew.
@@ -233,7 +233,7 @@ def content_of(files: GenotypeFiles, reading: Reading) -> str:
 
 
 def stamp_of(path: str) -> dict[str, int]:
-    """Tells what changes when a file is written."""
+    """Tell what changes when a file is written."""
     with reading(path):
         facts = Path(path).stat()
     return {
@@ -246,13 +246,13 @@ def stamp_of(path: str) -> dict[str, int]:
 
 
 def check_stamp(path: str, stamp: dict[str, int]) -> None:
-    """Refuses a file that was written meanwhile."""
+    """Refuse a file that was written meanwhile."""
     if stamp_of(path) != stamp:
         raise FormatError(f"{path}: was written while it was being read", path=path)
 
 
 def _find_known_content(path: Path, stamp: dict[str, int]) -> str | None:
-    """Looks up what was found before, if the file is the same."""
+    """Look up what was found before, if the file is the same."""
     try:
         facts = json.loads(path.read_bytes())
         content = facts.pop("content")
@@ -262,7 +262,7 @@ def _find_known_content(path: Path, stamp: dict[str, int]) -> str | None:
 
 
 def _keep(path: Path, facts: dict[str, object]) -> None:
-    """Writes down what was found; where nothing can be written, it is found again."""
+    """Write down what was found; where nothing can be written, it is found again."""
     try:
         private_folder(path.parent)
         with atomic_path(path) as part:
@@ -279,7 +279,7 @@ def open_copy(
     write: Callable[[str], NDArray[np.uint64]],
     shape: tuple[int, int],
 ) -> tuple[str, _native.GenotypeCodes]:
-    """Opens a copy, and makes it if it is absent or damaged."""
+    """Open a copy, and make it if it is absent or damaged."""
     # It is named by the content of the .bed and by what was chosen of it, and is whole or
     # absent: it is written beside its place and renamed, under a lock that ends with the
     # process. Each line has a sum, which is compared when the line is read.
@@ -302,7 +302,7 @@ def open_copy(
 def _open_existing(
     entry: Path, *, shape: tuple[int, int], by_sample: bool
 ) -> _native.GenotypeCodes | None:
-    """Opens a copy; None if it is absent, or not as it was written."""
+    """Open a copy; None if it is absent, or not as it was written."""
     try:
         facts = entry_facts(entry)
         sums = np.frombuffer((entry / _SUMS).read_bytes(), np.uint64)
@@ -315,5 +315,5 @@ def _open_existing(
 
 
 def _digest(sums: NDArray[np.uint64]) -> str:
-    """Names the sums."""
+    """Name the sums."""
     return hashlib.blake2b(sums.tobytes(), digest_size=16).hexdigest()

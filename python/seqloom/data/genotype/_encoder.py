@@ -31,7 +31,7 @@ class Counted(Protocol):
     """A source that computes statistics of its samples."""
 
     def statistics(self, encoder: GenotypeEncoder, rows: NDArray[np.int64]) -> Fitted:
-        """Computes what an encoder is fitted to."""
+        """Compute what an encoder is fitted to."""
         ...
 
 
@@ -130,7 +130,7 @@ class GenotypeEncoder(JsonConfig):
         return int(self.fitted.is_constant.sum())
 
     def fit(self, examples: Dataset) -> GenotypeEncoder:
-        """Takes the statistics of some samples, and of no others.
+        """Take the statistics of some samples, and of no others.
 
         Args:
             examples: The samples to learn from: a dataset, or the training part of one.
@@ -152,7 +152,7 @@ class GenotypeEncoder(JsonConfig):
         return self.with_fitted(source.statistics(self, examples.rows))
 
     def with_fitted(self, fitted: Fitted) -> GenotypeEncoder:
-        """Takes statistics that were found.
+        """Take statistics that were found.
 
         Args:
             fitted: The statistics.
@@ -173,7 +173,7 @@ class GenotypeEncoder(JsonConfig):
         return other
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Lists what was fitted, as plain arrays that a record file can hold.
+        """List what was fitted, as plain arrays that a record file can hold.
 
         Returns:
             Arrays of numbers by name; none where nothing is fitted.
@@ -185,7 +185,7 @@ class GenotypeEncoder(JsonConfig):
         return {} if self._fitted is None else self._fitted.to_arrays()
 
     def with_arrays(self, arrays: Mapping[str, ArrayLike]) -> GenotypeEncoder:
-        """Takes back what ``arrays`` gave.
+        """Take back what ``arrays`` gave.
 
         Args:
             arrays: The arrays by name.
@@ -214,7 +214,7 @@ class GenotypeEncoder(JsonConfig):
         return self.with_fitted(Fitted.from_arrays(found)) if found else self
 
     def tables(self, dtype: DTypeLike = "float32") -> NDArray[Any]:
-        """Lists what each code becomes, for each variant.
+        """List what each code becomes, for each variant.
 
         Args:
             dtype: The type of the numbers.
@@ -241,7 +241,7 @@ class GenotypeEncoder(JsonConfig):
         return np.ascontiguousarray(values, dtype)
 
     def decode(self, codes: Any, *, tables: Any = None) -> Any:
-        """Makes numbers of two-bit codes, wherever they are.
+        """Make numbers of two-bit codes, wherever they are.
 
         Codes take a sixteenth of the memory: they can go to a GPU as they are.
 
@@ -266,7 +266,7 @@ class GenotypeEncoder(JsonConfig):
         return decode_codes(codes, self.tables() if tables is None else tables)
 
     def covariates(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Fills in and standardises covariates.
+        """Fill in and standardises covariates.
 
         Args:
             values: A row a sample, as tables have them; NaN where they have none.
@@ -291,7 +291,7 @@ class GenotypeEncoder(JsonConfig):
         )
 
     def settings(self) -> dict[str, Any]:
-        """Lists its arguments, without the fitted statistics.
+        """List its arguments, without the fitted statistics.
 
         Returns:
             The arguments of an encoder that is not fitted.
@@ -304,14 +304,14 @@ class GenotypeEncoder(JsonConfig):
 
 
 def constants_of(encoder: GenotypeEncoder) -> dict[str, Any]:
-    """Reports the variants that do not vary in what a fitted encoder was fitted to."""
+    """Report the variants that do not vary in what a fitted encoder was fitted to."""
     fitted = encoder.fitted
     ids = fitted.variants.ids[np.flatnonzero(fitted.is_constant)[:_EXAMPLES]]
     return {"constant": encoder.constant, "constant_examples": ids.tolist()}
 
 
 def _digest(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Names arrays by 32 hexadecimal digits; none have the empty name."""
+    """Name arrays by 32 hexadecimal digits; none have the empty name."""
     digest = hashlib.blake2b(digest_size=16)
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
@@ -321,7 +321,7 @@ def _digest(arrays: Mapping[str, NDArray[Any]]) -> str:
 
 
 def decode_codes(codes: Any, tables: Any) -> Any:
-    """Looks each code up in the table of its variant."""
+    """Look each code up in the table of its variant."""
     count = tables.shape[1]
     if codes.ndim != 2 or codes.shape[1] != -(-count // 4):  # noqa: PLR2004 - a matrix of two bits
         raise ShapeError(
@@ -341,7 +341,7 @@ def decode_codes(codes: Any, tables: Any) -> Any:
 
 
 def flip_codes(codes: Any, is_flipped: Any) -> Any:
-    """Exchanges the alleles of some variants: homozygous A1 becomes homozygous A2."""
+    """Exchange the alleles of some variants: homozygous A1 becomes homozygous A2."""
     marks = np.zeros(4 * codes.shape[1], np.uint8)
     marks[: is_flipped.size] = 3 * is_flipped.astype(np.uint8)
     wanted = (marks.reshape(-1, 4) << np.arange(0, 8, 2, dtype=np.uint8)).sum(axis=1)

@@ -57,7 +57,7 @@ class GenotypeFiles:
         fam: Location | None = None,
         bim: Location | None = None,
     ) -> GenotypeFiles:
-        """Finds the tables: those that are named, else the ones of the same stem."""
+        """Find the tables: those that are named, else the ones of the same stem."""
         if isinstance(bed, open_bed):
             found = _locations_of(bed)
             return cls.beside(
@@ -81,11 +81,11 @@ class GenotypeFiles:
         return cls(os.fspath(path), *map(os.fspath, named))
 
     def open_bed(self) -> _native.BedFile:
-        """Opens the genotypes; waits for a writer that is just renaming new ones."""
+        """Open the genotypes; waits for a writer that is just renaming new ones."""
         return open_file(Path(self.bed))[0]
 
     def people(self) -> People:
-        """Reads the .fam; of a set that is not there, it is the .bed that is missed."""
+        """Read the .fam; of a set that is not there, it is the .bed that is missed."""
         if not Path(self.bed).exists():
             self.open_bed()
         check_places(Path(self.fam), Path(self.bim))
@@ -93,7 +93,7 @@ class GenotypeFiles:
         return People(self.fam, columns["fid"], columns["iid"], columns["pheno"])
 
     def variants(self) -> dict[str, NDArray[Any]]:
-        """Reads the .bim: names, positions and alleles."""
+        """Read the .bim: names, positions and alleles."""
         names = ("sid", "chromosome", "bp_position", "allele_1", "allele_2")
         return read_columns(Path(self.bim), "bim", names)
 
@@ -125,7 +125,7 @@ class Reading:
 
 
 def _locations_of(bed: open_bed) -> dict[str, Path]:
-    """Gives the three files of an open set, which a dataset reads as they are."""
+    """Return the three files of an open set, which a dataset reads as they are."""
     if bed.properties_dict:
         raise ArgumentError(
             f"{bed}: a dataset reads the tables as they are, and this has properties of "
@@ -140,7 +140,7 @@ def _locations_of(bed: open_bed) -> dict[str, Path]:
 
 
 def _remote(path: object) -> ArgumentError:
-    """Says that a dataset reads files."""
+    """Say that a dataset reads files."""
     return ArgumentError(
         f"{path}: a dataset needs files on this machine, because it reads them again and "
         "again: copy the set, or read what you need of it by sl.io.open_bed"
@@ -148,7 +148,7 @@ def _remote(path: object) -> ArgumentError:
 
 
 def memory_of(memory: int | str | None) -> int:
-    """Reads a number of bytes, such as ``"1 GB"`` or ``"512 MiB"``."""
+    """Read a number of bytes, such as ``"1 GB"`` or ``"512 MiB"``."""
     if memory is None:
         free = available_memory() or _SHARE * _MOST
         return min(_MOST, free // _SHARE)

@@ -209,7 +209,7 @@ def _find_covariates(
     encoder: GenotypeEncoder,
     **options: Any,
 ) -> Covariates:
-    """Reads the covariates that the encoder needs, or all."""
+    """Read the covariates that the encoder needs, or all."""
     rows = np.arange(len(people)) if rows is None else rows
     needed = encoder.covariate_names if encoder.is_fitted else None
     if covariates is None or needed == ():
@@ -218,7 +218,7 @@ def _find_covariates(
 
 
 def check_options(**options: str) -> None:
-    """Refuses options that do not exist."""
+    """Refuse options that do not exist."""
     for name, value in options.items():
         as_choice(name, value, _ALLOWED[name])
     if options["output"] == "codes" and options["by"] == "variant":
@@ -226,7 +226,7 @@ def check_options(**options: str) -> None:
 
 
 def check_counted(bed: object, *, count_a1: bool) -> None:
-    """Refuses an open .bed that counts the other allele."""
+    """Refuse an open .bed that counts the other allele."""
     if isinstance(bed, open_bed) and bed.count_A1 != count_a1:
         raise ArgumentError(
             f"the open .bed has count_A1={bed.count_A1}, the dataset count_A1={count_a1}: "
@@ -235,7 +235,7 @@ def check_counted(bed: object, *, count_a1: bool) -> None:
 
 
 def choose_encoder(given: GenotypeEncoder | None, own: GenotypeEncoder) -> GenotypeEncoder:
-    """Takes the encoder that is given, which excludes its own arguments, or makes one."""
+    """Take the encoder that is given, which excludes its own arguments, or make one."""
     if given is None:
         return own
     if encoded_kind(given) != GenotypeEncoder.encodes:

@@ -61,7 +61,7 @@ class GenotypeSource(Source):
         self._codes = self._open_codes(variants)
 
     def _open_codes(self, variants: ChosenVariants) -> CodeStore:
-        """Opens the codes of some variants."""
+        """Open the codes of some variants."""
         return CodeStore(
             self._files,
             (len(self._people), variants.in_file),
@@ -83,19 +83,19 @@ class GenotypeSource(Source):
         return self._covariates.names
 
     def ids(self, rows: Rows) -> list[str]:
-        """Lists ids."""
+        """List ids."""
         if not self._by_sample:
             return self._variants.ids(rows).tolist()
         names = self._people.names
         return [names[row] for row in rows.tolist()]
 
     def lengths(self, rows: Rows, encoder: Any) -> Rows:
-        """Counts genotypes, the same number for all."""
+        """Count genotypes, the same number for all."""
         del encoder
         return np.full(rows.size, self._codes.row_length)
 
     def fetch(self, rows: Rows, options: FetchOptions) -> dict[str, Any]:
-        """Makes numbers of codes, or copies codes; and covariates."""
+        """Make numbers of codes, or copies codes; and covariates."""
         if self._output == "codes":
             codes = self._codes.gather(rows, options.num_threads)
             # Alleles are as the encoder has them.
@@ -109,7 +109,7 @@ class GenotypeSource(Source):
     def _numbers(
         self, rows: Rows, out: NDArray[Any] | None, num_threads: int
     ) -> NDArray[Any]:
-        """Makes numbers of codes, in memory that is used again once they have died."""
+        """Make numbers of codes, in memory that is used again once they have died."""
         shape = (rows.size, self._codes.row_length)
         if out is None:
             out = empty(shape, self._dtype)
@@ -124,19 +124,19 @@ class GenotypeSource(Source):
         return out
 
     def _covariates_of(self, rows: Rows) -> dict[str, Any]:
-        """Returns the column of covariates, if there are any."""
+        """Return the column of covariates, if there are any."""
         if not (self._by_sample and self.covariate_names):
             return {}
         values = self._covariates.of(rows, self.covariate_names)
         return {"covariates": self._find_encoder().covariates(values)}
 
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
-        """Returns chromosome and position of variants; samples have neither."""
+        """Return chromosome and position of variants; samples have neither."""
         del epoch
         return {} if self._by_sample else self._variants.about(rows)
 
     def group(self, rows: Rows, name: str, labels: NDArray[Any] | None) -> list[Any]:
-        """Lists families, labels or covariates of samples, chromosomes of variants."""
+        """List families, labels or covariates of samples, chromosomes of variants."""
         if name == "fid" and self._by_sample:
             return self._people.fids[rows].tolist()
         columns = self.columns(rows, None)
@@ -146,7 +146,7 @@ class GenotypeSource(Source):
         return find_group(name, columns)
 
     def _find_tables(self) -> NDArray[Any]:
-        """Returns the tables of the encoder, for alleles as the file has them."""
+        """Return the tables of the encoder, for alleles as the file has them."""
         if self._tables is None:
             tables = self._find_encoder().tables(self._dtype)
             if (is_flipped := self._variants.is_flipped) is not None:
@@ -156,7 +156,7 @@ class GenotypeSource(Source):
         return self._tables
 
     def _find_encoder(self) -> GenotypeEncoder:
-        """Returns the fitted encoder, or one that is fitted to the chosen samples."""
+        """Return the fitted encoder, or one that is fitted to the chosen samples."""
         if self._encoder.is_fitted:
             return self._encoder
         if self._in_use is None:
@@ -166,7 +166,7 @@ class GenotypeSource(Source):
         return self._in_use
 
     def statistics(self, encoder: GenotypeEncoder, rows: Rows | None = None) -> Fitted:
-        """Computes the statistics of some samples, or of all, for an encoder."""
+        """Compute the statistics of some samples, or of all, for an encoder."""
         if self._variants.is_flipped is not None:
             raise ArgumentError(
                 "the encoder flips alleles of this file; to fit a new encoder, open the "
@@ -192,7 +192,7 @@ class GenotypeSource(Source):
         )
 
     def fitted(self, to: GenotypeEncoder | Rows) -> GenotypeSource:
-        """Returns the source as standardised by some samples, or by an encoder."""
+        """Return the source as standardised by some samples, or by an encoder."""
         if isinstance(to, np.ndarray):
             return self._copy_with(_learn_from=to) if self._by_sample else self
         if not self._by_sample:
@@ -210,7 +210,7 @@ class GenotypeSource(Source):
         )
 
     def _copy_with(self, **state: Any) -> GenotypeSource:
-        """Makes another view of the same files."""
+        """Make another view of the same files."""
         other, fresh = copy.copy(self), {"_in_use": None, "_tables": None}
         vars(other).update({"_facts": dict(self._facts)} | fresh | state)
         return other
@@ -218,7 +218,7 @@ class GenotypeSource(Source):
     def content(
         self, rows: Rows, labels: LabelColumn, *, encoder: Any, jitter: int
     ) -> Iterator[bytes]:
-        """Yields the genotypes' hash, which of them are used, and their columns."""
+        """Yield the genotypes' hash, which of them are used, and their columns."""
         del encoder, jitter
         facts = (self._codes.content, self._by_sample, self._encoder.count_A1)
         choices = (labels.task, labels.classes, self.covariate_names)

@@ -91,12 +91,12 @@ class People:
         )
 
     def check_unique(self) -> None:
-        """Refuses two individuals with the same ids: labels would be for both."""
+        """Refuse two individuals with the same ids: labels would be for both."""
         if not self._is_unique:
             _ = self._by_pair
 
     def find(self, keys: Sequence[Key]) -> list[int | None]:
-        """Finds individuals by (FID, IID), or by IID."""
+        """Find individuals by (FID, IID), or by IID."""
         if not keys:
             return []
         is_pair = isinstance(keys[0], tuple)
@@ -125,7 +125,7 @@ class PersonTable:
 
 
 def read_person_table(path: str, columns: Columns, people: People) -> PersonTable:
-    """Reads a table: TSV, CSV or white space, plain or gzip."""
+    """Read a table: TSV, CSV or white space, plain or gzip."""
     # The first line is a header if it names FID or IID, or the columns that are asked for.
     # Else its first cells must be the ids of an individual, as in PLINK's own files.
     with reading_table(path), open_text(path) as file:
@@ -140,7 +140,7 @@ def read_person_table(path: str, columns: Columns, people: People) -> PersonTabl
 
 
 def frame_table(frame: Frame, columns: Columns) -> PersonTable:
-    """Takes a data frame: with IID, FID and IID, or the names of its rows as IID."""
+    """Take a data frame: with IID, FID and IID, or the names of its rows as IID."""
     names, index = frame.names, frame.ids(columns.id_column or "id")
     has_column = {_FID, _IID, columns.id_column} & {*names, *map(str.upper, names)}
     if index is None or has_column:
@@ -158,19 +158,19 @@ def frame_table(frame: Frame, columns: Columns) -> PersonTable:
 
 
 def key_of(key: Any, what: str) -> Key:
-    """Makes what an individual is found by of an IID, or of a tuple of FID and IID."""
+    """Make what an individual is found by of an IID, or of a tuple of FID and IID."""
     parts: tuple[Any, ...] = key if isinstance(key, tuple) else (key,)  # pyright: ignore[reportUnknownVariableType]
     return _key([id_text(part, what).strip() for part in parts])
 
 
 def _ids(frame: Frame, column: str) -> list[str]:
-    """Writes a column of ids as text."""
+    """Write a column of ids as text."""
     cells = enumerate(frame.column(column), 1)
     return [id_text(cell, f"{frame.what}, row {row}").strip() for row, cell in cells]
 
 
 def _text(value: Any) -> str:
-    """Writes one cell of a data frame as a table of text would hold it."""
+    """Write one cell of a data frame as a table of text would hold it."""
     cells = cells_of([value])[0]
     if len(cells) != 1:
         raise LabelError(f"a cell holds {quote(value)}: expected one value")
@@ -178,7 +178,7 @@ def _text(value: Any) -> str:
 
 
 def _read(path: str, reader: Reader, columns: Columns, *, people: People) -> PersonTable:
-    """Reads the lines."""
+    """Read the lines."""
     first = [cell.strip() for cell in first_row(path, reader)]
     names = [first[0].lstrip("#").strip(), *first[1:]]
     named_ids = {name.upper() for name in names} & {_FID, _IID}
@@ -207,7 +207,7 @@ def _read(path: str, reader: Reader, columns: Columns, *, people: People) -> Per
 def _take(
     table: PersonTable, row: list[str], positions: tuple[list[int], list[int]], *, line: int
 ) -> None:
-    """Takes what is wanted of one line."""
+    """Take what is wanted of one line."""
     ids, values = positions
     key = [row[at].strip() for at in ids]
     if "" in key:
@@ -218,17 +218,17 @@ def _take(
 
 
 def format_key(key: Key) -> str:
-    """Writes what an individual is found by."""
+    """Write what an individual is found by."""
     return key if isinstance(key, str) else ":".join(key)
 
 
 def _key(ids: list[str]) -> Key:
-    """Makes what an individual is found by."""
+    """Make what an individual is found by."""
     return (ids[0], ids[1]) if len(ids) > 1 else ids[0]
 
 
 def _columns(path: str, names: list[str], columns: Columns) -> tuple[list[int], list[int]]:
-    """Finds the columns of ids and of values."""
+    """Find the columns of ids and of values."""
     upper = [name.upper() for name in names]
     if columns.id_column is not None:
         ids = [column_position(path, names, columns.id_column)]
@@ -251,7 +251,7 @@ def _columns(path: str, names: list[str], columns: Columns) -> tuple[list[int], 
 def _bare(
     path: str, first: list[str], columns: Columns, *, people: People
 ) -> tuple[list[int], list[int]]:
-    """Finds the columns of a table without a header by its first line."""
+    """Find the columns of a table without a header by its first line."""
     for ids in ([0, 1], [0]):
         is_wide = len(first) > len(ids)
         if is_wide and people.find([_key([first[at] for at in ids])])[0] is not None:
@@ -276,7 +276,7 @@ class PersonValues:
 
 
 def join_people(values: Any, people: People, columns: Columns) -> PersonValues:
-    """Finds the row of each individual."""
+    """Find the row of each individual."""
     tables = _tables(values, people, columns)
     names = tables[0].names
     cells: dict[int, Cells] = {}
@@ -308,7 +308,7 @@ def join_people(values: Any, people: People, columns: Columns) -> PersonValues:
 
 
 def _tables(values: Any, people: People, columns: Columns) -> list[PersonTable]:
-    """Tells tables, data frames, dicts and arrays apart."""
+    """Tell tables, data frames, dicts and arrays apart."""
     if isinstance(values, Mapping):
         by_key: dict[Any, Any] = dict(values)  # pyright: ignore[reportUnknownArgumentType]
         what = f"the dict of {columns.what}s"
@@ -326,7 +326,7 @@ def _tables(values: Any, people: People, columns: Columns) -> list[PersonTable]:
 
 
 def _files(values: Any, people: People, columns: Columns) -> list[PersonTable]:
-    """Reads one table or several."""
+    """Read one table or several."""
     is_many = isinstance(values, Iterable) and not isinstance(values, (str, os.PathLike))
     paths: list[Any] = list(cast("Iterable[Any]", values)) if is_many else [values]
     if strange := [path for path in paths if not isinstance(path, (str, os.PathLike))]:
@@ -340,7 +340,7 @@ def _files(values: Any, people: People, columns: Columns) -> list[PersonTable]:
 
 
 def _is_one_each(values: Any, people: People) -> bool:
-    """Tells an array or a list of values from one of paths, which few are."""
+    """Tell an array or a list of values from one of paths, which few are."""
     if isinstance(values, (list, tuple)):
         rows: list[Any] = list(values)  # pyright: ignore[reportUnknownArgumentType]
         return bool(rows) and not isinstance(rows[0], (str, os.PathLike))
@@ -351,7 +351,7 @@ def _is_one_each(values: Any, people: People) -> bool:
 def _of_rows(
     what: str, ids: list[Any], values: list[Any], *, columns: Columns
 ) -> PersonTable:
-    """Takes values by IID, or by (FID, IID); an id may stand twice, as in a table."""
+    """Take values by IID, or by (FID, IID); an id may stand twice, as in a table."""
     rows = cells_of(values)
     widths = {len(row) for row in rows if row != ("",)}
     if len(widths) != 1:
@@ -360,7 +360,7 @@ def _of_rows(
 
 
 def _of_array(values: Any, people: People, columns: Columns) -> PersonTable:
-    """Takes values from an array whose rows are the individuals."""
+    """Take values from an array whose rows are the individuals."""
     rows = cells_of(values_of(values))
     widths = {len(row) for row in rows if row != ("",)}
     if len(rows) != len(people) or len(widths) > 1:
@@ -376,7 +376,7 @@ def _of_array(values: Any, people: People, columns: Columns) -> PersonTable:
 def _make_table(
     what: str, keys: list[Key], rows: list[Cells], *, columns: Columns
 ) -> PersonTable:
-    """Makes a table of values without a header; a missing row is missing cells."""
+    """Make a table of values without a header; a missing row is missing cells."""
     width = max((len(row) for row in rows), default=1)
     rows = [row if len(row) == width else ("",) * width for row in rows]
     names = columns.wanted
@@ -386,12 +386,12 @@ def _make_table(
 
 
 def default_names(what: str, count: int) -> Cells:
-    """Names values that come without a header."""
+    """Name values that come without a header."""
     return (what,) if count == 1 else tuple(f"{what}{at}" for at in range(1, count + 1))
 
 
 def _to_label_table(table: PersonTable, people: People) -> LabelTable:
-    """Shows a table by the ids of the individuals."""
+    """Show a table by the ids of the individuals."""
     found = people.find(table.keys)
     ids = [
         format_key(key) if person is None else people.names[person]

@@ -38,7 +38,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 
 def label_people(people: People, labels: Labels) -> LabelColumn:
-    """Gives samples their labels."""
+    """Return samples their labels."""
     if labels.source is False:
         return LabelColumn()
     people.check_unique()
@@ -59,7 +59,7 @@ def label_people(people: People, labels: Labels) -> LabelColumn:
 
 
 def _read_phenotype(people: People, labels: Labels) -> PersonValues:
-    """Takes what the caller names; one column unless several are asked for."""
+    """Take what the caller names; one column unless several are asked for."""
     names = tuple(labels.label_column or ()) or None
     joined = join_people(labels.source, people, Columns(labels.id_column, names))
     if names is None and len(joined.names) > 1:
@@ -74,7 +74,7 @@ def _read_phenotype(people: People, labels: Labels) -> PersonValues:
 def _replace_codes(
     joined: PersonValues, rows: dict[int, Cells], labels: Labels
 ) -> dict[int, Cells]:
-    """Replaces codes of controls and cases by what they mean."""
+    """Replace codes of controls and cases by what they mean."""
     if len(joined.names) > 1 or labels.task not in {"auto", "classify"}:
         return rows
     what = f"{joined.what}, {' '.join(joined.names)}"
@@ -115,7 +115,7 @@ def _number_labels(
     *,
     labels: Labels,
 ) -> LabelColumn:
-    """Turns labels into numbers, and counts who has none."""
+    """Turn labels into numbers, and counts who has none."""
     names = people.names
     every = LabelSource(
         joined.what, joined.names, {names[at]: row for at, row in joined.cells.items()}
@@ -150,7 +150,7 @@ def _number_labels(
 
 
 def _task_and_classes(cells: dict[str, Cells], labels: Labels) -> tuple[str, Cells | None]:
-    """Decides what labels are for: as in PLINK, numbers that are no codes are values."""
+    """Decide what labels are for: as in PLINK, numbers that are no codes are values."""
     flat = {cell for row in cells.values() for cell in row}
     classes = None if labels.classes is None else tuple(labels.classes)
     if flat <= set(STATES) and labels.task in {"auto", "classify"}:
@@ -160,7 +160,7 @@ def _task_and_classes(cells: dict[str, Cells], labels: Labels) -> tuple[str, Cel
 
 
 def _unlabelled_error(people: People, joined: PersonValues, bare: list[int]) -> LabelError:
-    """Says which samples have no row."""
+    """Say which samples have no row."""
     names = list_some([people.names[at] for at in bare])
     way_out = '; leave them out with Labels(..., unlabelled="skip") (--unlabelled skip)'
     if len(bare) == len(people):
@@ -180,16 +180,16 @@ class Missing:
 
     @classmethod
     def of(cls, marks: Iterable[str]) -> Missing:
-        """Takes marks as a caller gives them."""
+        """Take marks as a caller gives them."""
         return cls(frozenset(["", *(_plain(str(mark)) for mark in marks)]))
 
     def has(self, cell: str) -> bool:
-        """Tells whether a cell holds no value."""
+        """Tell whether a cell holds no value."""
         return _plain(cell) in self.marks
 
 
 def _plain(cell: str) -> str:
-    """Writes numbers and words in one way."""
+    """Write numbers and words in one way."""
     text = cell.strip().casefold()
     text = TRUTH.get(text, text)
     try:
@@ -203,7 +203,7 @@ _ZERO = Missing(frozenset({"0"}))
 
 
 def states_of(cells: Iterable[str], coding: str, *, what: str) -> dict[str, str] | None:
-    """Finds what each text of a column means; None where the numbers are values."""
+    """Find what each text of a column means; None where the numbers are values."""
     plain = {cell: _plain(cell) for cell in dict.fromkeys(cells)}
     found = set(plain.values())
     if coding == "auto":
@@ -224,7 +224,7 @@ def states_of(cells: Iterable[str], coding: str, *, what: str) -> dict[str, str]
 
 
 def missing_marks(cells: Iterable[str], *, with_codes: bool) -> list[str]:
-    """Lists texts that programs write for no value, and a code beside two states."""
+    """List texts that programs write for no value, and a code beside two states."""
     found = {_plain(cell): cell for cell in cells}
     marks = [text for text in found if text in _WORDS]
     others = [text for text in found if text not in {"0", "1", "2"}]
@@ -235,7 +235,7 @@ def missing_marks(cells: Iterable[str], *, with_codes: bool) -> list[str]:
 
 
 def are_numbers(cells: Iterable[str]) -> bool:
-    """Tells whether all texts are numbers."""
+    """Tell whether all texts are numbers."""
     try:
         return not any(math.isnan(parse_decimal(cell)) for cell in cells)
     except ValueError:
@@ -252,11 +252,11 @@ class Covariates:
     unmatched: tuple[str, ...] = ()  # ids of tables without an individual
 
     def of(self, rows: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.float64]:
-        """Takes those of some individuals, by name."""
+        """Take those of some individuals, by name."""
         return self.values[rows][:, [self.names.index(name) for name in names]]
 
     def check_has(self, encoder: GenotypeEncoder, path: str) -> None:
-        """Refuses an encoder that reads covariates which are not there."""
+        """Refuse an encoder that reads covariates which are not there."""
         wanted = encoder.covariate_names if encoder.is_fitted else ()
         if lacking := [name for name in wanted if name not in self.names]:
             raise LabelError(
@@ -275,7 +275,7 @@ def read_covariates(
     fills: bool,
     needed: Sequence[str] | None = None,
 ) -> Covariates:
-    """Reads the covariates of individuals: all, or those that a model needs."""
+    """Read the covariates of individuals: all, or those that a model needs."""
     joined = join_people(covariates, people, columns)
     unused = [name for name in joined.names if needed is not None and name not in needed]
     if unused:
@@ -306,7 +306,7 @@ def read_covariates(
 
 
 def _number(cell: str) -> float:
-    """Reads a number; what is none becomes infinite, to be found later."""
+    """Read a number; what is none becomes infinite, to be found later."""
     try:
         number = parse_decimal(TRUTH.get(cell.casefold(), cell))
     except ValueError:
@@ -315,7 +315,7 @@ def _number(cell: str) -> float:
 
 
 def _check_joined(people: People, joined: PersonValues) -> None:
-    """Refuses names that mean two columns, and tables of other people."""
+    """Refuse names that mean two columns, and tables of other people."""
     if double := [name for name in joined.names if joined.names.count(name) > 1]:
         raise LabelError(
             f"{joined.what}: {len(double)} columns are named {double[0]!r}; a covariate is "
@@ -332,7 +332,7 @@ def _check_joined(people: People, joined: PersonValues) -> None:
 def _check_numbers(
     people: People, joined: PersonValues, values: NDArray[np.float64]
 ) -> None:
-    """Refuses a column of names: what they mean as numbers nobody can guess."""
+    """Refuse a column of names: what they mean as numbers nobody can guess."""
     wrong = np.argwhere(np.isinf(values))
     if not wrong.size:
         return

@@ -34,7 +34,7 @@ def mean_and_scale(
     *,
     count_a1: bool,
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Finds for each variant what is taken off, and what the rest is multiplied by."""
+    """Find for each variant what is taken off, and what the rest is multiplied by."""
     missing, single, double = counts.T
     known = total - missing
     if count_a1:
@@ -51,7 +51,7 @@ def mean_and_scale(
 def _scale(
     mean: Floats, deviation: Floats, standardize: str | tuple[str, float, float] | None
 ) -> Floats:
-    """Finds the factors; what does not vary may have any."""
+    """Find the factors; what does not vary may have any."""
     if standardize is None:
         return np.ones_like(mean)
     if standardize == "unit":
@@ -62,13 +62,13 @@ def _scale(
 
 
 def _beta_density(x: Floats, a: float, b: float) -> Floats:
-    """Gives the density of the beta distribution."""
+    """Return the density of the beta distribution."""
     constant = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
     return np.exp(constant + (a - 1) * np.log(x) + (b - 1) * np.log1p(-x))
 
 
 def check_standardize(standardize: object) -> str | tuple[str, float, float] | None:
-    """Refuses what is no way to standardise."""
+    """Refuse what is no way to standardise."""
     if standardize is None or (isinstance(standardize, str) and standardize == "unit"):
         return standardize
     if isinstance(standardize, (tuple, list)) and standardize:
@@ -82,7 +82,7 @@ def check_standardize(standardize: object) -> str | tuple[str, float, float] | N
 
 
 def covariate_statistics(values: Floats) -> tuple[Floats, Floats]:
-    """Finds mean and factor of each covariate; what does not vary becomes 0."""
+    """Find mean and factor of each covariate; what does not vary becomes 0."""
     known = np.isfinite(values)
     count = np.maximum(known.sum(axis=0), 1)
     mean = np.where(known, values, 0).sum(axis=0) / count
@@ -120,7 +120,7 @@ class Fitted:
     covariate_scale: NDArray[np.float64]
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Lists all as arrays of numbers; strings as UTF-8 with the offset of each."""
+        """List all as arrays of numbers; strings as UTF-8 with the offset of each."""
         numbers = {name: np.asarray(getattr(self, name)) for name in _NUMBERS}
         numbers["is_constant"] = numbers["is_constant"].astype(np.uint8)
         columns = (self.variants.ids, self.variants.counted, self.variants.other)
@@ -130,7 +130,7 @@ class Fitted:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Fitted:
-        """Takes back what ``to_arrays`` gave."""
+        """Take back what ``to_arrays`` gave."""
         texts = [np.array(_texts(name, arrays), np.str_) for name in _TEXTS]
         numbers = {name: arrays[name] for name in _NUMBERS}
         numbers["is_constant"] = numbers["is_constant"].astype(np.bool_)
@@ -139,7 +139,7 @@ class Fitted:
 
 
 def _pack_texts(name: str, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Lays texts end to end."""
+    """Lay texts end to end."""
     parts = [text.encode() for text in texts]
     ends = np.cumsum([0, *map(len, parts)], dtype=np.int64)
     return {
@@ -149,6 +149,6 @@ def _pack_texts(name: str, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
 
 
 def _texts(name: str, arrays: Mapping[str, NDArray[Any]]) -> list[str]:
-    """Cuts texts apart again."""
+    """Cut texts apart again."""
     text, ends = arrays[f"{name}_text"].tobytes(), arrays[f"{name}_ends"].tolist()
     return [text[start:end].decode() for start, end in pairwise(ends)]

@@ -53,34 +53,34 @@ class ChosenVariants:
         return 0 if self.is_flipped is None else int(self.is_flipped.sum())
 
     def column(self, name: str, positions: Rows | None = None) -> NDArray[Any]:
-        """Takes a column of the chosen ones, or of some of them."""
+        """Take a column of the chosen ones, or of some of them."""
         column = self.columns[name] if self.rows is None else self.columns[name][self.rows]
         return column if positions is None else column[positions]
 
     def ids(self, positions: Rows) -> NDArray[Any]:
-        """Takes the ids of some of the chosen ones."""
+        """Take the ids of some of the chosen ones."""
         return self.column("sid", positions)
 
     def about(self, positions: Rows) -> dict[str, Any]:
-        """Says where some of the chosen ones stand."""
+        """Say where some of the chosen ones stand."""
         return {
             "chromosome": self.column("chromosome", positions).tolist(),
             "position": self.column("bp_position", positions).astype(np.int64),
         }
 
     def to_variants(self, *, count_a1: bool) -> Variants:
-        """Names the chosen ones by id and alleles."""
+        """Name the chosen ones by id and alleles."""
         alleles = ("allele_1", "allele_2") if count_a1 else ("allele_2", "allele_1")
         return Variants(*(self.column(name) for name in ("sid", *alleles)))
 
     def has_rows_of(self, other: ChosenVariants) -> bool:
-        """Tells whether the same ones are chosen, in the same order."""
+        """Tell whether the same ones are chosen, in the same order."""
         if self.rows is None or other.rows is None:
             return self.rows is other.rows
         return np.array_equal(self.rows, other.rows)
 
     def read_by(self, encoder: GenotypeEncoder, name: str) -> ChosenVariants:
-        """Chooses the variants of the file that a fitted encoder reads."""
+        """Choose the variants of the file that a fitted encoder reads."""
         own = replace(self, rows=None, is_flipped=None)
         found = match(
             encoder.variants, own.to_variants(count_a1=encoder.count_A1), name=name
@@ -103,7 +103,7 @@ class ChosenVariants:
 def choose_variants(
     files: GenotypeFiles, wanted: Any, encoder: GenotypeEncoder
 ) -> ChosenVariants:
-    """Takes the variants that are wanted, or those that a fitted encoder reads."""
+    """Take the variants that are wanted, or those that a fitted encoder reads."""
     columns = files.variants()
     chosen = ChosenVariants(columns, choose_rows(columns["sid"], wanted))
     if not encoder.is_fitted:
@@ -116,7 +116,7 @@ def choose_variants(
 
 
 def choose_rows(ids: NDArray[Any], wanted: Any) -> NDArray[np.int64] | None:
-    """Finds variants by names, positions, a mask or a slice."""
+    """Find variants by names, positions, a mask or a slice."""
     if wanted is None:
         return None
     if isinstance(wanted, slice):
@@ -136,7 +136,7 @@ def choose_rows(ids: NDArray[Any], wanted: Any) -> NDArray[np.int64] | None:
 
 
 def _check_positions(wanted: NDArray[Any], count: int) -> NDArray[np.int64]:
-    """Checks positions, or takes a mask's."""
+    """Check positions, or take a mask's."""
     try:
         return positions(wanted, count)
     except OutOfRangeError:
@@ -147,7 +147,7 @@ def _check_positions(wanted: NDArray[Any], count: int) -> NDArray[np.int64]:
 
 
 def _find_names(ids: NDArray[Any], names: list[str]) -> NDArray[np.int64]:
-    """Finds names, each of which must stand once."""
+    """Find names, each of which must stand once."""
     order = np.argsort(ids, kind="stable")
     wanted = np.asarray(names, ids.dtype if ids.dtype.kind == "T" else np.str_)
     first = np.searchsorted(ids, wanted, side="left", sorter=order)
@@ -178,7 +178,7 @@ class Match:
 
 
 def match(wanted: Variants, found: Variants, *, name: str) -> Match:
-    """Finds each wanted variant by its id and its alleles."""
+    """Find each wanted variant by its id and its alleles."""
     # The usual case is a file with the same variants in the same order.
     is_same = np.array_equal(wanted.ids, found.ids) and _is_equal(wanted, found).all()
     if is_same:
@@ -197,25 +197,25 @@ def match(wanted: Variants, found: Variants, *, name: str) -> Match:
 
 
 def _is_equal(wanted: Variants, found: Variants) -> NDArray[np.bool_]:
-    """Compares both alleles in their order."""
+    """Compare both alleles in their order."""
     return (wanted.counted == found.counted) & (wanted.other == found.other)
 
 
 def _fits_by_one(wanted: Variants, found: Variants) -> NDArray[np.bool_]:
-    """Tells where one allele is the same, and the other is missing on one side."""
+    """Tell where one allele is the same, and the other is missing on one side."""
     counted = wanted.counted == found.counted, _lacks(wanted.counted, found.counted)
     other = wanted.other == found.other, _lacks(wanted.other, found.other)
     return (counted[0] & ~counted[1] & other[1]) | (other[0] & ~other[1] & counted[1])
 
 
 def _lacks(*alleles: Texts) -> NDArray[np.bool_]:
-    """Tells where an allele is missing on one side or on both."""
+    """Tell where an allele is missing on one side or on both."""
     marks = [texts == mark for texts in alleles for mark in _MISSING_ALLELES]
     return np.logical_or.reduce(marks)
 
 
 def _list_candidates(wanted: Variants, found: Variants) -> dict[str, list[int]]:
-    """Finds the positions of each wanted id; a file may have an id several times."""
+    """Find the positions of each wanted id; a file may have an id several times."""
     candidates: dict[str, list[int]] = {name: [] for name in wanted.ids.tolist()}
     for position, name in enumerate(found.ids.tolist()):
         if name in candidates:
@@ -224,7 +224,7 @@ def _list_candidates(wanted: Variants, found: Variants) -> dict[str, list[int]]:
 
 
 def _check_present(wanted: Variants, candidates: dict[str, list[int]], name: str) -> None:
-    """Refuses a file that lacks variants."""
+    """Refuse a file that lacks variants."""
     lost = [name for name in wanted.ids.tolist() if not candidates[name]]
     if lost:
         raise FormatError(
@@ -238,7 +238,7 @@ def _check_present(wanted: Variants, candidates: dict[str, list[int]], name: str
 def _choose(
     row: tuple[str, str, str], found: Variants, here: list[int], *, name: str
 ) -> int:
-    """Gives the one position of a wanted variant that has its two alleles."""
+    """Return the one position of a wanted variant that has its two alleles."""
     key, *alleles = map(str, row)
     pairs = {i: {str(found.counted[i]), str(found.other[i])} for i in here}
     fits = [i for i, pair in pairs.items() if pair == {*alleles}]

@@ -44,7 +44,7 @@ _LEAST = 3
 
 
 def read_rows(path: str) -> Rows:
-    """Reads the columns of a file of intervals, and the number of each row's line."""
+    """Read the columns of a file of intervals, and the number of each row's line."""
     try:
         with open_text(path, "intervals") as file:
             return _parse(path, file)
@@ -60,7 +60,7 @@ def read_rows(path: str) -> Rows:
 
 
 def _parse(path: str, file: TextIO) -> Rows:
-    """Reads line by line, the names of columns first where there are any."""
+    """Read line by line, the names of columns first where there are any."""
     lines = _lines(file)
     number, first = next(lines, (1, ""))
     is_header = _is_header(first)
@@ -93,7 +93,7 @@ def _parse(path: str, file: TextIO) -> Rows:
 
 
 def _lines(file: TextIO) -> Iterator[tuple[int, str]]:
-    """Goes through lines that hold something; a comment may only name columns."""
+    """Go through lines that hold something; a comment may only name columns."""
     for number, line in enumerate(file, 1):
         text = line.rstrip("\r\n")
         words = text.split(None, 1)
@@ -104,7 +104,7 @@ def _lines(file: TextIO) -> Iterator[tuple[int, str]]:
 
 
 def _is_header(line: str) -> bool:
-    """Tells a line that names columns."""
+    """Tell a line that names columns."""
     words = line.lower().split()
     # Some genomes have one sequence, called Chromosome.
     is_titled = len(words) >= _LEAST and words[0] in _TITLES and not words[1].isdigit()
@@ -112,12 +112,12 @@ def _is_header(line: str) -> bool:
 
 
 def _names_positions(line: str) -> bool:
-    """Says whether a line names columns of chromosome, start and stop."""
+    """Return whether a line names columns of chromosome, start and stop."""
     return _mark_of(line) != ""
 
 
 def _mark_of(line: str) -> str | None:
-    """Finds what stands between the names of columns: None for blanks, "" if none are."""
+    """Find what stands between the names of columns: None for blanks, "" if none are."""
     for mark in _MARKS:
         names = {cell.strip('"# ').lower() for cell in line.split(mark)}
         if all(names & wanted for wanted in _NEEDED):
@@ -126,7 +126,7 @@ def _mark_of(line: str) -> str | None:
 
 
 def _cells_of_table(line: str, header: str) -> list[str]:
-    """Cuts a line as the header says: at commas too, and with quotation marks."""
+    """Cut a line as the header says: at commas too, and with quotation marks."""
     mark = _mark_of(header)
     if not (mark in (",", ";") or '"' in header):
         return _cells(line)
@@ -136,13 +136,13 @@ def _cells_of_table(line: str, header: str) -> list[str]:
 
 
 def _cells(line: str) -> list[str]:
-    """Cuts a line at tabs; at blanks where there is no tab."""
+    """Cut a line at tabs; at blanks where there is no tab."""
     parts = line.split("\t") if "\t" in line else line.split()
     return [part.strip() for part in parts]
 
 
 def _names(path: str, number: int, cells: list[str]) -> list[str]:
-    """Names the columns of BED by their number."""
+    """Name the columns of BED by their number."""
     if not all(cell.isprintable() for cell in cells):
         raise FormatError(
             f"{path}: expected intervals as text, found other data", path=path

@@ -143,7 +143,7 @@ def IntervalDataset(
 
 
 def _label(labels: Labels, source: IntervalSource, rows: Rows) -> LabelColumn:
-    """Finds the labels of intervals, and counts those that leave their sequence."""
+    """Find the labels of intervals, and counts those that leave their sequence."""
     dropped = np.setdiff1d(np.arange(source.size), rows, assume_unique=True)
     names = source.ids(dropped[:_EXAMPLES])
     report = {"dropped": int(dropped.size), "dropped_examples": names}
@@ -211,7 +211,7 @@ def windows(
 def _tiles(
     lengths: NDArray[np.int64], width: int, stride: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Lists the number of the sequence and the start of each tile."""
+    """List the number of the sequence and the start of each tile."""
     up_to_the_end = np.maximum(1 - (width - lengths) // stride, 1)
     that_begin = -(-lengths // stride)
     counts = np.minimum(up_to_the_end, that_begin)
@@ -221,7 +221,7 @@ def _tiles(
 
 
 def check_label_options(labels: Labels) -> None:
-    """Refuses options of labels where no labels are given, and those of other datasets."""
+    """Refuse options of labels where no labels are given, and those of other datasets."""
     labels.check_usual("label_from_header", of="SequenceDataset")
     labels.check_usual("coding", of="GenotypeDataset")
     if labels.source is None and (changed := labels.changes(USUAL)):
@@ -234,7 +234,7 @@ def check_label_options(labels: Labels) -> None:
 def label_intervals(
     labels: Labels, intervals: Intervals, kept: NDArray[np.int64], *, ids: list[str]
 ) -> LabelColumn:
-    """Finds the labels of some intervals, ``rows`` being positions among these."""
+    """Find the labels of some intervals, ``rows`` being positions among these."""
     source, left = _source(labels, intervals, kept, ids=ids)
     source = drop_missing(source, labels)
 
@@ -262,7 +262,7 @@ def label_intervals(
 def _source(
     labels: Labels, intervals: Intervals, kept: NDArray[np.int64], *, ids: list[str]
 ) -> tuple[LabelSource, Cells]:
-    """Finds where labels come from, numbered as the intervals are, and what is left."""
+    """Find where labels come from, numbered as the intervals are, and what is left."""
     names = _columns_meant(labels.source, intervals)
     if names:
         return _of_columns(names, intervals, kept), ()
@@ -275,7 +275,7 @@ def _source(
 
 
 def _columns_meant(labels: Any, intervals: Intervals) -> Cells:
-    """Lists the columns of the intervals that are labels, where some are."""
+    """List the columns of the intervals that are labels, where some are."""
     names: Any = (labels,) if isinstance(labels, str) else labels
     if not isinstance(names, (list, tuple)) or not names:
         return ()
@@ -284,7 +284,7 @@ def _columns_meant(labels: Any, intervals: Intervals) -> Cells:
 
 
 def _of_columns(names: Cells, intervals: Intervals, kept: NDArray[np.int64]) -> LabelSource:
-    """Takes labels from columns of the intervals."""
+    """Take labels from columns of the intervals."""
     rows: list[int] = kept.tolist()
     columns = [[intervals.columns[name][row] for row in rows] for name in names]
     if len(names) == 1:
@@ -299,7 +299,7 @@ def _of_columns(names: Cells, intervals: Intervals, kept: NDArray[np.int64]) -> 
 def _of_files(
     classes: dict[str, Any], intervals: Intervals, kept: NDArray[np.int64]
 ) -> LabelSource:
-    """Gives each interval the label of its file."""
+    """Return each interval the label of its file."""
     if not intervals.files:
         raise ArgumentError(
             'labels="file" takes the names of files of intervals, but these are a table '
@@ -314,17 +314,17 @@ def _of_files(
 
 
 def _positions(intervals: Intervals, rows: list[int]) -> Callable[[str], str]:
-    """Finds the line of an interval by the number that names its label."""
+    """Find the line of an interval by the number that names its label."""
     return lambda name: intervals.locate(rows[int(name)])
 
 
 def _label_by_number(each: list[Any]) -> dict[str, Any]:
-    """Names labels by the numbers of their intervals."""
+    """Name labels by the numbers of their intervals."""
     return {str(i): label for i, label in enumerate(each)}
 
 
 def _is_one_each(labels: Any, intervals: Intervals) -> bool:
-    """Tells labels in the order of the intervals from tables and from labels by id."""
+    """Tell labels in the order of the intervals from tables and from labels by id."""
     if isinstance(labels, (str, os.PathLike, Mapping)) or Frame.of(labels) is not None:
         return False
     if isinstance(labels, (list, tuple)):
@@ -337,7 +337,7 @@ def _is_one_each(labels: Any, intervals: Intervals) -> bool:
 
 
 def _one_each(labels: Any, intervals: Intervals, kept: NDArray[np.int64]) -> LabelSource:
-    """Takes labels in the order of the intervals."""
+    """Take labels in the order of the intervals."""
     if len(labels) != len(intervals):
         raise ArgumentError(
             f"labels must be one for each of {len(intervals):,} intervals, "
@@ -349,7 +349,7 @@ def _one_each(labels: Any, intervals: Intervals, kept: NDArray[np.int64]) -> Lab
 
 
 def _as_labelled(ids: list[str], positions: list[str], source: LabelSource) -> list[str]:
-    """Chooses which the labels name: what is read, or what the intervals say."""
+    """Choose which the labels name: what is read, or what the intervals say."""
     # One of the two for all: at a width one interval may be shown where another lies.
     known = {*source.cells, *source.missing}
     named = sum(position in known for position in positions)
@@ -359,7 +359,7 @@ def _as_labelled(ids: list[str], positions: list[str], source: LabelSource) -> l
 def _by_id(
     labels: Labels, intervals: Intervals, kept: NDArray[np.int64], *, ids: list[str]
 ) -> tuple[LabelSource, Cells]:
-    """Joins labels to intervals by their ids, or by the names that a BED file gives."""
+    """Join labels to intervals by their ids, or by the names that a BED file gives."""
     path = labels.source
     if isinstance(path, str) and not Path(path).expanduser().exists():
         known = ", ".join(intervals.columns) or "none besides their position"

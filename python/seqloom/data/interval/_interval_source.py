@@ -85,7 +85,7 @@ class IntervalSource(Source):
         return names if any(name not in MISSING for name in names) else None
 
     def ids(self, rows: Rows) -> list[str]:
-        """Names intervals by where they lie."""
+        """Name intervals by where they lie."""
         spans, chroms = self.spans.take(rows), self._genome.names
         arrays = spans.chroms, spans.starts, spans.stops, self.intervals.strands[rows]
         columns: list[list[int]] = [array.tolist() for array in arrays]
@@ -95,7 +95,7 @@ class IntervalSource(Source):
         ]
 
     def lengths(self, rows: Rows, encoder: Any) -> Rows:
-        """Counts letters; a stop that the encoder leaves out is no letter."""
+        """Count letters; a stop that the encoder leaves out is no letter."""
         if not leaves_out(encoder):
             return (self.spans.stops - self.spans.starts)[rows]
         unknown = np.unique(rows[self._encoded[rows] < 0])
@@ -105,7 +105,7 @@ class IntervalSource(Source):
         return self._encoded[rows]
 
     def group(self, rows: Rows, name: str, labels: NDArray[Any] | None) -> list[Any]:
-        """Lists what each interval has in a column, without jitter."""
+        """List what each interval has in a column, without jitter."""
         del labels
         columns = {
             **self.intervals.columns,
@@ -122,7 +122,7 @@ class IntervalSource(Source):
         return [columns[name][row] for row in rows.tolist()]
 
     def _spans_at(self, rows: Rows, epoch: int | None) -> Spans:
-        """Finds what is read in an epoch."""
+        """Find what is read in an epoch."""
         spans = self.spans.take(rows)
         if epoch is None or not self.jitter:
             return spans
@@ -130,7 +130,7 @@ class IntervalSource(Source):
         return spans.shift(shifts(key, rows, self.jitter))
 
     def fetch(self, rows: Rows, options: FetchOptions) -> Fetched:
-        """Reads parts, padded, and reverse-complemented on the minus strand."""
+        """Read parts, padded, and reverse-complemented on the minus strand."""
         # The alphabet that the caller names, or that the encoder of now reads.
         alphabet = alphabet_of(self._given_alphabet, options.encoder)
         wanted = self._spans_at(rows, options.epoch)
@@ -145,7 +145,7 @@ class IntervalSource(Source):
         return Fetched(self.ids(rows), (letters, None))
 
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
-        """Says where parts lie."""
+        """Say where parts lie."""
         spans, names = self._spans_at(rows, epoch), self._genome.names
         return {
             "file": [self._genome.path] * rows.size,
@@ -159,7 +159,7 @@ class IntervalSource(Source):
     def locate(
         self, error: LetterError, row: int, epoch: int | None, *, is_augmented: bool
     ) -> LetterError:
-        """Adds the part of the sequence that the letter stands in."""
+        """Add the part of the sequence that the letter stands in."""
         del is_augmented
         spans = self._spans_at(np.array([row]), epoch)
         where = f"{self._genome.path}: {self._genome.names[int(spans.chroms[0])]}"
@@ -177,7 +177,7 @@ class IntervalSource(Source):
     def content(
         self, rows: Rows, labels: LabelColumn, *, encoder: Any, jitter: int
     ) -> Iterator[bytes]:
-        """Yields the genome's hash, the intervals, and which of them are used."""
+        """Yield the genome's hash, the intervals, and which of them are used."""
         is_rna = alphabet_of(self._given_alphabet, encoder) == "rna"
         choices = labels.task, labels.classes, jitter, self.strand, is_rna
         yield repr(choices).encode()
@@ -214,7 +214,7 @@ def reverse_complement(
 
 
 def alphabet_of(alphabet: str | None, encoder: Any) -> str | None:
-    """Chooses what letters are: as the caller says, or as the encoder reads them."""
+    """Choose what letters are: as the caller says, or as the encoder reads them."""
     if alphabet is not None:
         as_choice("alphabet", alphabet, _ALPHABETS)
     own = getattr(encoder, "alphabet", None)
@@ -224,7 +224,7 @@ def alphabet_of(alphabet: str | None, encoder: Any) -> str | None:
 
 
 def check_strands(is_minus: NDArray[np.bool_], alphabet: str | None) -> None:
-    """Refuses the minus strand of what has none."""
+    """Refuse the minus strand of what has none."""
     if alphabet == "protein" and is_minus.any():
         raise ArgumentError(
             "a protein has no reverse complement, but intervals are on the minus strand: "
@@ -240,7 +240,7 @@ def pad(
     *,
     alphabet: str | None,
 ) -> Ragged:
-    """Puts what stands for any letter before and behind rows: N, in proteins X."""
+    """Put what stands for any letter before and behind rows: N, in proteins X."""
     if not (before.any() or after.any()):
         return letters
     if alphabet is None and _native.count_letters(letters.data)[_AMINO_ACIDS].any():

@@ -45,18 +45,18 @@ class Intervals:
         return len(self.chroms)
 
     def name(self, row: int) -> str:
-        """Names an interval by where it lies."""
+        """Name an interval by where it lies."""
         sign = SIGNS[int(self.strands[row])]
         return f"{self.chroms[row]}:{self.starts[row]}-{self.stops[row]}({sign})"
 
     def locate(self, row: int) -> str:
-        """Says where an interval stands."""
+        """Say where an interval stands."""
         if self.lines:
             return f"{self.files[row]}, line {self.lines[row]}"
         return f"{self.what}, row {row}"
 
     def fault(self, row: int, message: str) -> FormatError:
-        """Says what is wrong with an interval."""
+        """Say what is wrong with an interval."""
         if not self.lines:
             return FormatError(f"{self.locate(row)}: {message}", record=row)
         line, path = self.lines[row], self.files[row]
@@ -64,7 +64,7 @@ class Intervals:
 
 
 def read_intervals(intervals: Any) -> Intervals:
-    """Takes intervals from a file or several, or from the columns of a table."""
+    """Take intervals from a file or several, or from the columns of a table."""
     if isinstance(intervals, Intervals):
         return intervals
     if isinstance(intervals, (str, os.PathLike)):
@@ -76,14 +76,14 @@ def read_intervals(intervals: Any) -> Intervals:
 
 
 def _read(path: Any) -> Intervals:
-    """Reads one file."""
+    """Read one file."""
     name = str(as_path("each of intervals", path, expected="the path of a BED file"))
     columns, lines = read_rows(name)
     return _check_intervals(_from_columns(name, columns, lines))
 
 
 def _join_intervals(parts: list[Intervals]) -> Intervals:
-    """Puts the intervals of several files behind each other, with the columns of all."""
+    """Put the intervals of several files behind each other, with the columns of all."""
     if not parts:
         raise ArgumentError("intervals names no file")
     names = [n for n in parts[0].columns if all(n in part.columns for part in parts)]
@@ -101,7 +101,7 @@ def _join_intervals(parts: list[Intervals]) -> Intervals:
 
 
 def _table(intervals: Any) -> dict[str, list[Any]]:
-    """Takes the columns of a dict or a data frame."""
+    """Take the columns of a dict or a data frame."""
     frame = Frame.of(intervals)
     if frame is None:
         raise ArgumentError(
@@ -114,7 +114,7 @@ def _table(intervals: Any) -> dict[str, list[Any]]:
 
 
 def _from_columns(what: str, columns: dict[str, list[Any]], lines: list[int]) -> Intervals:
-    """Finds the columns that there must be, and those that may be."""
+    """Find the columns that there must be, and those that may be."""
     found = {name: _find(what, columns, name) for name in NAMES}
     missing = [name for name in ("chrom", "start", "stop") if found[name] is None]
     if missing:
@@ -144,7 +144,7 @@ def _from_columns(what: str, columns: dict[str, list[Any]], lines: list[int]) ->
 
 
 def _find(what: str, columns: dict[str, list[Any]], wanted: str) -> str | None:
-    """Finds a column by any of its names."""
+    """Find a column by any of its names."""
     by_name: dict[str, list[str]] = {}
     for name in columns:
         by_name.setdefault(name.strip().lstrip("#").lower(), []).append(name)
@@ -167,7 +167,7 @@ class _Reader:
     lines: list[int]
 
     def whole_numbers(self, name: str) -> NDArray[np.int64]:
-        """Reads a column of integers."""
+        """Read a column of integers."""
         cells = self.columns[name]
         try:
             numbers = np.array([whole(cell) for cell in cells], np.int64)
@@ -182,12 +182,12 @@ class _Reader:
         return numbers
 
     def summits(self, name: str) -> NDArray[np.int64]:
-        """Reads a column of summits; -1 where there is none."""
+        """Read a column of summits; -1 where there is none."""
         cells = [-1 if _is_missing(cell) else cell for cell in self.columns[name]]
         return replace(self, columns={name: cells}).whole_numbers(name)
 
     def strands(self, name: str) -> NDArray[np.int64]:
-        """Reads a column of strands; a missing one is none."""
+        """Read a column of strands; a missing one is none."""
         cells = [_strand(cell) for cell in self.columns[name]]
         try:
             return np.array([_STRANDS[cell] for cell in cells], np.int64)
@@ -196,7 +196,7 @@ class _Reader:
             raise self._fault(row, "strand must be +, - or .", cells[row]) from None
 
     def _fault(self, row: int, expected: str, found: Any) -> FormatError:
-        """Says where a cell stands."""
+        """Say where a cell stands."""
         if not self.lines:
             return FormatError(f"{self.what}, row {row}: {expected}, found {found!r}")
         line = self.lines[row]
@@ -205,19 +205,19 @@ class _Reader:
 
 
 def _text(name: Any) -> str:
-    """Writes the name of a chromosome as text."""
+    """Write the name of a chromosome as text."""
     return (
         name.decode("utf-8", "backslashreplace") if isinstance(name, bytes) else str(name)
     )
 
 
 def _is_missing(cell: Any) -> bool:
-    """Tells a cell that says nothing: None, NaN, an empty one, a point."""
+    """Tell a cell that says nothing: None, NaN, an empty one, a point."""
     return is_nothing(cell) or (isinstance(cell, str) and cell.strip() in MISSING)
 
 
 def _strand(cell: Any) -> str:
-    """Writes a strand as a file has it; numbers beside gaps are floats in pandas."""
+    """Write a strand as a file has it; numbers beside gaps are floats in pandas."""
     if _is_missing(cell):
         return "."
     is_whole = isinstance(cell, float) and cell.is_integer()
@@ -225,7 +225,7 @@ def _strand(cell: Any) -> str:
 
 
 def _is_whole(cell: Any) -> bool:
-    """Tells whether a cell holds a 64-bit integer."""
+    """Tell whether a cell holds a 64-bit integer."""
     try:
         return abs(whole(cell)) < 1 << 63
     except (ValueError, OverflowError, TypeError):
@@ -233,7 +233,7 @@ def _is_whole(cell: Any) -> bool:
 
 
 def _check_intervals(intervals: Intervals) -> Intervals:
-    """Refuses intervals that hold nothing, and none at all; edges are judged later."""
+    """Refuse intervals that hold nothing, and none at all; edges are judged later."""
     if not len(intervals):
         raise FormatError(f"{intervals.what}: expected intervals, found none")
     wrong = np.flatnonzero(intervals.stops <= intervals.starts)

@@ -35,22 +35,22 @@ class Spans:
     stops: NDArray[np.int64]
 
     def take(self, rows: NDArray[np.int64]) -> Spans:
-        """Takes some of them."""
+        """Take some of them."""
         return Spans(self.chroms[rows], self.starts[rows], self.stops[rows])
 
     def shift(self, shifts: NDArray[np.int64]) -> Spans:
-        """Moves each along its chromosome."""
+        """Move each along its chromosome."""
         return replace(self, starts=self.starts + shifts, stops=self.stops + shifts)
 
     def clip(self, lengths: NDArray[np.int64]) -> Spans:
-        """Takes the part of each that its chromosome has."""
+        """Take the part of each that its chromosome has."""
         ends = lengths[self.chroms]
         starts = np.minimum(np.maximum(self.starts, 0), ends)
         return replace(self, starts=starts, stops=np.clip(self.stops, starts, ends))
 
 
 def spans_of(intervals: Intervals, genome: Genome, width: int | None) -> Spans:
-    """Finds each interval's chromosome, and gives it its width about its centre."""
+    """Find each interval's chromosome, and give it its width about its centre."""
     numbers = {name: number for number, name in enumerate(genome.names)}
     if len(numbers) < len(genome.names):
         counts = Counter(genome.names)
@@ -88,7 +88,7 @@ def _missing(genome: Genome, chrom: str, numbers: dict[str, int]) -> str:
 
 
 def _check_summits(intervals: Intervals) -> None:
-    """Refuses summits outside their intervals, such as positions on the chromosome."""
+    """Refuse summits outside their intervals, such as positions on the chromosome."""
     outside = intervals.summits > intervals.stops - intervals.starts
     if outside.any():
         row = int(outside.argmax())
@@ -112,7 +112,7 @@ def check_edges(
     jitter: int,
     edge: str,
 ) -> NDArray[np.int64]:
-    """Lists the spans that can be read; ``edge`` judges those that leave their sequence."""
+    """List the spans that can be read; ``edge`` judges those that leave their sequence."""
     if edge not in EDGES:
         raise ArgumentError(f"edge must be one of {', '.join(EDGES)}; got {edge!r}")
     if edge == "error":
@@ -134,7 +134,7 @@ def check_edges(
 
 
 def _left(intervals: Intervals, spans: Spans, row: int, *rest: int) -> str:
-    """Says how an interval leaves its chromosome."""
+    """Say how an interval leaves its chromosome."""
     end, jitter = rest
     moved = f", {jitter} to either side" if jitter else ""
     start, stop = int(spans.starts[row]), int(spans.stops[row])
@@ -146,7 +146,7 @@ def _left(intervals: Intervals, spans: Spans, row: int, *rest: int) -> str:
 
 
 def shifts(key: Key, ordinals: NDArray[np.int64], jitter: int) -> NDArray[np.int64]:
-    """Draws how far each interval is moved, up to ``jitter`` to either side."""
+    """Draw how far each interval is moved, up to ``jitter`` to either side."""
     words = key.each(ordinals).astype(np.uint64)
     drawn = (words[:, 0] << np.uint64(32) | words[:, 1]) % np.uint64(2 * jitter + 1)
     return drawn.astype(np.int64) - jitter
@@ -169,10 +169,10 @@ class Genome:
         *,
         num_threads: int,
     ) -> Ragged:
-        """Reads parts of chromosomes, all of them inside."""
+        """Read parts of chromosomes, all of them inside."""
         return self._index.fetch_intervals(chroms, starts, stops, num_threads=num_threads)
 
     def digest(self) -> bytes:
-        """Names the content, as it was when the file was indexed."""
+        """Name the content, as it was when the file was indexed."""
         content = (self._index.content, len(self._index), self._index.letters)
         return hashlib.blake2b(repr(content).encode(), digest_size=16).digest()

@@ -62,19 +62,19 @@ class LabelColumn:
     report: dict[str, Any] = field(default_factory=dict[str, Any])  # what was left out
 
     def to_bytes(self) -> bytes:
-        """Copies the labels for a hash; empty without labels."""
+        """Copy the labels for a hash; empty without labels."""
         return b"" if self.values is None else self.values.tobytes()
 
 
 def is_nothing(value: Any) -> bool:
-    """Tells None, NaN, and what pandas has for it."""
+    """Tell None, NaN, and what pandas has for it."""
     if type(value).__name__ in _NOTHING:
         return True
     return isinstance(value, (float, np.floating)) and math.isnan(float(value))  # pyright: ignore[reportUnknownArgumentType]
 
 
 def marks_of(missing: Any) -> tuple[str, ...]:
-    """Takes one text that is no label, or several."""
+    """Take one text that is no label, or several."""
     if isinstance(missing, (str, int, float)) and not isinstance(missing, bool):
         return (str(missing),)
     if isinstance(missing, bytes) or not isinstance(missing, Iterable):
@@ -86,12 +86,12 @@ def marks_of(missing: Any) -> tuple[str, ...]:
 
 
 def cells_of(values: list[Any]) -> list[Cells]:
-    """Writes labels as text; None and NaN are no label."""
+    """Write labels as text; None and NaN are no label."""
     return [as_cells(value) for value in values]
 
 
 def as_cells(value: Any) -> Cells:
-    """Writes one label as text; several names are one cell, several numbers several."""
+    """Write one label as text; several names are one cell, several numbers several."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         return (as_cell(value),)
     row: Any = value  # pyright: ignore[reportUnknownVariableType]
@@ -110,7 +110,7 @@ def as_cells(value: Any) -> Cells:
 
 
 def as_cell(value: Any) -> str:
-    """Writes one value as text: truth is 1, and nothing is empty."""
+    """Write one value as text: truth is 1, and nothing is empty."""
     if is_nothing(value):
         return ""
     if isinstance(value, bytes):
@@ -120,7 +120,7 @@ def as_cell(value: Any) -> str:
 
 
 def _check_known(maker: Callable[..., Any], old: dict[str, Any]) -> None:
-    """Refuses a keyword that a function never had, and names the nearest one."""
+    """Refuse a keyword that a function never had, and name the nearest one."""
     options = [field.name for field in fields(Labels) if field.name != "source"]
     parameters = inspect.signature(maker).parameters.values()
     plain = [it.name for it in parameters if it.kind is not it.VAR_KEYWORD]
@@ -207,7 +207,7 @@ class Labels:
         self._set("missing", None if self.missing is None else marks_of(self.missing))
 
     def _set(self, name: str, value: object) -> None:
-        """Sets a field of a frozen object while it is made."""
+        """Set a field of a frozen object while it is made."""
         object.__setattr__(self, name, value)
 
     @classmethod
@@ -219,7 +219,7 @@ class Labels:
         *,
         maker: Callable[..., Any] | None = None,
     ) -> Labels:
-        """Takes a `Labels` or its source, completed by what a dataset usually reads."""
+        """Take a `Labels` or its source, completed by what a dataset usually reads."""
         # For one version datasets take the fields of `Labels` as arguments of their own.
         old = old or {}
         if maker is not None:
@@ -244,12 +244,12 @@ class Labels:
         return replace(labels, **{name: getattr(usual, name) for name in lacking})
 
     def changes(self, usual: Labels) -> list[str]:
-        """Lists the options that differ from the usual ones."""
+        """List the options that differ from the usual ones."""
         names = [field.name for field in fields(self) if field.name != "source"]
         return [name for name in names if getattr(self, name) != getattr(usual, name)]
 
     def check_usual(self, *names: str, of: str) -> None:
-        """Refuses options that only another dataset has."""
+        """Refuse options that only another dataset has."""
         changed = set(self.changes(Labels()))
         if strange := [name for name in names if name in changed]:
             raise ArgumentError(f"{strange[0]} is only for {of}; leave it out of Labels")
@@ -261,12 +261,12 @@ class Labels:
 
 
 def check_task(task: str) -> None:
-    """Refuses what is no task."""
+    """Refuse what is no task."""
     as_choice("task", task, ("auto", *TASKS))
 
 
 def class_names(classes: Any) -> Cells:
-    """Takes the names of classes, in their order; numbers are written as labels are."""
+    """Take the names of classes, in their order; numbers are written as labels are."""
     is_ordered = not isinstance(classes, (str, bytes, set, frozenset))
     is_many = is_ordered and isinstance(classes, Iterable)
     names: list[Any] = values_of(classes) if is_many else [None]
@@ -282,7 +282,7 @@ USUAL = Labels(id_column="id", label_column="label", missing=MISSING)
 
 
 def labels_of_files(labels: Any, paths: Sequence[str]) -> list[Any] | None:
-    """Gives each file its label: its own name, or what a dict says."""
+    """Return each file its label: its own name, or what a dict says."""
     if isinstance(labels, str) and labels == BY_FILE:
         return list(map(_stem, paths))
     if not isinstance(labels, Mapping):
@@ -300,7 +300,7 @@ def labels_of_files(labels: Any, paths: Sequence[str]) -> list[Any] | None:
 
 
 def _is_among(key: Any, known: set[str]) -> bool:
-    """Tells whether a key names files of the dataset."""
+    """Tell whether a key names files of the dataset."""
     if not isinstance(key, (str, os.PathLike)):
         return False
     text = str(os.fspath(key))  # pyright: ignore[reportUnknownArgumentType]
@@ -311,12 +311,12 @@ def _is_among(key: Any, known: set[str]) -> bool:
 
 
 def _full(path: str) -> str:
-    """Writes a path in one way."""
+    """Write a path in one way."""
     return os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 - links stay
 
 
 def _stem(path: str) -> str:
-    """Takes the name of a file without what says its format and container."""
+    """Take the name of a file without what says its format and container."""
     name = Path(path)
     name = name.with_suffix("") if name.suffix.lower() in _CONTAINERS else name
     return name.stem

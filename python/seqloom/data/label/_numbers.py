@@ -54,7 +54,7 @@ def number_labels(
     classes: Iterable[str] | None,
     joined: LabelColumn | None = None,
 ) -> LabelColumn:
-    """Turns the labels of some ids into numbers, for rows that were joined to them."""
+    """Turn the labels of some ids into numbers, for rows that were joined to them."""
     given = None if classes is None else tuple(classes)
     if task == "auto":
         task = guess_task(source, ids, has_classes=given is not None)
@@ -79,7 +79,7 @@ def label_rows(
     refuse: Callable[[list[int]], LabelError],
     left: Cells | None = None,
 ) -> LabelColumn:
-    """Finds which records or intervals have a label, each by its key, as numbers."""
+    """Find which records or intervals have a label, each by its key, as numbers."""
     joined = join(source, keys, ids, noun=noun, skip=labels.skips, refuse=refuse, left=left)
     rows: list[int] = [] if joined.rows is None else joined.rows.tolist()
     named = [keys[row] for row in rows]
@@ -89,7 +89,7 @@ def label_rows(
 
 
 def _check_names(source: LabelSource, ids: list[str], classes: Cells) -> None:
-    """Refuses names that would break the lines and columns of what is written later."""
+    """Refuse names that would break the lines and columns of what is written later."""
     bad = next(filter(_CONTROL.search, classes), None)
     if bad is None:
         return
@@ -134,7 +134,7 @@ def _classify(source: LabelSource, ids: list[str], classes: Cells | None) -> Lab
 
 
 def as_class(name: str, classes: Collection[str]) -> str:
-    """Writes an integer or a boolean as the classes have it: True for 1, or 1.0 for 1."""
+    """Write an integer or a boolean as the classes have it: True for 1, or 1.0 for 1."""
     whole = TRUTH.get(name.casefold(), name.removesuffix(".0"))
     if not _INTEGER.fullmatch(whole):
         return name
@@ -145,14 +145,14 @@ def as_class(name: str, classes: Collection[str]) -> str:
 
 
 def _sort_names(names: set[str]) -> Cells:
-    """Sorts names; integers by their value."""
+    """Sort names; integers by their value."""
     if all(_INTEGER.fullmatch(name) for name in names):
         return tuple(sorted(names, key=lambda name: (Decimal(name), name)))
     return tuple(sorted(names))
 
 
 def _unknown(source: LabelSource, name: str, classes: Cells, *, label: str) -> LabelError:
-    """Says that a label is none of the classes."""
+    """Say that a label is none of the classes."""
     way_out = (
         f"; correct it, or leave such records out with Labels(..., missing=[{label!r}], "
         f'unlabelled="skip") (--missing {shlex.quote(label)} --unlabelled skip)'
@@ -165,7 +165,7 @@ def _unknown(source: LabelSource, name: str, classes: Cells, *, label: str) -> L
 
 
 def _regress(source: LabelSource, ids: list[str], classes: Cells | None) -> LabelColumn:
-    """Reads values."""
+    """Read values."""
     names = source.names if classes is None else classes
     if len(names) != len(source.names):
         raise LabelError(
@@ -185,7 +185,7 @@ def _regress(source: LabelSource, ids: list[str], classes: Cells | None) -> Labe
 
 
 def _check_range(source: LabelSource, ids: list[str], values: NDArray[np.float32]) -> None:
-    """Refuses numbers that 32 bits cannot hold."""
+    """Refuse numbers that 32 bits cannot hold."""
     wrong = np.argwhere(~np.isfinite(values))
     if wrong.size:
         name = ids[int(wrong[0, 0])]
@@ -199,7 +199,7 @@ def _check_range(source: LabelSource, ids: list[str], values: NDArray[np.float32
 def _check_rounding(
     source: LabelSource, exact: NDArray[np.float64], values: NDArray[np.float32]
 ) -> None:
-    """Refuses a column whose numbers differ by little more than the rounding to 32 bits."""
+    """Refuse a column whose numbers differ by little more than the rounding to 32 bits."""
     if not len(exact):
         return
     lost, spread = abs(exact - values).max(axis=0), np.ptp(exact, axis=0)
@@ -216,7 +216,7 @@ def _check_rounding(
 
 
 def _number(source: LabelSource, name: str, cell: str) -> float:
-    """Reads one value."""
+    """Read one value."""
     try:
         number = parse_decimal(TRUTH.get(cell.casefold(), cell))
     except ValueError:
@@ -228,7 +228,7 @@ def _number(source: LabelSource, name: str, cell: str) -> float:
 
 
 def _multilabel(source: LabelSource, ids: list[str], classes: Cells | None) -> LabelColumn:
-    """Reads which labels hold: names in one column, or zeros and ones in several."""
+    """Read which labels hold: names in one column, or zeros and ones in several."""
     one_column = len(source.names) == 1
     held = {name: _read_names(source, name) for name in ids}
     known = _sort_names({label for labels in held.values() for label in labels})
@@ -252,7 +252,7 @@ def _multilabel(source: LabelSource, ids: list[str], classes: Cells | None) -> L
 
 
 def _read_names(source: LabelSource, name: str) -> list[str]:
-    """Reads names between commas, semicolons or bars, or zeros and ones in columns."""
+    """Read names between commas, semicolons or bars, or zeros and ones in columns."""
     cells = source.cells[name]
     if len(source.names) == 1:
         parts = BETWEEN_NAMES.split(cells[0])
@@ -270,7 +270,7 @@ _MAKERS: dict[str, Callable[[LabelSource, list[str], Cells | None], LabelColumn]
 
 
 def guess_task(source: LabelSource, ids: list[str], *, has_classes: bool) -> str:
-    """Decides what labels are for."""
+    """Decide what labels are for."""
     if source.is_of_lists:
         return "multilabel"
     holders: dict[str, str] = {}
@@ -293,12 +293,12 @@ def guess_task(source: LabelSource, ids: list[str], *, has_classes: bool) -> str
 
 
 def has_comma(cell: str) -> bool:
-    """Tells a number that is written with a decimal comma."""
+    """Tell a number that is written with a decimal comma."""
     return _COMMA.fullmatch(cell) is not None
 
 
 def comma_hint(cell: str) -> str:
-    """Describes how to write a number that has commas; empty where it has none."""
+    """Describe how to write a number that has commas; empty where it has none."""
     if _THOUSANDS.fullmatch(cell):
         plain = cell.replace(",", "")
         decimal = f", or {cell.replace(',', '.')} if it is a decimal comma"
@@ -307,7 +307,7 @@ def comma_hint(cell: str) -> str:
 
 
 def _refuse_mixed(source: LabelSource, holders: dict[str, str]) -> None:
-    """Refuses words among numbers: they may mean that nothing is known."""
+    """Refuse words among numbers: they may mean that nothing is known."""
     words = [cell for cell in holders if not _NUMBER.fullmatch(cell)]
     if not words or len(words) == len(holders):
         return
@@ -322,7 +322,7 @@ def _refuse_mixed(source: LabelSource, holders: dict[str, str]) -> None:
 
 
 def _refuse_numbers(source: LabelSource, holders: dict[str, str]) -> None:
-    """Refuses to take numbers for classes."""
+    """Refuse to take numbers for classes."""
     for cell, name in holders.items():
         number = float(cell) if _NUMBER.fullmatch(cell) else 0.0
         if math.isfinite(number) and not number.is_integer():
@@ -341,7 +341,7 @@ def _refuse_numbers(source: LabelSource, holders: dict[str, str]) -> None:
 
 
 def _refuse_names(source: LabelSource, holders: dict[str, str], n: int) -> None:
-    """Refuses classes that hardly two records share, and one number as two classes."""
+    """Refuse classes that hardly two records share, and one number as two classes."""
     if len(holders) > _FEW and 2 * len(holders) > n:
         raise LabelError(
             f"{source.what}: {len(holders):,} different labels for {n:,} records, "

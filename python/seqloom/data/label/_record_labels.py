@@ -46,7 +46,7 @@ _EXAMPLES = 3
 def label_records(
     records: SequenceSource, labels: Labels, frames: Sequence[Frame | None]
 ) -> LabelColumn:
-    """Finds the labels of sequences, each by its id or its number."""
+    """Find the labels of sequences, each by its id or its number."""
     found = choose_source(records, labels, frames)
     if found is None:
         return LabelColumn(classes=tuple(labels.classes or ()))
@@ -73,7 +73,7 @@ def choose_source(
     labels: Labels,
     frames: Sequence[Frame | None] = (),
 ) -> LabelSource | None:
-    """Takes labels from where the caller says, or from the tables that sequences are in."""
+    """Take labels from where the caller says, or from the tables that sequences are in."""
     source, names = labels.source, column_names_of(labels)
     if labels.label_from_header is not None:
         return header_source(labels.label_from_header, records, names)
@@ -103,7 +103,7 @@ def choose_source(
 def own_source(
     tables: list[Frame], records: SequenceSource, columns: Cells
 ) -> LabelSource | None:
-    """Takes labels from the tables that sequences are in, if they have some."""
+    """Take labels from the tables that sequences are in, if they have some."""
     has = [set(columns) <= set(frame.names) for frame in tables]
     if not any(has) and columns == ("label",):
         return None
@@ -124,7 +124,7 @@ def own_source(
 
 
 def _source_of(labels: Labels, records: SequenceSource) -> LabelSource:
-    """Tells files, one label each, a function, and labels by id apart."""
+    """Tell files, one label each, a function, and labels by id apart."""
     source, names = labels.source, column_names_of(labels)
     files = labels_of_files(source, records.paths)
     if files is not None:
@@ -142,7 +142,7 @@ def _source_of(labels: Labels, records: SequenceSource) -> LabelSource:
 
 
 def _data_note(columns: Cells, records: SequenceSource) -> str:
-    """Says that the first line of a table is data, where it holds the id of a record."""
+    """Say that the first line of a table is data, where it holds the id of a record."""
     ids = records.ids(np.arange(records.size)) if columns else []
     data = next((name for name in ids if name in columns), None)
     if data is None:
@@ -154,7 +154,7 @@ def _data_note(columns: Cells, records: SequenceSource) -> str:
 
 
 def _is_one_each(labels: Any) -> bool:
-    """Tells labels in the order of the records from tables and from labels by id."""
+    """Tell labels in the order of the records from tables and from labels by id."""
     if isinstance(labels, (list, tuple)):
         rows: list[Any] = list(labels)  # pyright: ignore[reportUnknownArgumentType]
         return bool(rows) and not isinstance(rows[0], (str, os.PathLike))
@@ -162,7 +162,7 @@ def _is_one_each(labels: Any) -> bool:
 
 
 def file_source(labels: list[Any], records: SequenceSource, columns: Cells) -> LabelSource:
-    """Gives each record the label of its file."""
+    """Return each record the label of its file."""
     each = np.repeat(np.arange(len(labels)), np.diff(records.starts)).tolist()
     source = each_source([labels[number] for number in each], len(each), columns)
     return replace(source, what="the labels of files", is_of_files=True)
@@ -171,7 +171,7 @@ def file_source(labels: list[Any], records: SequenceSource, columns: Cells) -> L
 def call_source(
     label: Callable[[SequenceRecord], Any], records: SequenceSource, columns: Cells
 ) -> LabelSource:
-    """Asks a function for the label of each record; None is no label."""
+    """Ask a function for the label of each record; None is no label."""
     values = {str(i): label(record) for i, record in enumerate(records.records())}
     found = {key: value for key, value in values.items() if value is not None}
     what = f"the function {getattr(label, '__name__', label)!s}"
@@ -181,7 +181,7 @@ def call_source(
 def header_source(
     pattern: str | re.Pattern[str], records: SequenceSource, names: Cells
 ) -> LabelSource:
-    """Takes labels out of the headers of the sequences."""
+    """Take labels out of the headers of the sequences."""
     found_by = as_pattern("label_from_header", pattern)
     text, search = found_by.pattern, found_by.search
     headers = [it for batch in records.store.batches() for it in batch.headers.to_list()]
@@ -195,7 +195,7 @@ def header_source(
 def _found_in(
     search: Callable[[str], re.Match[str] | None], headers: Sequence[bytes], record: int
 ) -> str:
-    """Says what a pattern finds in a header, and how a pattern is written."""
+    """Say what a pattern finds in a header, and how a pattern is written."""
     header = decode_header(headers[record])
     match = search(header)
     text = "" if match is None else match_text(match, "label")
@@ -208,7 +208,7 @@ def _found_in(
 
 
 def _find_double(ids: list[str]) -> tuple[int, int] | None:
-    """Finds two records of one id, of which a label by id would be for both."""
+    """Find two records of one id, of which a label by id would be for both."""
     if len(set(ids)) == len(ids):
         return None
     first: dict[str, int] = {}
@@ -226,7 +226,7 @@ def _unlabelled_error(
     bare: list[int],
     key: str,
 ) -> LabelError:
-    """Says which sequences have no label."""
+    """Say which sequences have no label."""
     names = list_some([ids[i] for i in bare])
     alike = (
         "" if source.is_each else _blank_note(source, key) or _spelling_note(source, key)
@@ -244,7 +244,7 @@ def _unlabelled_error(
 
 
 def _other_ids(source: LabelSource) -> str:
-    """Shows ids of the labels, where none of them is that of a sequence."""
+    """Show ids of the labels, where none of them is that of a sequence."""
     if not source.cells:
         return "; nothing was found there"
     found = ", ".join(map(repr, list(source.cells)[:_EXAMPLES]))
@@ -260,7 +260,7 @@ def _other_ids(source: LabelSource) -> str:
 
 
 def _part_note(source: LabelSource, ids: list[str]) -> str:
-    """Describes how to cut ids where the labels have a part of them, as accessions."""
+    """Describe how to cut ids where the labels have a part of them, as accessions."""
     parts = ids[0].split("|")
     at = next((at for at, part in enumerate(parts) if at and part in source.cells), None)
     if at is None:
@@ -275,7 +275,7 @@ def _part_note(source: LabelSource, ids: list[str]) -> str:
 
 
 def _blank_note(source: LabelSource, name: str) -> str:
-    """Says that an id ends at its first blank, where a label is by more than that."""
+    """Say that an id ends at its first blank, where a label is by more than that."""
     whole = next((key for key in source.cells if key.split(None, 1)[:1] == [name]), None)
     if whole in {None, name}:
         return ""
@@ -286,7 +286,7 @@ def _blank_note(source: LabelSource, name: str) -> str:
 
 
 def _spelling_note(source: LabelSource, name: str) -> str:
-    """Says that an id is written with a mark of FASTA or FASTQ, or other capitals."""
+    """Say that an id is written with a mark of FASTA or FASTQ, or other capitals."""
     headers = (key for key in source.cells if key.startswith((">", "@")))
     marked = next((key for key in headers if key[1:].split(None, 1)[:1] == [name]), None)
     if marked is not None:
@@ -305,7 +305,7 @@ def _spelling_note(source: LabelSource, name: str) -> str:
 
 
 def join_labels(labels: Any, ids: list[str], *, noun: str = "records") -> LabelColumn:
-    """Finds the label of each record of a source of your own.
+    """Find the label of each record of a source of your own.
 
     Args:
         labels: A `Labels`, or what its ``source`` takes: tables, a data frame, a dict from
@@ -352,7 +352,7 @@ def join_labels(labels: Any, ids: list[str], *, noun: str = "records") -> LabelC
 
 
 def _rows_source(labels: Labels, count: int) -> LabelSource:
-    """Tells labels by id from labels in the order of the records."""
+    """Tell labels by id from labels in the order of the records."""
     source = labels.source
     is_by_id = isinstance(source, (str, os.PathLike, Mapping)) or (
         Frame.of(source) is not None or index_of(source) is not None

@@ -62,11 +62,11 @@ class LabelSource:
     found: Callable[[int], str] | None = None  # says where a record's label was looked for
 
     def note(self, record: int) -> str:
-        """Says what was found of a record, where the source knows more than its label."""
+        """Say what was found of a record, where the source knows more than its label."""
         return "" if self.found is None else f"; {self.found(record)}"
 
     def locate(self, name: str) -> str:
-        """Says where the label of an id stands."""
+        """Say where the label of an id stands."""
         if self.where is not None:
             return self.where(name)
         if self.is_each:
@@ -79,7 +79,7 @@ class LabelSource:
 
 
 def rows_of(frame: Frame, columns: Cells) -> tuple[list[Cells | None], bool]:
-    """Writes columns of a table as the cells of each row; tells whether they are lists."""
+    """Write columns of a table as the cells of each row; tells whether they are lists."""
     parts = [frame.column(name) for name in columns]
     if len(columns) == 1:
         is_of_lists = _are_names(parts[0])
@@ -98,7 +98,7 @@ def rows_of(frame: Frame, columns: Cells) -> tuple[list[Cells | None], bool]:
 
 
 def column_names_of(labels: Labels) -> Cells:
-    """Lists the columns of labels, one or several."""
+    """List the columns of labels, one or several."""
     names = tuple(labels.label_column or ())
     if not names:
         raise ArgumentError("label_column names no column")
@@ -108,7 +108,7 @@ def column_names_of(labels: Labels) -> Cells:
 
 
 def labels_by_id(labels: Labels) -> LabelSource:
-    """Takes labels from tables, files or in memory, or from a dict."""
+    """Take labels from tables, files or in memory, or from a dict."""
     source, id_column, names = (
         labels.source,
         labels.id_column or "id",
@@ -127,14 +127,14 @@ def labels_by_id(labels: Labels) -> LabelSource:
 
 
 def frame_of(labels: Any, wanted: set[str]) -> Frame | None:
-    """Takes a data frame; a dict is one if it has the columns, and else is by id."""
+    """Take a data frame; a dict is one if it has the columns, and else is by id."""
     if isinstance(labels, Mapping) and not wanted.issubset(labels):  # pyright: ignore[reportUnknownArgumentType]
         return None
     return Frame.of(labels)
 
 
 def _as_paths(labels: Any) -> list[str | os.PathLike[str]]:
-    """Takes one path or several; labels alone do not say which sequence they are for."""
+    """Take one path or several; labels alone do not say which sequence they are for."""
     if isinstance(labels, str) or not isinstance(labels, Iterable):
         labels = [labels]
     rows: list[Any] = list(labels)  # pyright: ignore[reportUnknownArgumentType]
@@ -150,7 +150,7 @@ def _as_paths(labels: Any) -> list[str | os.PathLike[str]]:
 
 
 def each_source(labels: list[Any], n: int, columns: Cells) -> LabelSource:
-    """Takes labels in the order of the records."""
+    """Take labels in the order of the records."""
     if len(labels) != n:
         raise LabelError(
             f"labels must be one for each of {n:,} sequences, in their order, got "
@@ -162,7 +162,7 @@ def each_source(labels: list[Any], n: int, columns: Cells) -> LabelSource:
 
 
 def _frame_table(frame: Frame, id_column: str, columns: Cells) -> LabelTable:
-    """Takes labels from a data frame: a column of ids, or the names of its rows."""
+    """Take labels from a data frame: a column of ids, or the names of its rows."""
     found = frame.ids(id_column)
     wanted = columns if found is not None else (id_column, *columns)
     for name in wanted:
@@ -183,7 +183,7 @@ def table_source(
     id_column: str,
     columns: Cells,
 ) -> LabelSource:
-    """Reads labels from tables."""
+    """Read labels from tables."""
     tables: list[LabelTable] = []
     for path in tables_of("labels", labels):
         with reading_table(path):
@@ -197,7 +197,7 @@ def table_source(
 
 
 def _of_tables(tables: list[LabelTable], columns: Cells) -> LabelSource:
-    """Joins tables, in which an id stands with one label."""
+    """Join tables, in which an id stands with one label."""
     cells: dict[str, Cells] = {}
     for table in tables:
         cells.update(zip(table.ids, table.rows, strict=True))
@@ -210,7 +210,7 @@ def _of_tables(tables: list[LabelTable], columns: Cells) -> LabelSource:
 
 
 def _check_agreement(tables: list[LabelTable]) -> None:
-    """Finds an id that occurs twice with two values; the same value twice is no harm."""
+    """Find an id that occurs twice with two values; the same value twice is no harm."""
     seen: dict[str, tuple[Cells, str, int]] = {}
     for table in tables:
         for name, row, line in zip(table.ids, table.rows, table.lines, strict=True):
@@ -224,7 +224,7 @@ def _check_agreement(tables: list[LabelTable]) -> None:
 
 
 def _exchange_note(tables: list[LabelTable]) -> str:
-    """Asks whether ids and labels are exchanged, where each label is another name."""
+    """Ask whether ids and labels are exchanged, where each label is another name."""
     rows = [row for table in tables for row in table.rows]
     is_number = any(is_decimal(cell) for row in rows for cell in row)
     if is_number or len(set(rows)) < len(rows):
@@ -236,7 +236,7 @@ def _exchange_note(tables: list[LabelTable]) -> str:
 
 
 def by_id(what: str, ids: Iterable[Any], values: Any) -> dict[str, Any]:
-    """Joins values to their ids as text; two that differ are of no one id."""
+    """Join values to their ids as text; two that differ are of no one id."""
     found: dict[str, Any] = {}
     for key, value in zip(ids, values_of(values), strict=True):
         name = id_text(key, what)
@@ -250,7 +250,7 @@ def by_id(what: str, ids: Iterable[Any], values: Any) -> dict[str, Any]:
 
 
 def id_text(key: Any, where: str) -> str:
-    """Writes an id as text; nothing is none."""
+    """Write an id as text; nothing is none."""
     if isinstance(key, str) and key and not key.isspace():
         return key
     text = key_text(key)
@@ -263,7 +263,7 @@ def id_text(key: Any, where: str) -> str:
 
 
 def dict_source(labels: Mapping[Any, Any], columns: Cells) -> LabelSource:
-    """Takes labels from a dict."""
+    """Take labels from a dict."""
     named = by_id("the dict of labels", labels, list(labels.values()))
     missing = {name: ("",) for name, value in named.items() if is_nothing(value)}
     cells = {
@@ -276,7 +276,7 @@ def dict_source(labels: Mapping[Any, Any], columns: Cells) -> LabelSource:
 
 
 def wide_names(columns: Cells, rows: Iterable[Cells]) -> Cells:
-    """Names the values of labels: as the columns, or by numbers where one holds several."""
+    """Name the values of labels: as the columns, or by numbers where one holds several."""
     widths = {len(row) for row in rows} or {len(columns)}
     if len(widths) > 1:
         raise LabelError(
@@ -289,7 +289,7 @@ def wide_names(columns: Cells, rows: Iterable[Cells]) -> Cells:
 
 
 def _are_names(labels: Iterable[Any]) -> bool:
-    """Tells lists of names from single labels: somewhere stand several names, or none."""
+    """Tell lists of names from single labels: somewhere stand several names, or none."""
     lists = [list(label) for label in labels if isinstance(label, _LISTS)]
     has_names = all(isinstance(name, str) for names in lists for name in names)
     has_some = any(lists)
@@ -306,7 +306,7 @@ def join(
     refuse: Callable[[list[int]], LabelError],
     left: tuple[str, ...] | None = None,
 ) -> LabelColumn:
-    """Finds which records, intervals or samples have a label, each by its key."""
+    """Find which records, intervals or samples have a label, each by its key."""
     has_label = np.array([key in source.cells for key in keys], np.bool_)
     bare: list[int] = np.flatnonzero(~has_label).tolist()
     if bare and not (skip and has_label.any()):
@@ -325,12 +325,12 @@ def join(
 
 
 def count_ids(name: str, ids: Sequence[str]) -> dict[str, Any]:
-    """Counts ids, with examples."""
+    """Count ids, with examples."""
     return {name: len(ids), f"{name}_examples": list(ids[:_EXAMPLES])}
 
 
 def drop_missing(source: LabelSource, labels: Labels) -> LabelSource:
-    """Sets labels aside that say nothing; a name among the classes is a class."""
+    """Set labels aside that say nothing; a name among the classes is a class."""
     marks = {"", *(labels.missing or ())} - set(labels.classes or ())
     task = labels.task
     is_multilabel = task == "multilabel" or (task == "auto" and source.is_of_lists)
@@ -361,7 +361,7 @@ def _warn_of_codes(what: str, cells: set[str], labels: Labels) -> None:
 
 
 def missing_note(source: LabelSource, name: str) -> str:
-    """Says why a label that is written somewhere is none, and how to keep it."""
+    """Say why a label that is written somewhere is none, and how to keep it."""
     cells = source.missing.get(name)
     if cells is None:
         return ""

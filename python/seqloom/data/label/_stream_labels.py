@@ -42,7 +42,7 @@ class StreamLabels:
         cls,
         labels: Labels,
     ) -> Self | None:
-        """Takes labels from where the caller says; None where there are none."""
+        """Take labels from where the caller says; None where there are none."""
         if labels.source is None:
             return None
         names = None if labels.classes is None else tuple(labels.classes)
@@ -73,7 +73,7 @@ class StreamLabels:
         )
 
     def give(self, chunks: Iterator[Chunk], report: dict[str, Any]) -> Iterator[Chunk]:
-        """Gives records their labels; those without one are an error, or left out."""
+        """Return records their labels; those without one are an error, or left out."""
         for chunk in chunks:
             labels, has_label = self._of(chunk.batch)
             kept = np.flatnonzero(has_label)
@@ -91,7 +91,7 @@ class StreamLabels:
                 yield part.replace_columns(labels=labels)
 
     def _of(self, batch: SequenceBatch) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """Finds labels, and which records have one."""
+        """Find labels, and which records have one."""
         if self.function is None:
             names = ids_of(batch.headers)
             rows = np.array([self.rows.get(name, -1) for name in names], np.int64)
@@ -106,7 +106,7 @@ class StreamLabels:
         return self._numbers(list(itertools.compress(found, has_label))), has_label
 
     def _numbers(self, found: list[Any]) -> NDArray[Any]:
-        """Turns what a function gave into numbers."""
+        """Turn what a function gave into numbers."""
         is_named = bool(self.classes) and self.task == "classify"
         if any(isinstance(value, str) for value in found) or (
             is_named and not any(map(np.ndim, found))
@@ -134,7 +134,7 @@ class StreamLabels:
 
 
 def _as_array(found: list[Any]) -> NDArray[Any] | None:
-    """Stacks numbers; None where they are none, or of different shapes."""
+    """Stack numbers; None where they are none, or of different shapes."""
     try:
         values = np.asarray(found)
     except ValueError:

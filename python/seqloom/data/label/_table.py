@@ -57,7 +57,7 @@ class LabelTable:
 
 
 def read_table(path: str, id_column: str, columns: tuple[str, ...]) -> LabelTable:
-    """Reads some columns of a table whose first line names them."""
+    """Read some columns of a table whose first line names them."""
     with reading_table(path), open_text(path) as file:
         table = _parse(path, file, (id_column, *columns))
     if "" in table.ids:
@@ -67,7 +67,7 @@ def read_table(path: str, id_column: str, columns: tuple[str, ...]) -> LabelTabl
 
 
 def read_frame(path: str, wanted: Iterable[str] = ()) -> Frame:
-    """Reads all columns of a table whose first line names them, as text."""
+    """Read all columns of a table whose first line names them, as text."""
     with reading_table(path):
         frame = parquet_frame(path)
         if frame is not None:
@@ -77,7 +77,7 @@ def read_frame(path: str, wanted: Iterable[str] = ()) -> Frame:
 
 
 def _columns(path: str, file: TextIO, wanted: Iterable[str]) -> Frame:
-    """Takes the lines of a table apart into columns."""
+    """Take the lines of a table apart into columns."""
     names = header_of(path, file, wanted)
     file.seek(0)
     # Columns without a name, or of one name, are an error only if they are asked for.
@@ -89,7 +89,7 @@ def _columns(path: str, file: TextIO, wanted: Iterable[str]) -> Frame:
 
 
 def header_of(path: str, file: TextIO, wanted: Iterable[str]) -> list[str]:
-    """Reads the names of the columns."""
+    """Read the names of the columns."""
     reader = csv_reader(path, file, wanted)
     try:
         return _names(first_row(path, reader))
@@ -98,7 +98,7 @@ def header_of(path: str, file: TextIO, wanted: Iterable[str]) -> list[str]:
 
 
 def first_row(path: str, reader: Reader) -> list[str]:
-    """Reads the first line that is not empty."""
+    """Read the first line that is not empty."""
     row = next(filter(any, reader), None)
     if row is None:
         reason = f"{path}: expected a table of labels, found empty cells only"
@@ -107,7 +107,7 @@ def first_row(path: str, reader: Reader) -> list[str]:
 
 
 def _names(cells: list[str]) -> list[str]:
-    """Cleans the names of columns."""
+    """Clean the names of columns."""
     names = [name.strip() for name in cells]
     names[0] = names[0].lstrip("#").strip()
     return names
@@ -115,7 +115,7 @@ def _names(cells: list[str]) -> list[str]:
 
 @contextmanager
 def reading_table(path: str) -> Generator[None]:
-    """Says of what fails while a table is read which table it is."""
+    """Say of what fails while a table is read which table it is."""
     with reading(path):
         try:
             yield
@@ -129,7 +129,7 @@ def reading_table(path: str) -> Generator[None]:
 
 @contextmanager
 def open_text(path: str, purpose: Purpose = "table") -> Generator[TextIO]:
-    """Opens plain or compressed text; refuses a file of another kind, such as VCF."""
+    """Open plain or compressed text; refuses a file of another kind, such as VCF."""
     # A byte that is not UTF-8 is read as its number.
     with Path(path).open("rb") as file:
         packed = file.peek(2).startswith(_GZIP)
@@ -144,14 +144,14 @@ def open_text(path: str, purpose: Purpose = "table") -> Generator[TextIO]:
 
 
 def is_utf16(begin: bytes) -> bool:
-    """Tells text of two bytes a letter by its mark, or by the zeros in its first ones."""
+    """Tell text of two bytes a letter by its mark, or by the zeros in its first ones."""
     high, low = begin[0:_TWO_LETTERS:2], begin[1:_TWO_LETTERS:2]
     is_marked = begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     return is_marked or (b"\0\0" in {high, low} and any(begin[:_TWO_LETTERS]))
 
 
 def _parse(path: str, file: TextIO, columns: tuple[str, ...]) -> LabelTable:
-    """Reads line by line, and says in which one something is wrong."""
+    """Read line by line, and say in which one something is wrong."""
     reader = csv_reader(path, file, columns)
     # A sequence may be longer than the 128 KiB that a cell has by default.
     before = csv.field_size_limit(_LONGEST_CELL)
@@ -166,7 +166,7 @@ def _parse(path: str, file: TextIO, columns: tuple[str, ...]) -> LabelTable:
 def csv_reader(
     path: str, file: TextIO, wanted: Iterable[str] = (), *, has_one_word_ids: bool = False
 ) -> Reader:
-    """Cuts lines at tabs, commas or semicolons, quotes respected; else at white space."""
+    """Cut lines at tabs, commas or semicolons, quotes respected; else at white space."""
     # Excel may write the separator into a line of its own.
     begin = file.readline()
     declared = _DECLARED.fullmatch(begin)
@@ -192,12 +192,12 @@ def csv_reader(
 
 
 def _separator(line: str) -> str | None:
-    """Finds what stands between cells; None for white space."""
+    """Find what stands between cells; None for white space."""
     return next((mark for mark in "\t,;" if mark in line), None)
 
 
 def _is_mixed(line: str, wanted: Iterable[str], *, has_one_word_ids: bool) -> bool:
-    """Tells a line with tabs whose cells are separated by blanks too."""
+    """Tell a line with tabs whose cells are separated by blanks too."""
     names = {name.casefold() for name in wanted}
     cells = {cell.strip('"# \r\n').casefold() for cell in line.split("\t")}
     words = {word.strip('"#').casefold() for word in line.split()}
@@ -207,7 +207,7 @@ def _is_mixed(line: str, wanted: Iterable[str], *, has_one_word_ids: bool) -> bo
 
 
 def _first_lines(file: Iterable[str], wanted: set[str]) -> tuple[int, list[str]]:
-    """Counts the lines before the first, and gives it with those that were read behind."""
+    """Count the lines before the first, and give it with those that were read behind."""
     lines: list[str] = []
     for line in file:
         lines.append(line)
@@ -226,7 +226,7 @@ def _first_lines(file: Iterable[str], wanted: set[str]) -> tuple[int, list[str]]
 
 
 def _pick(path: str, reader: Reader, columns: tuple[str, ...]) -> LabelTable:
-    """Picks the wanted cells of each line."""
+    """Pick the wanted cells of each line."""
     names = _names(first_row(path, reader))
     key, *wanted = [column_position(path, names, name) for name in columns]
     table = LabelTable(path, [], [], [])
@@ -244,18 +244,18 @@ def _pick(path: str, reader: Reader, columns: tuple[str, ...]) -> LabelTable:
 
 
 def fault_at(path: str, line: int, message: str) -> FormatError:
-    """Says in which line something is wrong."""
+    """Say in which line something is wrong."""
     return FormatError(f"{path}, line {line}: {message}", path=path, line=line)
 
 
 def is_parquet(path: str) -> bool:
-    """Tells a Parquet file by its first bytes."""
+    """Tell a Parquet file by its first bytes."""
     with Path(path).open("rb") as file:
         return file.read(len(_MARK)) == _MARK
 
 
 def parquet_frame(path: str, columns: tuple[str, ...] | None = None) -> Frame | None:
-    """Reads columns by their names, all where none are named; None: it is no Parquet."""
+    """Read columns by their names, all where none are named; None: it is no Parquet."""
     if not is_parquet(path):
         return None
     table = _table(path, columns)
@@ -263,7 +263,7 @@ def parquet_frame(path: str, columns: tuple[str, ...] | None = None) -> Frame | 
 
 
 def _table(path: str, columns: tuple[str, ...] | None) -> Any:
-    """Reads columns by their names; None means all."""
+    """Read columns by their names; None means all."""
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -284,13 +284,13 @@ def _table(path: str, columns: tuple[str, ...] | None) -> Any:
 
 
 def check_column(option: str, name: Any) -> None:
-    """Refuses what is no column's name."""
+    """Refuse what is no column's name."""
     if not isinstance(name, str):
         raise ArgumentError(f"{option} must be a column's name, a text, got {quote(name)}")
 
 
 def column_names(option: str, names: Any) -> tuple[str, ...] | None:
-    """Takes one column's name or several; None means that none is chosen."""
+    """Take one column's name or several; None means that none is chosen."""
     if names is None:
         return None
     is_one = isinstance(names, (str, bytes)) or not isinstance(names, Iterable)
@@ -301,7 +301,7 @@ def column_names(option: str, names: Any) -> tuple[str, ...] | None:
 
 
 def column_position(path: str, names: list[str], name: str, *, hint: str = _CHOOSE) -> int:
-    """Finds a column by its name."""
+    """Find a column by its name."""
     if names.count(name) > 1:
         raise LabelError(f"{path}: {names.count(name)} columns are named {name!r}")
     if name in names:
@@ -315,12 +315,12 @@ def column_position(path: str, names: list[str], name: str, *, hint: str = _CHOO
 
 
 def list_names(names: Iterable[str]) -> str:
-    """Lists columns for a message, as many as fit a line."""
+    """List columns for a message, as many as fit a line."""
     return ", ".join(map(repr, filter(None, names)))[:_LONGEST] or "nothing"
 
 
 def name_nearest(name: str, names: Iterable[str]) -> str:
-    """Asks whether a column was meant whose name looks alike."""
+    """Ask whether a column was meant whose name looks alike."""
     folded = {known.casefold(): known for known in names if known}
     near = get_close_matches(name.casefold(), folded, n=1, cutoff=_ALIKE)
     for key in folded:

@@ -71,7 +71,7 @@ def create_async_dataloader(
     worker_init_fn: Callable[[int], Any] | None = None,
     max_length: int | None = None,
 ) -> DataLoader:
-    """Makes a loader that reads sequence files in processes and collates here.
+    """Make a loader that reads sequence files in processes and collates here.
 
     The workers are spawned with all GPUs hidden. They only read: they do not tokenise, and
     they do not load a model. Each file is read once: plain FASTA is cut into parts of
@@ -139,7 +139,7 @@ def create_async_dataloader(
 
 
 def _decide_pin(output: str, pin_memory: bool | None) -> bool:  # noqa: FBT001 - private
-    """Decides whether memory is pinned: if requested, or if there is CUDA."""
+    """Decide whether memory is pinned: if requested, or if there is CUDA."""
     if find_spec("torch") is None:
         if pin_memory:
             raise MissingExtraError("pin_memory=True needs torch: pip install torch")
@@ -160,11 +160,11 @@ class RawFiles(OwnBatches):
     max_length: int | None = None  # residues of each sequence that are kept
 
     def __iter__(self) -> Iterator[Any]:
-        """Reads all records here."""
+        """Read all records here."""
         return self.items(chunk for path in self.paths for chunk in read_file(path))
 
     def items(self, chunks: Iterator[RawChunk]) -> Iterator[dict[str, Any]]:
-        """Yields the records of chunks as items, numbered over all files."""
+        """Yield the records of chunks as items, numbered over all files."""
         first = 0
         for chunk in chunks:
             for item in chunk.items(first):
@@ -173,7 +173,7 @@ class RawFiles(OwnBatches):
             first += len(chunk)
 
     def batch_source(self, settings: LoaderSettings) -> BatchSource:
-        """Prepares batches of records that processes read, or that Rust reads and packs."""
+        """Prepare batches of records that processes read, or that Rust reads and packs."""
         settings = replace(
             settings, convert=PinnedCheck(settings.convert, settings.workers)
         )
@@ -210,7 +210,7 @@ class RawFiles(OwnBatches):
 
 
 def _refuse_count(_: EpochOrder) -> int:
-    """Refuses to guess the number of batches."""
+    """Refuse to guess the number of batches."""
     raise TypeError("the number of batches is not known before the files are read")
 
 
@@ -222,7 +222,7 @@ def raw_batches(
     executor: Executor,
     parts: list[RawPart],  # of the files, once they have been divided
 ) -> Batches:
-    """Yields the batches of the records of files."""
+    """Yield the batches of the records of files."""
     files, workers = settings.dataset, settings.workers.num_workers
     if workers and not parts:
         for path in files.paths:
@@ -230,7 +230,7 @@ def raw_batches(
         parts += divide(files.paths)
 
     def items(epoch: int, _: EpochOrder) -> Iterator[Any]:
-        """Reads records, here or in workers."""
+        """Read records, here or in workers."""
         if not workers:
             return iter(files)
         return files.items(_chunks(executor, epoch, parts=parts, workers=workers))
@@ -248,7 +248,7 @@ def raw_batches(
 def _chunks(
     executor: Executor, epoch: int, *, parts: list[RawPart], workers: int
 ) -> Iterator[RawChunk]:
-    """Takes the chunks of all parts in order."""
+    """Take the chunks of all parts in order."""
     ended: set[RawPart] = set()
     done: Counter[int] = Counter()  # records of each file that are out
     faulty: set[int] = set()
@@ -274,7 +274,7 @@ def _chunks(
 def _requests(
     parts: list[RawPart], epoch: int, ended: set[RawPart], *, workers: int
 ) -> Iterator[Request]:
-    """Requests all parts in order; a long one until its worker has no more."""
+    """Request all parts in order; a long one until its worker has no more."""
     number = 0
     for part in parts:
         if not part.is_long:
@@ -288,7 +288,7 @@ def _requests(
 
 
 def check_cpu_only() -> None:
-    """Refuses a worker process that could touch a GPU."""
+    """Refuse a worker process that could touch a GPU."""
     name = f"{multiprocessing.current_process().name} (pid {os.getpid()})"
     seen = os.environ.get("CUDA_VISIBLE_DEVICES")
     if seen != "":
@@ -304,7 +304,7 @@ def check_cpu_only() -> None:
 def packed_file_batches(
     start: EpochProgress, order: EpochOrder, *, settings: LoaderSettings
 ) -> Batches:
-    """Yields the batches that Rust reads and packs: the collator's, bit for bit."""
+    """Yield the batches that Rust reads and packs: the collator's, bit for bit."""
     del order
     collate: Any = settings.collate
     workers = settings.workers.num_workers
@@ -337,7 +337,7 @@ class PinnedCheck:
     is_checked: bool = False
 
     def __call__(self, batch: Any) -> Any:
-        """Converts a batch."""
+        """Convert a batch."""
         converted = self.convert(batch)
         if not self.is_checked:
             self.is_checked = True
@@ -346,7 +346,7 @@ class PinnedCheck:
 
 
 def warn_of_pinned(batch: Any, ahead: int, *, memory: int | None = None) -> None:
-    """Warns where pinned batches could take more than half of the machine's memory."""
+    """Warn where pinned batches could take more than half of the machine's memory."""
     if memory is None:
         memory = total_memory()
     pinned = _pinned_bytes(batch) * max(1, ahead)
@@ -360,7 +360,7 @@ def warn_of_pinned(batch: Any, ahead: int, *, memory: int | None = None) -> None
 
 
 def _pinned_bytes(batch: Any) -> int:
-    """Counts the bytes of pinned tensors."""
+    """Count the bytes of pinned tensors."""
     if isinstance(batch, dict):
         values: list[Any] = list(batch.values())  # pyright: ignore[reportUnknownArgumentType]
         return sum(map(_pinned_bytes, values))

@@ -56,11 +56,11 @@ class OwnBatches(ABC):
 
     @abstractmethod
     def batch_source(self, settings: LoaderSettings) -> BatchSource:
-        """Prepares the batches of a loader."""
+        """Prepare the batches of a loader."""
 
 
 def choose_source(settings: LoaderSettings) -> BatchSource:
-    """Finds how batches are made: by the kind of the dataset and of the collator."""
+    """Find how batches are made: by the kind of the dataset and of the collator."""
     dataset = settings.dataset
     if isinstance(dataset, OwnBatches):
         return dataset.batch_source(settings)
@@ -76,7 +76,7 @@ def choose_source(settings: LoaderSettings) -> BatchSource:
 
 
 def _map(settings: LoaderSettings) -> BatchSource:
-    """Makes batches of positions."""
+    """Make batches of positions."""
     make = MapBatchMaker(settings)
     executor = Executor(make, settings)
     return BatchSource(
@@ -96,10 +96,10 @@ def _map(settings: LoaderSettings) -> BatchSource:
 def map_batches(
     start: EpochProgress, order: EpochOrder, *, settings: LoaderSettings, executor: Executor
 ) -> Batches:
-    """Yields the batches of a map-style dataset."""
+    """Yield the batches of a map-style dataset."""
 
     def finish(request: Request, batch: Any) -> Any:
-        """Marks padding, and converts the batch to the loader's output."""
+        """Mark padding, and convert the batch to the loader's output."""
         unwrap(batch)  # raises the exception of a batch that could not be made
         if request.padding is not None and isinstance(batch, dict):
             batch["is_padding"] = request.padding
@@ -112,7 +112,7 @@ def map_batches(
 
 
 def _stream(settings: LoaderSettings) -> BatchSource:
-    """Makes batches of the records that a stream reads."""
+    """Make batches of the records that a stream reads."""
     make = StreamBatchMaker(settings)
     executor = Executor(make, settings)
     return BatchSource(
@@ -126,7 +126,7 @@ def _stream(settings: LoaderSettings) -> BatchSource:
 def stream_batches(
     start: EpochProgress, order: EpochOrder, *, settings: LoaderSettings, executor: Executor
 ) -> Batches:
-    """Yields the batches of a stream of ours; an exception ends the epoch."""
+    """Yield the batches of a stream of ours; an exception ends the epoch."""
     part, rank = settings.dataset, order.rank
     if rank.world > 1:
         part = part.shard(rank.number, rank.world)
@@ -153,7 +153,7 @@ def stream_batches(
 
 
 def _iterable(settings: LoaderSettings) -> BatchSource:
-    """Makes batches of a user's iterable."""
+    """Make batches of a user's iterable."""
     batching, is_packed = settings.batching, settings.is_packed
     options: dict[str, Any] = {"size": None, "drop_last": batching.drop_last}
     if not is_packed:
@@ -163,7 +163,7 @@ def _iterable(settings: LoaderSettings) -> BatchSource:
     workers = settings.workers.num_workers
 
     def batches(epoch: int, _: EpochOrder) -> Iterator[Any]:
-        """Yields batches, or the items for a packing collator."""
+        """Yield batches, or the items for a packing collator."""
         return _take_in_rotation(executor, epoch, workers) if workers else read(epoch, 0)
 
     epoch = packed_batches if is_packed else iterable_batches
@@ -183,7 +183,7 @@ def iterable_batches(
     items: Items,
     looks_ahead: bool = True,
 ) -> Batches:
-    """Yields batches that are made one after the other, without those before the start."""
+    """Yield batches that are made one after the other, without those before the start."""
     rest = _drop(items(start.epoch, order), start.position)
     return number_batches(settings, rest, start, looks_ahead=looks_ahead)
 
@@ -195,7 +195,7 @@ def number_batches(
     *,
     looks_ahead: bool = True,
 ) -> Batches:
-    """Yields what is left of an epoch, converted and with its position."""
+    """Yield what is left of an epoch, converted and with its position."""
     # To know the last one, a batch is taken ahead; a user's code that runs here may then
     # write over the batch before it.
     marked = with_last(rest) if looks_ahead else ((batch, False) for batch in rest)
@@ -205,7 +205,7 @@ def number_batches(
 
 
 def _drop(batches: Iterator[Any], count: int) -> Iterator[Any]:
-    """Leaves out the batches before the one that a saved state names."""
+    """Leave out the batches before the one that a saved state names."""
     for number in range(count):
         if next(batches, _END) is _END:
             raise ArgumentError(
@@ -224,7 +224,7 @@ def packed_batches(
     items: Items,
     looks_ahead: bool = True,
 ) -> Batches:
-    """Yields the batches that a packing collator makes of single items."""
+    """Yield the batches that a packing collator makes of single items."""
     # Workers fetch the items. The collator runs in this process, because an item may have
     # to wait in it for the items of another worker.
     collate: Any = settings.collate
@@ -234,14 +234,14 @@ def packed_batches(
 
 
 def _packed_map(settings: LoaderSettings) -> BatchSource:
-    """Packs the items of a map-style dataset."""
+    """Pack the items of a map-style dataset."""
     size = max(_AT_ONCE, settings.batching.batch_size or 1)
     batching = replace(settings.batching, batch_size=size, drop_last=False)
     fetching = replace(settings, batching=batching, collate=None)
     executor = Executor(MapBatchMaker(fetching), fetching)
 
     def items(epoch: int, order: EpochOrder) -> Iterator[Any]:
-        """Yields the items of this rank, each of them once."""
+        """Yield the items of this rank, each of them once."""
         rank = replace(order.rank, even="uneven")
         requests = replace(order, batching=batching, rank=rank).requests(epoch)
         with closing(executor.run(requests)) as answers:
@@ -270,13 +270,13 @@ def _packed_map(settings: LoaderSettings) -> BatchSource:
 
 
 def _packed_stream(settings: LoaderSettings) -> BatchSource:
-    """Packs the items of a stream of ours."""
+    """Pack the items of a stream of ours."""
     # Their number in a request decides random numbers, so it is always the same one.
     batching = replace(settings.batching, batch_size=_AT_ONCE, drop_last=False)
     single = _stream(replace(settings, batching=batching, collate=None, convert=list))
 
     def items(epoch: int, order: EpochOrder) -> Iterator[Any]:
-        """Yields the items of this rank."""
+        """Yield the items of this rank."""
         with closing(single.epoch(EpochProgress(epoch), order)) as batches:
             for _, rows in batches:
                 yield from rows
@@ -297,14 +297,14 @@ def _packed_stream(settings: LoaderSettings) -> BatchSource:
 def _read_batches(
     epoch: int, worker: int | None, *, dataset: Any, seed: int, **options: Any
 ) -> Iterator[Any]:
-    """Begins an epoch of an iterable dataset, whose copy knows what is its part."""
+    """Begin an epoch of an iterable dataset, whose copy knows what is its part."""
     if callable(getattr(dataset, "set_epoch", None)):
         dataset.set_epoch(epoch)
     return draw_each(batch_items(_take_items(dataset), **options), seed, epoch, worker or 0)
 
 
 def _take_items(dataset: Any) -> Iterator[Any]:
-    """Yields the items of one pass, which begins with the first item."""
+    """Yield the items of one pass, which begins with the first item."""
     # PyTorch calls iter() once for each pass. A dataset that is its own iterator begins
     # again at every call, and islice() and for loops call it too.
     items = iter(dataset)
@@ -319,7 +319,7 @@ def batch_items(
     drop_last: bool = False,
     collate: Callable[[Any], Any] | None = None,
 ) -> Iterator[Any]:
-    """Makes batches of ``size`` items; None leaves the items alone."""
+    """Make batches of ``size`` items; None leaves the items alone."""
     rest = iter(items)
     while part := list(islice(rest, size or 1)):
         if drop_last and len(part) < (size or 1):
@@ -338,7 +338,7 @@ class NumberedBatches:
     _rest: Iterator[Any] = field(init=False, default=iter(()))
 
     def __call__(self, request: Request) -> tuple[Any, ...]:
-        """Returns the one batch, or an empty tuple if there are no more."""
+        """Return the one batch, or an empty tuple if there are no more."""
         wanted = request.epoch, request.worker
         if self._begun != wanted or request.content < self._count:
             self._rest, self._count = self.begin(*wanted), 0
@@ -351,7 +351,7 @@ class NumberedBatches:
 
 
 def _take_in_rotation(executor: Executor, epoch: int, workers: int) -> Generator[Any]:
-    """Takes one batch of each worker after the other, until none has any more."""
+    """Take one batch of each worker after the other, until none has any more."""
     ended: set[int | None] = set()
 
     def requests() -> Iterator[Request]:
@@ -371,7 +371,7 @@ def _take_in_rotation(executor: Executor, epoch: int, workers: int) -> Generator
 
 
 def count_batches(settings: LoaderSettings) -> int:
-    """Counts the batches of an iterable dataset that has a length."""
+    """Count the batches of an iterable dataset that has a length."""
     items, batching = len(settings.dataset), settings.batching
     if settings.is_packed:
         raise TypeError(
@@ -383,7 +383,7 @@ def count_batches(settings: LoaderSettings) -> int:
 
 
 def replay_identity(settings: LoaderSettings) -> dict[str, Any]:
-    """Returns what must be the same for batches to be made again."""
+    """Return what must be the same for batches to be made again."""
     identity = {"seed": settings.seed} | fingerprint_of(settings.dataset)
     identity["batch_size"] = settings.batching.batch_size
     identity["num_workers"] = settings.workers.num_workers
@@ -391,7 +391,7 @@ def replay_identity(settings: LoaderSettings) -> dict[str, Any]:
 
 
 def fingerprint_of(dataset: Any) -> dict[str, Any]:
-    """Returns the fingerprint of a dataset's content, where it has one."""
+    """Return the fingerprint of a dataset's content, where it has one."""
     if callable(getattr(dataset, "fingerprint", None)):
         return {"fingerprint": dataset.fingerprint()}
     return {}

@@ -47,11 +47,11 @@ class BatchMaker(ABC):
 
     @abstractmethod
     def __call__(self, request: Request, /) -> Any:
-        """Makes a batch."""
+        """Make a batch."""
 
     @abstractmethod
     def starter(self, maker: _native.BatchMaker) -> Callable[[Request], Finish]:
-        """Returns a function that starts a batch in the threads of ``maker``."""
+        """Return a function that starts a batch in the threads of ``maker``."""
 
 
 class Executor:
@@ -77,7 +77,7 @@ class Executor:
         self._pool: WorkerPool | None = None  # of processes that persist
 
     def run(self, requests: Iterable[Request]) -> Answers:
-        """Yields each request with its batch; ``FailedBatch`` in place of an exception."""
+        """Yield each request with its batch; ``FailedBatch`` in place of an exception."""
         if not self._settings.workers.num_workers:
             return ((request, attempt(self._make, request)) for request in requests)
         if self.uses_processes:
@@ -87,7 +87,7 @@ class Executor:
         return self._run_in_threads(requests)
 
     def _run_in_threads(self, requests: Iterable[Request]) -> Answers:
-        """Makes batches ahead in threads of Python, which end with this generator."""
+        """Make batches ahead in threads of Python, which end with this generator."""
         workers = self._settings.workers
         pool = ThreadPoolExecutor(workers.num_workers, "seqloom-loader")
 
@@ -103,7 +103,7 @@ class Executor:
     def _run_in_native_threads(
         self, make: BatchMaker, requests: Iterable[Request]
     ) -> Answers:
-        """Makes batches ahead in threads that never wait for the interpreter."""
+        """Make batches ahead in threads that never wait for the interpreter."""
         workers = self._settings.workers
         # One core is left for this thread, which reads, and makes batches while it waits.
         threads = min(workers.num_workers, max(1, count_cores() - 1))
@@ -118,7 +118,7 @@ class Executor:
         return _in_flight(start, requests, workers.ahead)
 
     def _run_in_processes(self, requests: Iterable[Request]) -> Answers:
-        """Makes batches ahead in processes: those of this pass, or those that persist."""
+        """Make batches ahead in processes: those of this pass, or those that persist."""
         from seqloom.data.loader._processes import WorkerPool
 
         workers, pool = self._settings.workers, self._pool
@@ -138,14 +138,14 @@ class Executor:
                 pool.close()
 
     def close(self) -> None:
-        """Ends the processes that persist."""
+        """End the processes that persist."""
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.close()
 
 
 def attempt(make: Callable[..., Any], *content: Any) -> Any:
-    """Calls a function, and returns its exception as a value."""
+    """Call a function, and return its exception as a value."""
     try:
         return make(*content)
     except StopIteration as error:
@@ -160,7 +160,7 @@ def attempt(make: Callable[..., Any], *content: Any) -> Any:
 def _in_flight(
     start: Callable[[Request], Finish], requests: Iterable[Request], ahead: int
 ) -> Answers:
-    """Starts up to ``ahead`` batches before the one that is waited for is taken."""
+    """Start up to ``ahead`` batches before the one that is waited for is taken."""
     process = os.getpid()
     starting = _start_all(start, requests)
     started = deque(islice(starting, ahead))
@@ -178,7 +178,7 @@ def _in_flight(
 def _start_all(
     start: Callable[[Request], Finish], requests: Iterable[Request]
 ) -> Iterator[tuple[Request, Finish]]:
-    """Starts each batch when it is taken; an error of the order waits for its turn."""
+    """Start each batch when it is taken; an error of the order waits for its turn."""
     try:
         for request in requests:
             yield request, start(request)
@@ -187,12 +187,12 @@ def _start_all(
 
 
 def _raise(error: Exception) -> Any:
-    """Raises an error that has waited."""
+    """Raise an error that has waited."""
     raise error
 
 
 def _result(future: Future[Any], timeout: float) -> Any:
-    """Waits for a batch, at most as long as the loader's timeout."""
+    """Wait for a batch, at most as long as the loader's timeout."""
     try:
         future.exception(timeout or None)
     except TimeoutError as error:
@@ -204,13 +204,13 @@ def _result(future: Future[Any], timeout: float) -> Any:
 
 
 def _make_drawing(make: Callable[[Request], Any], seed: int, request: Request) -> Any:
-    """Makes a batch whose random numbers follow from its place in the epoch."""
+    """Make a batch whose random numbers follow from its place in the epoch."""
     with _generators(Key(seed, _KEY_DOMAIN, request.epoch, request.place)):
         return make(request)
 
 
 def draw_each(batches: Iterator[Any], *words: int) -> Iterator[Any]:
-    """Yields batches that are made one after the other, each with its random numbers."""
+    """Yield batches that are made one after the other, each with its random numbers."""
     seed, *rest = words
     key, number = Key(seed, _KEY_DOMAIN, *rest), 0
     while True:
@@ -224,7 +224,7 @@ def draw_each(batches: Iterator[Any], *words: int) -> Iterator[Any]:
 
 @contextmanager
 def _generators(key: Key) -> Generator[None]:
-    """Lets a key decide what the global generators give; afterwards they are as before."""
+    """Let a key decide what the global generators give; afterwards they are as before."""
     bits = key.bits(10)
     torch_generator = getattr(sys.modules.get("torch"), "default_generator", None)
     python_state, numpy_state = random.getstate(), np.random.get_state(legacy=False)  # noqa: NPY002 - a user's, not ours

@@ -186,7 +186,7 @@ class DataLoader(Generic[T]):
             super().__setattr__(name, value)
 
     def _change(self, name: str, value: Any) -> None:
-        """Changes how the batches of the next epoch are made."""
+        """Change how the batches of the next epoch are made."""
         before = getattr(self, name)
         super().__setattr__(name, value)
         try:
@@ -224,7 +224,7 @@ class DataLoader(Generic[T]):
         return self._view(self._order())
 
     def _view(self, order: EpochOrder) -> OrderView:
-        """Shows an order from the position of the next pass on."""
+        """Show an order from the position of the next pass on."""
         return OrderView(
             order, lambda: (self._next.epoch, self._next.position), self.set_epoch
         )
@@ -239,7 +239,7 @@ class DataLoader(Generic[T]):
         return EpochIterator(self._run(), lambda: self._source.count(self._order()))
 
     def _run(self) -> Generator[Any]:
-        """Yields the batches of an epoch, or those that a loaded state has left."""
+        """Yield the batches of an epoch, or those that a loaded state has left."""
         # An epoch begins with its first step: trainers make iterators that they never use.
         progress = self._progress = self._next
         self._next = EpochProgress(progress.epoch + 1)
@@ -261,7 +261,7 @@ class DataLoader(Generic[T]):
         progress.is_ended = True
 
     def _settings(self) -> LoaderSettings:
-        """Collects everything that decides how batches are made."""
+        """Collect everything that decides how batches are made."""
         return LoaderSettings(
             dataset=self.dataset,
             batching=self._batching,
@@ -272,7 +272,7 @@ class DataLoader(Generic[T]):
         )
 
     def _workers(self) -> WorkerOptions:
-        """Collects the options of the workers."""
+        """Collect the options of the workers."""
         # If num_workers is later set to 0, the options that need workers are ignored.
         is_ignored = not self.num_workers and vars(self).get("_is_made", False)
         workers = WorkerOptions(
@@ -298,7 +298,7 @@ class DataLoader(Generic[T]):
         self._collate_fn = collate.collate if type(collate) is TensorCollate else collate
 
     def _collate(self) -> Callable[[list[Any]], Any] | None:
-        """Returns the collator, which is ``default_collate`` if a batch needs one."""
+        """Return the collator, which is ``default_collate`` if a batch needs one."""
         if self._collate_fn is None and self._batching.is_batched:
             self._collate_fn = default_collate
         elif self._collate_fn is not None and not callable(self._collate_fn):
@@ -306,7 +306,7 @@ class DataLoader(Generic[T]):
         return self._collate_fn
 
     def _order(self) -> EpochOrder:
-        """Returns the order of an epoch, by the dataset's length and the rank of now."""
+        """Return the order of an epoch, by the dataset's length and the rank of now."""
         # As in PyTorch a user's sampler knows its rank itself, unless a rank is passed
         # here. A sampler of ours without a rank leaves the division to the loader.
         batching = self._batching
@@ -322,7 +322,7 @@ class DataLoader(Generic[T]):
         )
 
     def set_epoch(self, epoch: int) -> None:
-        """Makes the next ``iter`` this epoch.
+        """Make the next ``iter`` this epoch.
 
         Args:
             epoch: Number of the epoch, from 0.
@@ -341,7 +341,7 @@ class DataLoader(Generic[T]):
         self._next = self._progress = EpochProgress(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Saves which batch comes next, in values that JSON can hold.
+        """Save which batch comes next, in values that JSON can hold.
 
         Returns:
             The state, for ``load_state_dict``.
@@ -367,7 +367,7 @@ class DataLoader(Generic[T]):
         return state | self._source.identity(self._order())
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Makes the next ``iter`` resume where a state was saved.
+        """Make the next ``iter`` resume where a state was saved.
 
         Args:
             state: A result of ``state_dict``, of this or another process, with any number
@@ -389,7 +389,7 @@ class DataLoader(Generic[T]):
         )
 
     def close(self) -> None:
-        """Ends worker processes that persist.
+        """End worker processes that persist.
 
         Examples:
             >>> DataLoader(range(6)).close()

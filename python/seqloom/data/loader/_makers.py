@@ -46,7 +46,7 @@ class ColumnMaker(Protocol):
         ...
 
     def finish(self, batch: dict[str, Any], encoder: Any) -> dict[str, Any]:
-        """Makes of the columns what the collator would make of the items."""
+        """Make of the columns what the collator would make of the items."""
         ...
 
 
@@ -56,7 +56,7 @@ class _EqualLengths:
     options: Mapping[str, Any] = MappingProxyType({})
 
     def finish(self, batch: dict[str, Any], encoder: Any) -> dict[str, Any]:
-        """Refuses padding, and drops the lengths."""
+        """Refuse padding, and drop the lengths."""
         del encoder
         lengths = batch.pop("lengths", None)  # genotypes have none: they are alike
         if "mask" in batch:
@@ -87,12 +87,12 @@ class _Collating:
             self.columns = collate
 
     def finish_columns(self, columns: dict[str, Any]) -> dict[str, Any]:
-        """Makes of a dataset's columns what the collator would make of the items."""
+        """Make of a dataset's columns what the collator would make of the items."""
         maker = self.columns
         return columns if maker is None else maker.finish(columns, self.encoder)
 
     def collate_items(self, items: Any) -> Any:
-        """Collates items, or a single one; without a collator they stay as they are."""
+        """Collate items, or a single one; without a collator they stay as they are."""
         return items if self.collate is None else self.collate(items)
 
 
@@ -111,7 +111,7 @@ class MapBatchMaker(BatchMaker):
         return self.dataset.supports_native_batches
 
     def __call__(self, request: Request) -> Any:
-        """Makes one batch."""
+        """Make one batch."""
         collating, dataset = self._collating, self.dataset
         if collating.columns is not None:
             batch = self._make_columns(request, collating.columns.options)
@@ -124,7 +124,7 @@ class MapBatchMaker(BatchMaker):
         return collating.collate_items([dataset[index] for index in indices])
 
     def _make_columns(self, request: Request, options: Mapping[str, Any]) -> Any:
-        """Makes one batch as columns, in Rust where it can be."""
+        """Make one batch as columns, in Rust where it can be."""
         dataset, rows = self.dataset, request.content
         num_threads = self._collating.num_threads
         # Positions of our own order need no check.
@@ -136,7 +136,7 @@ class MapBatchMaker(BatchMaker):
         return dataset.batch(rows, epoch=epoch, num_threads=num_threads, **options)
 
     def starter(self, maker: _native.BatchMaker) -> Callable[[Request], Finish]:
-        """Returns a function that starts a batch in the threads of ``maker``."""
+        """Return a function that starts a batch in the threads of ``maker``."""
         # That function returns another one, which waits for the batch.
         dataset, size = self.dataset, len(self.dataset)
         finish, columns = self._collating.finish_columns, self._collating.columns
@@ -155,7 +155,7 @@ class MapBatchMaker(BatchMaker):
 
 
 def _as_array(rows: Any) -> Any:
-    """Converts positions of a sampler to an array."""
+    """Convert positions of a sampler to an array."""
     array = rows if isinstance(rows, _Array) else np.array(rows, ndmin=1)
     if array.size and array.dtype.kind not in "iu":
         raise ArgumentError(f"sampler must give integers, got {rows!r}")
@@ -175,7 +175,7 @@ class StreamBatchMaker(BatchMaker):
         return self._collating.columns is not None and self._stream.supports_native_batches
 
     def __call__(self, request: Request) -> Any:
-        """Makes one batch."""
+        """Make one batch."""
         piece, collating = request.content, self._collating
         if not isinstance(piece, StreamPiece):  # a chunk, for the stream of this process
             piece = StreamPiece(self._stream, piece, request.epoch)
@@ -187,7 +187,7 @@ class StreamBatchMaker(BatchMaker):
         return collating.collate_items(items if collating.is_batched else items[0])
 
     def starter(self, maker: _native.BatchMaker) -> Callable[[Request], Finish]:
-        """Returns a function that starts a batch in the threads of ``maker``."""
+        """Return a function that starts a batch in the threads of ``maker``."""
         finish, columns = self._collating.finish_columns, self._collating.columns
         source: ChunkSource | None = None
         native: NativeBatchMaker | None = None

@@ -53,7 +53,7 @@ class Request:
         return Request, fields
 
     def positions(self) -> Any:
-        """Returns positions that carry the epoch; what is not an integer stays as it is."""
+        """Return positions that carry the epoch; what is not an integer stays as it is."""
         is_array = isinstance(self.content, _Array)
         content = self.content.tolist() if is_array else self.content
         if isinstance(content, _SEQUENCES):
@@ -61,7 +61,7 @@ class Request:
         return self._with_epoch(content)
 
     def describe(self, dataset: Any) -> str:
-        """Names the records of the batch for an error."""
+        """Name the records of the batch for an error."""
         content = self.content
         about = getattr(content, "about", None)
         if about is not None:
@@ -80,7 +80,7 @@ class Request:
         return f"records {names}"
 
     def _with_epoch(self, position: Any) -> Any:
-        """Adds the epoch to one position."""
+        """Add the epoch to one position."""
         if type(position) is int or isinstance(position, _Integer):
             return Position(int(position), epoch=self.epoch)
         return position
@@ -94,7 +94,7 @@ class FailedBatch:
 
 
 def unwrap(answer: Any) -> Any:
-    """Returns a batch, or raises the exception that took its place."""
+    """Return a batch, or raise the exception that took its place."""
     if isinstance(answer, FailedBatch):
         raise answer.error
     return answer
@@ -128,11 +128,11 @@ class EpochOrder:
         return count // batch_size if batching.drop_last else -(-count // batch_size)
 
     def _share(self, size: int) -> int:
-        """Counts the items, or batches, of this rank."""
+        """Count the items, or batches, of this rank."""
         return self.rank.share(0, size)[1]
 
     def requests(self, epoch: int, start: int = 0) -> Iterator[Request]:
-        """Yields the batches of an epoch from a position on."""
+        """Yield the batches of an epoch from a position on."""
         batching = self.batching
         if batching.batch_sampler is not None:
             return self._from_sampler(batching.batch_sampler, epoch, start)
@@ -141,7 +141,7 @@ class EpochOrder:
         return self._from_sampler(batching.sampler, epoch, start)
 
     def _from_seed(self, epoch: int, start: int) -> Iterator[Request]:
-        """Cuts our own order, of which any part can be computed alone."""
+        """Cut our own order, of which any part can be computed alone."""
         key = Key(self.seed, epoch) if self.batching.shuffle else None
         size, is_single = self.batching.batch_size or 1, self.batching.batch_size is None
         has_padding = self.rank.world > 1 and self.rank.even == "pad"
@@ -164,7 +164,7 @@ class EpochOrder:
                 yield request
 
     def _from_sampler(self, sampler: Any, epoch: int, start: int) -> Iterator[Request]:
-        """Takes positions from a sampler, without those before ``start``."""
+        """Take positions from a sampler, without those before ``start``."""
         if callable(getattr(sampler, "set_epoch", None)):
             sampler.set_epoch(epoch)
         batching, position = self.batching, start
@@ -183,7 +183,7 @@ class EpochOrder:
             yield Request(rows, epoch, place=place, position=position, padding=padding)
 
     def _share_of(self, sampler: Iterable[Any], start: int) -> Iterator[tuple[Any, bool]]:
-        """Takes this rank's share of a sampler, and says which items are padding."""
+        """Take this rank's share of a sampler, and say which items are padding."""
         if self.rank.world == 1:
             yield from ((row, False) for row in islice(sampler, start, None))
             return
@@ -194,14 +194,14 @@ class EpochOrder:
 
 
 def _ranges(count: int, size: int) -> Iterator[tuple[int, int]]:
-    """Cuts a range into parts of a size; the last one is the rest."""
+    """Cut a range into parts of a size; the last one is the rest."""
     return ((begin, min(begin + size, count)) for begin in range(0, count, size))
 
 
 def _cut(
     rows: Iterator[tuple[Any, bool]], size: int, *, drop_last: bool
 ) -> Iterator[tuple[Any, NDArray[np.bool_]]]:
-    """Puts items into batches."""
+    """Put items into batches."""
     while part := list(islice(rows, size)):
         if drop_last and len(part) < size:
             return
@@ -209,7 +209,7 @@ def _cut(
 
 
 def _copy(rows: Any) -> Any:
-    """Copies a batch of a batch_sampler, which may write to the same list again."""
+    """Copy a batch of a batch_sampler, which may write to the same list again."""
     if not hasattr(rows, "__iter__"):
         raise ArgumentError(
             f"batch_sampler must give lists of positions, got {rows!r}; pass it as sampler="
@@ -250,7 +250,7 @@ class OrderView:
                 yield Position(int(rows), epoch=epoch)
 
     def set_epoch(self, epoch: int) -> None:
-        """Makes the loader's next pass this epoch, unless it resumes within it."""
+        """Make the loader's next pass this epoch, unless it resumes within it."""
         if epoch != self._next_position()[0]:
             self._set_epoch(epoch)
 
@@ -275,12 +275,12 @@ class EpochIterator(Iterator[Any]):
         return self._count()
 
     def close(self) -> None:
-        """Ends the pass early, with the threads that work ahead for it."""
+        """End the pass early, with the threads that work ahead for it."""
         self._batches.close()
 
 
 def with_last(items: Iterable[Item]) -> Iterator[tuple[Item, bool]]:
-    """Yields items and whether they are the last; to know that, it takes one item ahead."""
+    """Yield items and whether they are the last; to know that, it takes one item ahead."""
     rest = iter(items)
     item = next(rest, _END)
     while item is not _END:
@@ -294,7 +294,7 @@ def with_last(items: Iterable[Item]) -> Iterator[tuple[Item, bool]]:
 
 
 def mark_last(requests: Iterable[Request]) -> Iterator[Request]:
-    """Says of each request whether it is the last one."""
+    """Say of each request whether it is the last one."""
     for request, is_last in with_last(requests):
         request.is_last = is_last
         yield request

@@ -54,7 +54,7 @@ _POOLS: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
 
 
 def _close_all() -> None:
-    """Ends all workers before multiprocessing does, so that none is started again."""
+    """End all workers before multiprocessing does, so that none is started again."""
     for pool in list(_POOLS):
         pool.close()
 
@@ -99,7 +99,7 @@ class WorkerPool:
         return self._pid == os.getpid()
 
     def close(self) -> None:
-        """Ends all processes; batches that are not made yet are errors."""
+        """End all processes; batches that are not made yet are errors."""
         if not self.is_open:
             return
         self._pid = None
@@ -109,7 +109,7 @@ class WorkerPool:
             worker.end()
 
     def start(self, request: Request) -> Callable[[], Any]:
-        """Sends a request to a worker; the result waits for its batch."""
+        """Send a request to a worker; the result waits for its batch."""
         number = request.worker
         candidates = self.workers if number is None else [self.workers[number]]
         worker = min(candidates, key=lambda one: len(one.tasks))
@@ -118,7 +118,7 @@ class WorkerPool:
         return lambda: self._finish(task)
 
     def _finish(self, task: Task) -> Any:
-        """Waits for a batch, or the exception that its worker has raised."""
+        """Wait for a batch, or the exception that its worker has raised."""
         timeout, worker = self._settings.workers.timeout, task.worker
         begin = time.monotonic()
         while True:
@@ -160,7 +160,7 @@ class Worker:
         )
 
     def _launch(self) -> None:
-        """Starts the process at the other end of a new pipe."""
+        """Start the process at the other end of a new pipe."""
         self.ready: float | None = None
         with _STARTING:
             self._pipe, theirs = socket.socketpair()
@@ -173,7 +173,7 @@ class Worker:
         self.pid: int = self._process.pid
 
     def add(self, task: Task) -> None:
-        """Adds a request, and sends it unless another one must be answered first."""
+        """Add a request, and send it unless another one must be answered first."""
         with self._lock:
             self.tasks.append(task)
             if self._error is None:
@@ -182,7 +182,7 @@ class Worker:
                 self._fail(self._error)
 
     def _send_more(self) -> None:
-        """Sends requests: all, or only the first where one of them may kill."""
+        """Send requests: all, or only the first where one of them may kill."""
         limit = min(1, len(self.tasks)) if self._suspect_count else len(self.tasks)
         while self._sent_count < limit and not self._is_too_large:
             self._sent_count += 1
@@ -190,14 +190,14 @@ class Worker:
                 send(self._pipe, pack(self.tasks[self._sent_count - 1].request))
 
     def _fail(self, error: BaseException) -> None:
-        """Answers all requests by an error, those that come later too."""
+        """Answer all requests by an error, those that come later too."""
         with self._lock:
             self._error, self._sent_count = error, 0
             while self.tasks:
                 self.tasks.popleft().answer.set_exception(error)
 
     def _receive_all(self) -> None:
-        """Receives answers, and starts the process again when it has died."""
+        """Receive answers, and start the process again when it has died."""
         try:
             while self._pipe.fileno() != -1:  # not closed, or that of another process
                 with suppress(EOFError, OSError):
@@ -212,7 +212,7 @@ class Worker:
             self._fail(error)
 
     def _receive_answers(self) -> None:
-        """Receives answers until the process must be replaced by another one."""
+        """Receive answers until the process must be replaced by another one."""
         failure = unpack(receive(self._pipe))
         if failure is not None:
             self._fail(failure.rebuild(where=f"while worker {self.number} started"))
@@ -233,7 +233,7 @@ class Worker:
             task.answer.set_result(parts)
 
     def _join(self) -> int:
-        """Waits for the process to end; terminates it, then kills it, if it does not."""
+        """Wait for the process to end; terminates it, then kills it, if it does not."""
         self._process.join(_GRACE)
         for stop in (self._process.terminate, self._process.kill):
             if self._process.is_alive():
@@ -246,7 +246,7 @@ class Worker:
         return code
 
     def _restart(self, code: int) -> None:
-        """Starts the process again with its requests, unless it dies each time."""
+        """Start the process again with its requests, unless it dies each time."""
         if self._error is not None:
             return
         if self.ready is None and code >= 0:
@@ -276,7 +276,7 @@ class Worker:
         self._send_more()
 
     def _start_error(self, code: int) -> WorkerError:
-        """Makes the error of a process that ended before it was ready."""
+        """Make the error of a process that ended before it was ready."""
         if code == _UNGUARDED:
             return WorkerError(
                 "the main script starts worker processes while a worker imports it: move "
@@ -288,14 +288,14 @@ class Worker:
         )
 
     def kill(self) -> int:
-        """Kills a process that does not answer; returns its number."""
+        """Kill a process that does not answer; returns its number."""
         with self._lock:
             with suppress(ValueError):  # it has ended
                 self._process.kill()
             return self.pid
 
     def close(self) -> None:
-        """Closes the pipe, which ends a process that waits for a request."""
+        """Close the pipe, which ends a process that waits for a request."""
         with self._lock:
             error = WorkerError(
                 "the worker processes were closed before this batch was made: by close(), "
@@ -307,7 +307,7 @@ class Worker:
                 self._pipe.shutdown(socket.SHUT_RDWR)
 
     def end(self) -> None:
-        """Waits for the process and its thread to end."""
+        """Wait for the process and its thread to end."""
         if self.thread.ident is None:
             self._join()
             self._pipe.close()
@@ -316,7 +316,7 @@ class Worker:
 
 
 def _describe_end(code: int) -> str:
-    """Says how a process ended."""
+    """Say how a process ended."""
     if code >= 0:
         return f"exit code {code}"
     try:
@@ -335,7 +335,7 @@ class ProcessStart:
         )
 
     def launch(self, pipe: socket.socket, number: int) -> Any:
-        """Starts one of the processes, with its end of a pipe."""
+        """Start one of the processes, with its end of a pipe."""
         if getattr(multiprocessing.current_process(), "_inheriting", False):
             os._exit(_UNGUARDED)  # the main script starts workers in a worker
         workers = self.settings.workers
@@ -360,7 +360,7 @@ class ProcessStart:
         return process
 
     def _pickle_error(self, error: Exception) -> ArgumentError:
-        """Says which argument cannot be sent, and what to do."""
+        """Say which argument cannot be sent, and what to do."""
         parts = {
             "dataset": self.settings.dataset,
             "collate_fn": self.settings.collate,
@@ -376,7 +376,7 @@ class ProcessStart:
 
 
 def _is_sendable(part: Any) -> bool:
-    """Tries to pickle an argument; locks can be pickled only while a process starts."""
+    """Try to pickle an argument; locks can be pickled only while a process starts."""
     try:
         ForkingPickler.dumps(part)
     except RuntimeError:
@@ -388,7 +388,7 @@ def _is_sendable(part: Any) -> bool:
 
 @contextmanager
 def _environment(variables: Mapping[str, str]) -> Generator[None]:
-    """Sets environment variables for a process that is started in the block."""
+    """Set environment variables for a process that is started in the block."""
     before = {name: os.environ[name] for name in variables if name in os.environ}
     os.environ.update(variables)
     try:

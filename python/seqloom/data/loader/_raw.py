@@ -53,7 +53,7 @@ class RawStep:
 
     @property
     def about(self) -> str:
-        """Names it in an error."""
+        """Name it in an error."""
         return str(self.part)
 
 
@@ -69,7 +69,7 @@ class RawChunk:
         return len(self.headers)
 
     def items(self, first: int) -> Iterator[dict[str, Any]]:
-        """Yields the items; ``first`` is the number of the first one over all files."""
+        """Yield the items; ``first`` is the number of the first one over all files."""
         rows = zip(self.headers.to_list(), self.sequences.to_list(), strict=True)
         for ordinal, (header, letters) in enumerate(rows, first):
             yield {
@@ -81,12 +81,12 @@ class RawChunk:
 
 
 def divide(paths: tuple[str, ...]) -> list[RawPart]:
-    """Cuts files into parts, whatever the number of workers; it looks at sizes only."""
+    """Cut files into parts, whatever the number of workers; it looks at sizes only."""
     return [part for file, path in enumerate(paths) for part in _cut(path, file)]
 
 
 def _cut(path: str, file: int) -> Iterator[RawPart]:
-    """Cuts a file, if any record in it can be found by its first letter."""
+    """Cut a file, if any record in it can be found by its first letter."""
     stamp = _stamp(path)
     size = stamp[0]
     is_plain = False
@@ -101,7 +101,7 @@ def _cut(path: str, file: int) -> Iterator[RawPart]:
 
 
 def _stamp(path: str) -> tuple[int, int]:
-    """Reads the size and the time of the last change of a file."""
+    """Read the size and the time of the last change of a file."""
     try:
         stat = Path(path).stat()
     except OSError:
@@ -118,7 +118,7 @@ class RawReader:
     _rest: Iterator[RawChunk] = field(init=False, default=iter(()))
 
     def __call__(self, request: Request) -> list[RawChunk]:
-        """Reads a part; of a long part one chunk, or none behind the last."""
+        """Read a part; of a long part one chunk, or none behind the last."""
         asked: RawStep = request.content
         path = asked.part.path
         if _stamp(path) != asked.part.stamp:
@@ -131,7 +131,7 @@ class RawReader:
         return _read_part(asked.part)
 
     def _step(self, epoch: int, asked: RawStep) -> list[RawChunk]:
-        """Reads on to the k-th chunk; a worker that was started again skips the others."""
+        """Read on to the k-th chunk; a worker that was started again skips the others."""
         if self._begun != (epoch, asked.part) or asked.step < self._count:
             self._begun, self._count = (epoch, asked.part), 0
             self._rest = read_file(asked.part.path)
@@ -143,7 +143,7 @@ class RawReader:
 
 
 def _read_part(part: RawPart) -> list[RawChunk]:
-    """Reads all records of a part."""
+    """Read all records of a part."""
     if part.stop is None:
         return list(read_file(part.path))
     text = _text_of(part.path, part.start, part.stop)
@@ -157,7 +157,7 @@ def _read_part(part: RawPart) -> list[RawChunk]:
 
 
 def _text_of(path: str, start: int, stop: int) -> bytes:
-    """Reads the records of a plain FASTA file that begin among some bytes."""
+    """Read the records of a plain FASTA file that begin among some bytes."""
     with Path(path).open("rb", buffering=0) as file:
         before = min(start, 1)  # a record begins behind the end of a line
         text = _read_at(file.fileno(), stop - start + before, start - before)
@@ -175,7 +175,7 @@ def _text_of(path: str, start: int, stop: int) -> bytes:
 
 
 def _read_at(file: int, size: int, position: int) -> bytearray:
-    """Reads so many bytes from a position on, or as many as there are."""
+    """Read so many bytes from a position on, or as many as there are."""
     text = bytearray()
     while len(text) < size and (
         more := read_at(file, size - len(text), position + len(text))
@@ -185,7 +185,7 @@ def _read_at(file: int, size: int, position: int) -> bytearray:
 
 
 def read_file(path: str, skipped: int = 0) -> Iterator[RawChunk]:
-    """Reads a file from its start, and leaves out the first records."""
+    """Read a file from its start, and leaves out the first records."""
     with open_sequences(path) as reader:
         for batch in reader.batches(_RECORDS, max_bytes=_BYTES):
             first = min(skipped, len(batch))

@@ -47,7 +47,7 @@ class Batching:
         return self.batch_size is not None or self.batch_sampler is not None
 
     def check(self, *, iterable: bool) -> None:
-        """Refuses options that exclude each other."""
+        """Refuse options that exclude each other."""
         if iterable:
             self._check_iterable()
         for name in ("sampler", "batch_sampler"):
@@ -69,7 +69,7 @@ class Batching:
             )
 
     def _check_iterable(self) -> None:
-        """Refuses to order an iterable dataset, which has its own order."""
+        """Refuse to order an iterable dataset, which has its own order."""
         for name in ("shuffle", "sampler", "batch_sampler"):
             if getattr(self, name):
                 raise ArgumentError(
@@ -78,7 +78,7 @@ class Batching:
                 )
 
     def _check_batch_sampler(self) -> None:
-        """Refuses other options that say what a batch is."""
+        """Refuse other options that say what a batch is."""
         if (
             self.batch_size != 1
             or self.sampler is not None
@@ -109,7 +109,7 @@ class WorkerOptions:
         return max(1, factor) * self.num_workers
 
     def check(self) -> None:
-        """Refuses wrong values, and options that only workers can use."""
+        """Refuse wrong values, and options that only workers can use."""
         as_integer("num_workers", self.num_workers)
         if not isinstance(self.timeout, (int, float)) or not self.timeout >= 0:  # pyright: ignore[reportUnnecessaryIsInstance] - a caller may pass anything
             raise ArgumentError(
@@ -166,14 +166,14 @@ class LoaderSettings:
 
 
 def _is_plain(dataset: Any) -> bool:
-    """Tells whether a dataset is a container of Python or NumPy that holds only data."""
+    """Tell whether a dataset is a container of Python or NumPy that holds only data."""
     if type(dataset) in {list, tuple}:
         return not any(callable(item) for item in dataset[:1])
     return type(dataset) in _PLAIN
 
 
 def seed_of(seed: int, generator: Any) -> int:
-    """Takes the seed from the argument, or from a generator of torch or NumPy."""
+    """Take the seed from the argument, or from a generator of torch or NumPy."""
     seed = as_seed(seed)
     if generator is None:
         return seed
@@ -190,7 +190,7 @@ def seed_of(seed: int, generator: Any) -> int:
 
 
 def check_dataset(dataset: Any, **functions: Any) -> None:
-    """Refuses a dataset without items, the path of a file, and wrong functions."""
+    """Refuse a dataset without items, the path of a file, and wrong functions."""
     for name, value in functions.items():
         check_function(name, value)
     has_items = hasattr(dataset, "__getitem__") or hasattr(dataset, "__iter__")
@@ -202,13 +202,13 @@ def check_dataset(dataset: Any, **functions: Any) -> None:
 
 
 def check_flags(**flags: Any) -> None:
-    """Refuses values that are neither True nor False."""
+    """Refuse values that are neither True nor False."""
     for name, value in flags.items():
         as_flag(name, value)
 
 
 def is_iterable(dataset: Any) -> bool:
-    """Tells whether a dataset has an order of its own, and no positions."""
+    """Tell whether a dataset has an order of its own, and no positions."""
     torch: Any = sys.modules.get("torch")
     data = getattr(getattr(torch, "utils", None), "data", None)
     kind: Any = getattr(data, "IterableDataset", ())

@@ -64,7 +64,7 @@ class SealedJob:
         return SealedJob, (bytes(ForkingPickler.dumps(self._content)),)
 
     def open(self) -> WorkerJob:
-        """Returns the job."""
+        """Return the job."""
         content = self._content
         return pickle.loads(content) if isinstance(content, bytes) else content  # noqa: S301 - of our own process
 
@@ -81,7 +81,7 @@ class WorkerIdentity:
 
 
 def work(sealed: SealedJob, pipe: socket.socket, identity: WorkerIdentity) -> None:
-    """Answers requests in their order until the other end of the pipe is closed."""
+    """Answer requests in their order until the other end of the pipe is closed."""
     _follow_parent(identity)
     try:
         job = sealed.open()
@@ -105,7 +105,7 @@ def work(sealed: SealedJob, pipe: socket.socket, identity: WorkerIdentity) -> No
 
 
 def _receive_all(pipe: socket.socket, requests: queue.SimpleQueue[Any]) -> None:
-    """Receives requests as they come, so that their sender never waits for a batch."""
+    """Receive requests as they come, so that their sender never waits for a batch."""
     try:
         while True:
             requests.put(unpack(receive(pipe)))
@@ -114,7 +114,7 @@ def _receive_all(pipe: socket.socket, requests: queue.SimpleQueue[Any]) -> None:
 
 
 def _send_answer(pipe: socket.socket, answer: Any) -> None:
-    """Sends a batch, or the error of pickling it."""
+    """Send a batch, or the error of pickling it."""
     try:
         parts = pack(answer)
     except BaseException as error:  # noqa: BLE001 - any exception of a user's __reduce__
@@ -123,7 +123,7 @@ def _send_answer(pipe: socket.socket, answer: Any) -> None:
 
 
 def _follow_parent(identity: WorkerIdentity) -> None:
-    """Leaves interrupts to the parent process, and ends when it does."""
+    """Leave interrupts to the parent process, and ends when it does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.environ["SEQLOOM_NUM_THREADS"] = "1"
@@ -135,14 +135,14 @@ def _follow_parent(identity: WorkerIdentity) -> None:
 
 
 def _watch(starter: int, parent: int) -> None:
-    """Ends this process when the one that started it, or that it serves, has gone."""
+    """End this process when the one that started it, or that it serves, has gone."""
     while os.getppid() == starter and is_running(parent):
         time.sleep(_LOOK_SECONDS)
     os._exit(1)
 
 
 def _prepare(job: WorkerJob, identity: WorkerIdentity) -> None:
-    """Prepares the process for a user's code."""
+    """Prepare the process for a user's code."""
     from threadpoolctl import threadpool_limits
 
     if job.check is not None:
@@ -158,7 +158,7 @@ _TORCH_WORKER = "torch.utils.data._utils.worker"
 
 
 def _set_worker_info(job: WorkerJob, identity: WorkerIdentity) -> None:
-    """Makes torch's ``get_worker_info()`` right, also where torch is imported later."""
+    """Make torch's ``get_worker_info()`` right, also where torch is imported later."""
 
     def set_info(worker: Any) -> None:
         sys.modules["torch"].set_num_threads(1)
@@ -186,7 +186,7 @@ class _AfterImport(MetaPathFinder):
         self._name, self._call = name, call
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
-        """Finds the module as the import system would, and adds the call to its loader."""
+        """Find the module as the import system would, and add the call to its loader."""
         del path, target  # part of the protocol
         if fullname != self._name:
             return None
@@ -215,7 +215,7 @@ class Failure:
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
-        """Reads what can be sent of an exception."""
+        """Read what can be sent of an exception."""
         kinds = [kind for kind in type(error).__mro__ if issubclass(kind, BaseException)]
         pickled = (_pickle(kind) for kind in kinds if kind is not BaseException)
         is_known = _pickle(type(error)) is not None  # the other process can import it
@@ -228,14 +228,14 @@ class Failure:
         )
 
     def rebuild(self, *, where: str) -> BaseException:
-        """Makes the exception again, with the worker's traceback as its cause."""
+        """Make the exception again, with the worker's traceback as its cause."""
         error = self._error()
         error.__cause__ = WorkerError(f'\n"""\n{self.trace}"""')
         error.add_note(f"in worker process {self.pid}, {where}")
         return error
 
     def _error(self) -> BaseException:
-        """Makes the exception, or the nearest one that can be made here."""
+        """Make the exception, or the nearest one that can be made here."""
         if self.error is not None:
             return pickle.loads(self.error)  # noqa: S301 - of our own process
         for pickled in self.kinds:
@@ -249,7 +249,7 @@ class Failure:
 
 
 def _pickle(value: Any) -> bytes | None:
-    """Pickles a value; None where it cannot be pickled and read back."""
+    """Pickle a value; None where it cannot be pickled and read back."""
     try:
         raw = pickle.dumps(value)
         pickle.loads(raw)  # noqa: S301 - written in the line above
@@ -259,7 +259,7 @@ def _pickle(value: Any) -> bytes | None:
 
 
 def pack(message: Any) -> list[Part]:
-    """Writes an object as the parts of a message; arrays are not copied."""
+    """Write an object as the parts of a message; arrays are not copied."""
     buffers: list[pickle.PickleBuffer] = []
     file = io.BytesIO()
     _Pickler(file, buffers.append).dump(message)
@@ -278,7 +278,7 @@ class _Pickler(pickle.Pickler):
         self.dispatch_table = ForkingPickler(io.BytesIO()).dispatch_table
 
     def reducer_override(self, obj: Any) -> Any:
-        """Takes tensors in memory apart; leaves the rest to pickle."""
+        """Take tensors in memory apart; leaves the rest to pickle."""
         torch: Any = sys.modules.get("torch")
         if torch is None or type(obj) is not torch.Tensor:
             return NotImplemented
@@ -293,7 +293,7 @@ class _Pickler(pickle.Pickler):
 
 
 def _tensor(flat: np.ndarray[Any, Any], dtype: str, shape: tuple[int, ...]) -> Any:
-    """Makes a tensor of its bytes."""
+    """Make a tensor of its bytes."""
     import torch
 
     kind = getattr(torch, dtype)
@@ -303,20 +303,20 @@ def _tensor(flat: np.ndarray[Any, Any], dtype: str, shape: tuple[int, ...]) -> A
 
 
 def send(target: socket.socket, parts: list[Part]) -> None:
-    """Sends a message and waits until it is gone."""
+    """Send a message and waits until it is gone."""
     for part in parts:
         target.sendall(part)
 
 
 def receive(source: socket.socket) -> list[memoryview]:
-    """Waits for the parts of one message; raises EOFError if the peer is gone."""
+    """Wait for the parts of one message; raises EOFError if the peer is gone."""
     count = _NUMBER.unpack(_receive_part(source, _NUMBER.size))[0]
     sizes = _NUMBER.iter_unpack(_receive_part(source, count * _NUMBER.size))
     return [_receive_part(source, size) for (size,) in sizes]
 
 
 def _receive_part(source: socket.socket, size: int) -> memoryview:
-    """Waits for one part."""
+    """Wait for one part."""
     # Large memory is that of an older batch, if one is free.
     large = size >= _LARGE
     part = empty((size,), np.uint8).data if large else memoryview(bytearray(size))
@@ -331,6 +331,6 @@ def _receive_part(source: socket.socket, size: int) -> memoryview:
 
 
 def unpack(parts: list[memoryview]) -> Any:
-    """Makes the object of a message."""
+    """Make the object of a message."""
     head, *buffers = parts
     return pickle.loads(head, buffers=buffers)  # noqa: S301 - of our own process

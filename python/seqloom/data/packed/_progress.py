@@ -27,12 +27,12 @@ class Progress:
 
     @classmethod
     def first(cls, record: int = 0) -> Progress:
-        """Stands before a record of the first file."""
+        """Stand before a record of the first file."""
         return cls(((0, record, record), (record, 0), 0, []))
 
     @classmethod
     def load(cls, state: Any, identity: dict[str, Any]) -> Progress:
-        """Stands where a state was saved."""
+        """Stand where a state was saved."""
         check_state(state, {**identity}, owner="packed stream")
         place = state["place"]
         start: Any = (
@@ -52,7 +52,7 @@ class Progress:
         return self.start if behind is None else behind
 
     def save(self, identity: dict[str, Any]) -> dict[str, Any]:
-        """Gives all of it in values that JSON can hold."""
+        """Return all of it in values that JSON can hold."""
         first, following, content, waiting = self.place
         return {
             "version": VERSION,
@@ -70,5 +70,5 @@ class Progress:
 
 
 def hex_of(content: int) -> str:
-    """Writes a hash."""
+    """Write a hash."""
     return f"{content:016x}"

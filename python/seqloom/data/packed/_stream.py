@@ -128,7 +128,7 @@ class PackedStream:
         self._digests: list[str] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Returns what another process needs; it makes the kernel of the tokens again."""
+        """Return what another process needs; it makes the kernel of the tokens again."""
         return {name: it for name, it in vars(self).items() if name != "_tokeniser"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -158,7 +158,7 @@ class PackedStream:
             native.close()
 
     def state_dict(self) -> dict[str, Any]:
-        """Saves which batch comes next, in values that JSON can hold.
+        """Save which batch comes next, in values that JSON can hold.
 
         It holds the windows that were read and wait, by number. A stream that goes on reads
         their records again: through the index of the file where there is one, or else from
@@ -180,7 +180,7 @@ class PackedStream:
         return progress.save(self._identity())
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Makes the next ``iter`` go on where a state was saved.
+        """Make the next ``iter`` go on where a state was saved.
 
         Args:
             state: A result of ``state_dict``, of this or another process, with any number
@@ -210,11 +210,11 @@ class PackedStream:
         return f"PackedStream({self})"
 
     def _repr_html_(self) -> str:
-        """Shows the stream in a notebook."""
+        """Show the stream in a notebook."""
         return as_html("PackedStream", str(self), self.paths)
 
     def _check_windows(self) -> None:
-        """Refuses windows that do not fit."""
+        """Refuse windows that do not fit."""
         if self.max_length is None:
             if self.overlap:
                 raise ArgumentError(f"overlap={self.overlap} needs max_length=, got None")
@@ -227,11 +227,11 @@ class PackedStream:
         self._tokeniser.check_windows(self.max_length, self.max_tokens)
 
     def _beginning(self) -> Progress:
-        """Stands before the first record."""
+        """Stand before the first record."""
         return Progress.first(0 if self.records is None else self.records[0])
 
     def _open(self, place: Place) -> _native.PackedStream:
-        """Begins to read at a place."""
+        """Begin to read at a place."""
         index = self._index(place)
         return _native.PackedStream(
             list(self.paths),
@@ -250,7 +250,7 @@ class PackedStream:
         )
 
     def _index(self, place: Place) -> SequenceIndex | None:
-        """Finds the index that leads to a place; at the beginning none is needed."""
+        """Find the index that leads to a place; at the beginning none is needed."""
         file, record, _ = place[0]
         if self.records is not None:
             index = index_of(self.paths[0], self.num_threads)
@@ -266,7 +266,7 @@ class PackedStream:
         return ready_index(self.paths[file]) if is_found else None
 
     def _batch(self, made: tuple[Any, ...]) -> dict[str, Any]:
-        """Puts the columns together."""
+        """Put the columns together."""
         (tokens, positions), bounds, longest, names, columns, keep, _ = made
         ordinals, starts, lengths = columns
         return {
@@ -283,7 +283,7 @@ class PackedStream:
         }
 
     def _raise_refusal(self, native: _native.PackedStream) -> None:
-        """Raises the error of a record that could not be packed, if there was one."""
+        """Raise the error of a record that could not be packed, if there was one."""
         refusal = native.refusal()
         if refusal is not None:
             function = self._tokeniser.function
@@ -291,7 +291,7 @@ class PackedStream:
             raise_refusal(refusal, self.paths, max_tokens=self.max_tokens, fault=fault)
 
     def _identity(self) -> dict[str, Any]:
-        """Names what a state belongs to."""
+        """Name what a state belongs to."""
         if self._digests is None:
             self._digests = [file_digest(path) for path in self.paths]
         return {
@@ -308,7 +308,7 @@ class PackedStream:
 
 
 def _next_batch(native: _native.PackedStream) -> Any:
-    """Waits for the next batch; an error for a header without an id names what helps."""
+    """Wait for the next batch; an error for a header without an id names what helps."""
     try:
         return native.next()
     except FormatError as error:
@@ -317,13 +317,13 @@ def _next_batch(native: _native.PackedStream) -> Any:
 
 
 def _options(**options: str) -> dict[str, str]:
-    """Checks how files are read."""
+    """Check how files are read."""
     ReadSettings(**options)  # pyright: ignore[reportArgumentType] - judged there
     return options
 
 
 def _range_of(records: Any, paths: tuple[str, ...]) -> tuple[int, int] | None:
-    """Checks which records are read."""
+    """Check which records are read."""
     if records is None:
         return None
     if len(paths) != 1:
@@ -348,7 +348,7 @@ def raise_refusal(
     max_tokens: int,
     fault: BaseException | None,
 ) -> NoReturn:
-    """Raises the error of a refused record; it names file, record, and what helps."""
+    """Raise the error of a refused record; it names file, record, and what helps."""
     file, record, header, letters, kind, tokens, found = refusal
     path: str = paths[int(file)]
     name = ids_of(Ragged.from_list([header]))[0]
@@ -363,7 +363,7 @@ def raise_refusal(
 
 
 def _empty(where: str, path: str, record: int) -> FormatError:
-    """Makes the error of a record without letters."""
+    """Make the error of a record without letters."""
     return FormatError(
         f"{where}: no letters, expected at least one; take the record out of "
         'the file (PackedStream(..., empty="keep") packs such records)',
@@ -373,7 +373,7 @@ def _empty(where: str, path: str, record: int) -> FormatError:
 
 
 def _long(where: str, sizes: tuple[int, int], max_tokens: int) -> ShapeError:
-    """Makes the error of a record that no batch can hold."""
+    """Make the error of a record that no batch can hold."""
     letters, tokens = sizes
     return ShapeError(
         f"{where}: {letters:,} letters are {tokens:,} tokens, more than "
@@ -383,14 +383,14 @@ def _long(where: str, sizes: tuple[int, int], max_tokens: int) -> ShapeError:
 
 
 def _letter(found: tuple[int, int, str], at: tuple[str, int], name: str) -> LetterError:
-    """Makes the error of a letter that the tokens do not have."""
+    """Make the error of a letter that the tokens do not have."""
     position, letter, expected = found
     error = LetterError("", position=position, letter=chr(letter), expected=expected)
     return in_file(error, at, name, augmented=False)
 
 
 def _name_record(fault: BaseException | None, where: str) -> BaseException:
-    """Adds to the error of a user's function the record that it was given."""
+    """Add to the error of a user's function the record that it was given."""
     if fault is None:
         return ShapeError(f"{where}: tokens gave no tokens for it")
     fault.add_note(where)

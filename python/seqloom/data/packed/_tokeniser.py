@@ -38,7 +38,7 @@ class Tokeniser:
 
     @classmethod
     def of(cls, tokens: Any) -> Tokeniser:
-        """Makes one of what a user passes."""
+        """Make one of what a user passes."""
         tokens = Tokens("esm2") if tokens is None else tokens
         if isinstance(tokens, TokenEncoder) and find_override(type(tokens)) is None:
             # The settings are the same, whatever the type of the numbers.
@@ -52,7 +52,7 @@ class Tokeniser:
         return cls(_name_of(tokens), None, FunctionTokens(as_token_function(tokens)))
 
     def check_windows(self, max_length: int, max_tokens: int) -> None:
-        """Refuses windows that could not be merged, or that no batch could hold."""
+        """Refuse windows that could not be merged, or that no batch could hold."""
         if self.places is None:
             return
         specials, size = self.places([0, max_length]).tolist()
@@ -78,7 +78,7 @@ class FunctionTokens:
     def __call__(
         self, letters: NDArray[np.uint8], offsets: NDArray[np.int64]
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Makes the tokens of windows, end to end."""
+        """Make the tokens of windows, end to end."""
         whole, rows = letters.tobytes(), list[Any]()
         try:
             for start, stop in pairwise(offsets.tolist()):
@@ -91,7 +91,7 @@ class FunctionTokens:
 
 
 def _as_tokens(given: Any) -> NDArray[np.uint32]:
-    """Takes the tokens that a user's function gives."""
+    """Take the tokens that a user's function gives."""
     is_of_tokenizer = isinstance(given, Mapping)
     row: NDArray[Any] = np.asarray(
         cast("Any", given)["input_ids"] if is_of_tokenizer else given
@@ -110,6 +110,6 @@ def _as_tokens(given: Any) -> NDArray[np.uint32]:
 
 
 def _name_of(function: Any) -> str:
-    """Names a function or a tokenizer."""
+    """Name a function or a tokenizer."""
     name = getattr(function, "name_or_path", None) or getattr(function, "__qualname__", "")
     return f"{type(function).__qualname__} {name}".strip()

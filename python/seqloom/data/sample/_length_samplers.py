@@ -135,7 +135,7 @@ class TokenBudgetSampler(Sampler):
         return _shuffle(batches, key)
 
     def _cut(self, stretch: list[int]) -> Iterator[list[int]]:
-        """Cuts a stretch, shortest first, wherever the budget is spent."""
+        """Cut a stretch, shortest first, wherever the budget is spent."""
         batch: list[int] = []
         total = 0
         for row, length in zip(stretch, self._lengths[stretch].tolist(), strict=True):
@@ -151,7 +151,7 @@ class TokenBudgetSampler(Sampler):
 
 
 def _lengths_of(lengths: Any) -> NDArray[np.int64]:
-    """Reads the lengths of a dataset, in positions of its encoder, or takes numbers."""
+    """Read the lengths of a dataset, in positions of its encoder, or takes numbers."""
     if not hasattr(lengths, "lengths"):
         numbers = np.asarray(lengths)
         if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
@@ -165,7 +165,7 @@ def _lengths_of(lengths: Any) -> NDArray[np.int64]:
 
 
 def _stretches(lengths: NDArray[np.int64], size: int, key: Key | None) -> list[list[int]]:
-    """Cuts an order into stretches, each sorted by length."""
+    """Cut an order into stretches, each sorted by length."""
     count = lengths.size
     order = np.arange(count) if key is None else permutation(count, key)
     parts = (order[start : start + size] for start in range(0, count, size))
@@ -173,7 +173,7 @@ def _stretches(lengths: NDArray[np.int64], size: int, key: Key | None) -> list[l
 
 
 def _shuffle(batches: list[list[int]], key: Key | None) -> list[list[int]]:
-    """Puts batches in an order of their own."""
+    """Put batches in an order of their own."""
     if key is None:
         return batches
     order: list[int] = permutation(len(batches), key.fold("batches")).tolist()
@@ -181,7 +181,7 @@ def _shuffle(batches: list[list[int]], key: Key | None) -> list[list[int]]:
 
 
 def _check_budget(dataset: Any, lengths: NDArray[np.int64], max_tokens: int) -> None:
-    """Refuses a sequence that no batch can hold."""
+    """Refuse a sequence that no batch can hold."""
     if lengths.size and lengths.max() > max_tokens:
         position = int(lengths.argmax())
         ids = getattr(dataset, "ids_of", None)

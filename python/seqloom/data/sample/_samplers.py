@@ -69,7 +69,7 @@ class Sampler(ABC):
 
     @abstractmethod
     def _plan(self, epoch: int) -> list[Any]:
-        """Lists what an epoch gives to all ranks: positions, or rows of them."""
+        """List what an epoch gives to all ranks: positions, or rows of them."""
 
     def __len__(self) -> int:
         return self._rank.share(0, len(self._plan_once(self._next)))[1]
@@ -83,13 +83,13 @@ class Sampler(ABC):
             yield _carrying(plan[position % len(plan)], epoch)
 
     def _plan_once(self, epoch: int) -> list[Any]:
-        """Keeps the plan of one epoch: a loader asks for its length first."""
+        """Keep the plan of one epoch: a loader asks for its length first."""
         if self._planned is None or self._planned[0] != epoch:
             self._planned = (epoch, self._plan(epoch))
         return self._planned[1]
 
     def set_epoch(self, epoch: int) -> None:
-        """Makes the next ``iter`` this epoch.
+        """Make the next ``iter`` this epoch.
 
         Args:
             epoch: Its number, from 0.
@@ -109,7 +109,7 @@ class Sampler(ABC):
 
 
 def _carrying(rows: int | list[int], epoch: int) -> Position | list[Position]:
-    """Gives positions their epoch."""
+    """Return positions their epoch."""
     if isinstance(rows, int):
         return Position(rows, epoch=epoch)
     return positions_in(epoch, rows)
@@ -175,7 +175,7 @@ class EpochSampler:
         at[:] = [epoch + 1, 0]
 
     def _order(self) -> EpochOrder:
-        """Returns the order of an epoch, by the dataset's length and the rank of now."""
+        """Return the order of an epoch, by the dataset's length and the rank of now."""
         return EpochOrder(
             size=len(self._dataset),
             batching=self._batching,
@@ -184,7 +184,7 @@ class EpochSampler:
         )
 
     def set_epoch(self, epoch: int) -> None:
-        """Makes the next ``iter`` this epoch.
+        """Make the next ``iter`` this epoch.
 
         Args:
             epoch: Its number, from 0.
@@ -202,7 +202,7 @@ class EpochSampler:
         self._at = self._next = [epoch, 0]
 
     def state_dict(self) -> dict[str, Any]:
-        """Says which position comes next, as far as the loader has asked.
+        """Say which position comes next, as far as the loader has asked.
 
         PyTorch's loader asks ahead of the batches that it hands out; our ``DataLoader`` has
         the state of the batch in hand.
@@ -218,7 +218,7 @@ class EpochSampler:
         return {"version": VERSION, "epoch": epoch, "position": position} | self._identity()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Makes the next ``iter`` go on where a state was taken.
+        """Make the next ``iter`` go on where a state was taken.
 
         Args:
             state: What ``state_dict`` gave.
@@ -236,7 +236,7 @@ class EpochSampler:
         self._at = self._next = [int(state["epoch"]), int(state["position"])]
 
     def _identity(self) -> dict[str, Any]:
-        """Names what a state belongs to."""
+        """Name what a state belongs to."""
         size, shuffle = len(self._dataset), self._batching.shuffle
         return {"size": size, "seed": self._seed, "shuffle": shuffle}
 
@@ -289,7 +289,7 @@ class WeightedSampler(Sampler):
 
 
 def _weights_of(dataset: Any, weights: ArrayLike | str) -> NDArray[np.float64]:
-    """Takes weights as they are, or from the classes."""
+    """Take weights as they are, or from the classes."""
     if not isinstance(weights, str):
         by_id = values_by_id("weights", weights, dataset)
         return _check_weights(_numbers(weights if by_id is None else by_id), dataset)
@@ -299,7 +299,7 @@ def _weights_of(dataset: Any, weights: ArrayLike | str) -> NDArray[np.float64]:
 
 
 def _numbers(weights: ArrayLike) -> NDArray[np.float64]:
-    """Takes numbers of any type; texts are none, whatever they say."""
+    """Take numbers of any type; texts are none, whatever they say."""
     try:
         found = np.asarray(weights)
     except ValueError:
@@ -314,7 +314,7 @@ def _numbers(weights: ArrayLike) -> NDArray[np.float64]:
 
 
 def _balance_classes(dataset: Any) -> NDArray[np.float64]:
-    """Weighs each item by how rare its class is."""
+    """Weigh each item by how rare its class is."""
     labels = getattr(dataset, "labels", None)
     if labels is None or labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise ArgumentError('weights="balanced" needs a dataset whose labels are classes')
@@ -323,7 +323,7 @@ def _balance_classes(dataset: Any) -> NDArray[np.float64]:
 
 
 def _check_weights(each: NDArray[np.float64], dataset: Any) -> NDArray[np.float64]:
-    """Checks weights."""
+    """Check weights."""
     if each.shape != (len(dataset),):
         raise ArgumentError(f"expected {len(dataset)} weights, got shape {each.shape}")
     if not (np.isfinite(each).all() and (each >= 0).all() and each.sum() > 0):

@@ -40,7 +40,7 @@ class ChunkSource:
     _short: NDArray[np.int64] | None = field(init=False, default=None)
 
     def whole(self) -> Chunk:
-        """All records, in their order."""
+        """Return all records, in their order."""
         return Chunk(self, 0, self.ordinals.size)
 
     @property
@@ -53,27 +53,27 @@ class ChunkSource:
         return self._store
 
     def extents(self, encoder: Any) -> Extents:
-        """Returns the encoded length of each record."""
+        """Return the encoded length of each record."""
         if self._extents is None:
             self._extents = Extents.of(self._count_positions(encoder))
         return self._extents
 
     def too_short(self, encoder: Any) -> NDArray[np.int64]:
-        """Lists the records that are too short for the encoder."""
+        """List the records that are too short for the encoder."""
         if self._short is None:
             self._short = np.flatnonzero(self._count_positions(encoder) < 1)
         return self._short
 
     def locate(self, row: int) -> tuple[str, int]:
-        """Finds the file of a record, and its position there."""
+        """Find the file of a record, and its position there."""
         return self.paths[int(self.files[row])], int(self.records[row])
 
     def name(self, row: int) -> str:
-        """Reads the id of a record."""
+        """Read the id of a record."""
         return ids_of(self.batch.headers[row : row + 1])[0]
 
     def _count_positions(self, encoder: Any) -> NDArray[np.int64]:
-        """Computes the encoded length of each record."""
+        """Compute the encoded length of each record."""
         if self._counts is None:
             self._counts = extents_of(encoder, self.batch.sequences)
         return self._counts
@@ -114,25 +114,25 @@ class Chunk:
         return slice_batch(whole, slice(self.start, self.stop))
 
     def take(self, rows: NDArray[np.int64]) -> Chunk:
-        """Copies some records, counted from the first of these."""
+        """Copy some records, counted from the first of these."""
         columns = _columns(self.source, rows + self.start)
         return ChunkSource(self.batch.take(rows), self.source.paths, **columns).whole()
 
     def cut(self, start: int, stop: int) -> Chunk:
-        """Takes neighbouring records without a copy, counted from the first of these."""
+        """Take neighbouring records without a copy, counted from the first of these."""
         return Chunk(self.source, self.start + start, self.start + stop)
 
     def apart(self) -> Chunk:
-        """Makes a source of these records only, without a copy, to be sent elsewhere."""
+        """Make a source of these records only, without a copy, to be sent elsewhere."""
         return self.replace_batch(self.batch)
 
     def replace_batch(self, batch: SequenceBatch) -> Chunk:
-        """Makes a source of these records only, with other headers."""
+        """Make a source of these records only, with other headers."""
         columns = _columns(self.source, slice(self.start, self.stop))
         return ChunkSource(batch, self.source.paths, **columns).whole()
 
     def replace_columns(self, **changed: NDArray[Any]) -> Chunk:
-        """Makes a source of these records only, with some columns replaced."""
+        """Make a source of these records only, with some columns replaced."""
         columns = _columns(self.source, slice(self.start, self.stop)) | changed
         return ChunkSource(self.batch, self.source.paths, **columns).whole()
 
@@ -140,14 +140,14 @@ class Chunk:
 def _columns(
     source: ChunkSource, rows: NDArray[np.int64] | slice
 ) -> dict[str, NDArray[Any]]:
-    """Selects rows of the columns that describe the records of a source."""
+    """Select rows of the columns that describe the records of a source."""
     names = ("ordinals", "files", "records", "positions", "labels")
     columns = {name: getattr(source, name) for name in names}
     return {name: column[rows] for name, column in columns.items() if column is not None}
 
 
 def join_chunks(chunks: list[Chunk]) -> Chunk:
-    """Joins chunks end to end."""
+    """Join chunks end to end."""
     if len(chunks) == 1:
         return chunks[0]
     first = chunks[0].source
@@ -158,7 +158,7 @@ def join_chunks(chunks: list[Chunk]) -> Chunk:
 
 
 def cut_chunks(chunks: Iterable[Chunk], sizes: Iterator[int]) -> Iterator[Chunk]:
-    """Cuts a stream into chunks of other sizes; the last chunk is the rest."""
+    """Cut a stream into chunks of other sizes; the last chunk is the rest."""
     waiting: list[Chunk] = []
     count, size = 0, next(sizes)
     for chunk in chunks:
@@ -175,7 +175,7 @@ def cut_chunks(chunks: Iterable[Chunk], sizes: Iterator[int]) -> Iterator[Chunk]
 
 
 def slice_batch(batch: SequenceBatch, part: slice) -> SequenceBatch:
-    """Takes neighbouring records of a batch without a copy."""
+    """Take neighbouring records of a batch without a copy."""
     return SequenceBatch(
         batch.headers[part],
         batch.sequences[part],
@@ -199,18 +199,18 @@ class ShuffleWindows:
         return 1 + int(self.key.fold("window").bits(1)[0]) % self.size
 
     def _number(self, position: int) -> int:
-        """Returns the number of the window of a position."""
+        """Return the number of the window of a position."""
         return 0 if position < self._first else 1 + (position - self._first) // self.size
 
     def start(self, position: int) -> int:
-        """Returns the start of the window of a position: reading must begin there."""
+        """Return the start of the window of a position: reading must begin there."""
         if not self.size:
             return position
         number = self._number(position)
         return self._first + (number - 1) * self.size if number else 0
 
     def shuffle(self, chunks: Iterator[Chunk], position: int) -> Iterator[Chunk]:
-        """Shuffles a stream that begins at the start of the window of a position."""
+        """Shuffle a stream that begins at the start of the window of a position."""
         if not self.size:
             yield from chunks
             return
@@ -222,13 +222,13 @@ class ShuffleWindows:
             yield mixed.cut(skipped, len(mixed))
 
     def _sizes(self, number: int) -> Iterator[int]:
-        """Yields the sizes of the windows."""
+        """Yield the sizes of the windows."""
         if number == 0:
             yield self._first
         while True:
             yield self.size
 
     def _mix(self, window: Chunk, number: int) -> Chunk:
-        """Shuffles one window."""
+        """Shuffle one window."""
         mixed = window.take(permutation(len(window), self.key.fold(number)))
         return mixed.replace_columns(positions=np.array(window.positions))

@@ -38,7 +38,7 @@ class PieceMaker(Protocol):
         ...
 
     def state_at(self, epoch: int, position: int) -> dict[str, Any]:
-        """Returns the state of the stream after so many records."""
+        """Return the state of the stream after so many records."""
         ...
 
 
@@ -64,11 +64,11 @@ class StreamPiece:
         return self.stream.state_at(self.epoch, self.stop)
 
     def items(self) -> list[dict[str, Any]]:
-        """Makes items, one by one."""
+        """Make items, one by one."""
         return items_of(self.batch(), self.stream.encoder)
 
     def batch(self, *, num_threads: int = 1, **shape: Any) -> dict[str, Any]:
-        """Makes the columns of the batch."""
+        """Make the columns of the batch."""
         self.check()
         if self.stream.supports_native_batches:
             return self.native_batches(**shape).make(self.chunk.rows, num_threads)
@@ -83,7 +83,7 @@ class StreamPiece:
         return batch | about | encoded
 
     def check(self) -> None:
-        """Refuses a record that is too short for the encoder, before augmentation."""
+        """Refuse a record that is too short for the encoder, before augmentation."""
         chunk, encoder = self.chunk, self.stream.encoder
         if encoder is None:
             return
@@ -97,7 +97,7 @@ class StreamPiece:
     def native_batches(
         self, *, length: int | None = None, multiple: int = 1
     ) -> NativeBatchMaker:
-        """Prepares batches of the source, which threads make without the interpreter."""
+        """Prepare batches of the source, which threads make without the interpreter."""
         source, encoder = self.chunk.source, cast("SequenceEncoder", self.stream.encoder)
         return NativeBatchMaker(
             encoder,
@@ -110,7 +110,7 @@ class StreamPiece:
         )
 
     def _letters(self, num_threads: int) -> Letters:
-        """Returns letters, augmented if the stream has an augmentation."""
+        """Return letters, augmented if the stream has an augmentation."""
         batch, stream = self.chunk.batch, self.stream
         if stream.augment is None:
             return batch.sequences, batch.qualities
@@ -119,7 +119,7 @@ class StreamPiece:
         return apply_augment(stream.augment, letters, keys, num_threads=num_threads)
 
     def _encode(self, letters: Letters, names: list[str], **options: Any) -> dict[str, Any]:
-        """Encodes letters; an error says where in its file the letter stands."""
+        """Encode letters; an error says where in its file the letter stands."""
         chunk, stream = self.chunk, self.stream
         try:
             return encode_columns(stream.encoder, letters, names, **options)
@@ -129,7 +129,7 @@ class StreamPiece:
 
 
 def _describe(source: ChunkSource, rows: Rows) -> dict[str, Any]:
-    """Returns the columns of file, ordinal and, if there are labels, label."""
+    """Return the columns of file, ordinal and, if there are labels, label."""
     about: dict[str, Any] = {
         "file": _files(source, rows),
         "ordinal": source.ordinals[rows],
@@ -138,7 +138,7 @@ def _describe(source: ChunkSource, rows: Rows) -> dict[str, Any]:
 
 
 def _files(source: ChunkSource, rows: Rows) -> list[str]:
-    """Names the files that records come from."""
+    """Name the files that records come from."""
     if len(source.paths) == 1:
         return [source.paths[0]] * rows.size
     return [source.paths[file] for file in source.files[rows].tolist()]
@@ -151,7 +151,7 @@ def _explain(
     *,
     is_changed: bool = False,
 ) -> LetterError:
-    """Adds to an error where in its file the letter stands, if the encoder says."""
+    """Add to an error where in its file the letter stands, if the encoder says."""
     if error.record is None:
         return error
     row = int(rows[error.record])
@@ -160,7 +160,7 @@ def _explain(
 
 
 def _short_error(source: ChunkSource, row: int) -> FormatError:
-    """Makes the error of a record that is too short to encode."""
+    """Make the error of a record that is too short to encode."""
     path, record = source.locate(row)
     letters = int(source.batch.sequences.lengths[row])
     return FormatError(

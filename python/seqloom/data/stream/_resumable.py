@@ -30,13 +30,13 @@ class Resumable(ABC):
         self._resume = 0
 
     def _begin(self) -> Cursor:
-        """Begins an epoch, or resumes the one of a loaded state."""
+        """Begin an epoch, or resume the one of a loaded state."""
         self._cursor = Cursor(self._epoch.next(), self._resume)
         self._resume = 0
         return self._cursor
 
     def set_epoch(self, epoch: int) -> None:
-        """Makes the next ``iter`` this epoch, in all worker processes too.
+        """Make the next ``iter`` this epoch, in all worker processes too.
 
         Args:
             epoch: Number of the epoch, from 0.
@@ -54,7 +54,7 @@ class Resumable(ABC):
         self._cursor, self._resume = Cursor(epoch), 0
 
     def state_dict(self) -> dict[str, Any]:
-        """Saves which record comes next, in values that JSON can hold.
+        """Save which record comes next, in values that JSON can hold.
 
         Returns:
             The state, for ``load_state_dict``.
@@ -75,7 +75,7 @@ class Resumable(ABC):
         return self.state_at(cursor.epoch, cursor.position)
 
     def state_at(self, epoch: int, position: int) -> dict[str, Any]:
-        """Returns the state of a stream after some records of an epoch.
+        """Return the state of a stream after some records of an epoch.
 
         Args:
             epoch: The epoch.
@@ -99,7 +99,7 @@ class Resumable(ABC):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Makes the next ``iter`` resume where a state was saved.
+        """Make the next ``iter`` resume where a state was saved.
 
         Args:
             state: A result of ``state_dict``, of this or another process.
@@ -127,8 +127,8 @@ class Resumable(ABC):
 
     @abstractmethod
     def shard(self, index: int, count: int) -> Resumable:
-        """Makes a stream of one of several parts."""
+        """Make a stream of one of several parts."""
 
     @abstractmethod
     def _identity(self) -> dict[str, Any]:
-        """Returns what a saved state must agree with."""
+        """Return what a saved state must agree with."""

@@ -63,13 +63,13 @@ class Shard:
         check_integer("index", self.index, most=self.count - 1)
 
     def mine(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Tells which records of a file are this part's, in blocks that are dealt out."""
+        """Tell which records of a file are this part's, in blocks that are dealt out."""
         if self.count == 1:
             return np.arange(numbers.size)
         return np.flatnonzero(numbers // BLOCK % self.count == self.index)
 
     def part(self, index: int, count: int) -> Shard:
-        """Cuts this part into parts."""
+        """Cut this part into parts."""
         inner = Shard(index, count)
         return Shard(self.index + self.count * inner.index, self.count * inner.count)
 
@@ -82,7 +82,7 @@ class FilePart(Protocol):
     is_fastq: bool
 
     def read(self, start: int) -> Iterator[FileBatch]:
-        """Reads the part from its ``start``-th record on; then size and total are known."""
+        """Read the part from its ``start``-th record on; then size and total are known."""
         ...
 
 
@@ -99,7 +99,7 @@ class WholeFile:
     is_fastq: bool = field(default=False, init=False)
 
     def read(self, start: int) -> Iterator[FileBatch]:
-        """Reads the part from its ``start``-th record on."""
+        """Read the part from its ``start``-th record on."""
         self.size = self.total = 0
         with SequenceReader(self.path, ReadSettings(**self.options)) as reader:
             self.is_fastq = reader.format == "fastq"
@@ -115,7 +115,7 @@ class WholeFile:
 
 
 def _pick(batch: SequenceBatch, rows: NDArray[np.int64]) -> SequenceBatch:
-    """Takes records of a batch, without a copy where they are neighbours."""
+    """Take records of a batch, without a copy where they are neighbours."""
     first, last = int(rows[0]), int(rows[-1])
     if last - first + 1 == rows.size:
         return (
@@ -127,7 +127,7 @@ def _pick(batch: SequenceBatch, rows: NDArray[np.int64]) -> SequenceBatch:
 def read_shard(
     parts: Iterable[FilePart], paths: tuple[str, ...], start: int
 ) -> Iterator[Chunk]:
-    """Reads parts of files one after the other, from the ``start``-th record on."""
+    """Read parts of files one after the other, from the ``start``-th record on."""
     position = ordinal = 0
     kinds: dict[str, bool] = {}
     for file, part in enumerate(parts):
@@ -165,13 +165,13 @@ class FileRange:
         self.size = _border(self.index, self.shard.index + 1, count) - self._first
 
     def read(self, start: int) -> Iterator[FileBatch]:
-        """Reads the part from its ``start``-th record on."""
+        """Read the part from its ``start``-th record on."""
         first = self._first + start
         reader = self._reader(first) if first < self._first + self.size else None
         return self._fetch(first) if reader is None else self._unpack(reader, first)
 
     def _reader(self, first: int) -> SequenceReader | None:
-        """Opens a gzip file at a record: a part of it is unpacked once, in order."""
+        """Open a gzip file at a record: a part of it is unpacked once, in order."""
         if self.index.compression != "gzip":
             return None
         settings = ReadSettings(**self.options, start=first)
@@ -181,7 +181,7 @@ class FileRange:
             return None  # the index lies elsewhere, or what is wrong fetching says
 
     def _unpack(self, reader: SequenceReader, first: int) -> Iterator[FileBatch]:
-        """Reads on from a record."""
+        """Read on from a record."""
         stop = self._first + self.size
         with reader:
             while first < stop:
@@ -192,7 +192,7 @@ class FileRange:
                 first += len(batch)
 
     def _fetch(self, first: int) -> Iterator[FileBatch]:
-        """Reads records by their positions."""
+        """Read records by their positions."""
         stop = self._first + self.size
         step = self._at_once()
         for start in range(first, stop, step):
@@ -200,13 +200,13 @@ class FileRange:
             yield self.index.fetch_many(numbers), numbers
 
     def _at_once(self) -> int:
-        """Decides how many records are read at once."""
+        """Decide how many records are read at once."""
         mean = max(self.index.letters // max(self.total, 1), 1)
         return min(max(_LETTERS // mean, 1), _RECORDS)
 
 
 def _border(index: SequenceIndex, part: int, count: int) -> int:
-    """Finds the first record of one of several parts of a file."""
+    """Find the first record of one of several parts of a file."""
     if part in {0, count}:
         return len(index) if part else 0
     if len(index) > _FEW:
@@ -224,7 +224,7 @@ def part_of(
     start: int,
     tell: Callable[[ReadReport], None],
 ) -> FilePart:
-    """Chooses how a shard's part of a file is read; all shards choose the same."""
+    """Choose how a shard's part of a file is read; all shards choose the same."""
     whole = WholeFile(path, shard, options, tell)
     # What may be left out, or is judged by its qualities, must be read from the start.
     if options.keys() & {"on_error", "quality", "comments", "whitespace", "ids"}:
@@ -238,13 +238,13 @@ def part_of(
 
 
 def compression_of(path: str) -> str:
-    """Asks what a file is packed in."""
+    """Ask what a file is packed in."""
     with open_sequences(path, num_threads=1) as reader:
         return reader.compression
 
 
 def read_ahead(items: Iterable[Item], most: int) -> Generator[Item]:
-    """Takes up to `most` items ahead in a thread, which ends when this generator does."""
+    """Take up to `most` items ahead in a thread, which ends when this generator does."""
     done, waiting = threading.Event(), queue.Queue[tuple[Any, BaseException | None]](most)
     thread = threading.Thread(
         target=_read, args=(items, waiting, done), name="seqloom-reader", daemon=True
@@ -265,7 +265,7 @@ def read_ahead(items: Iterable[Item], most: int) -> Generator[Item]:
 
 
 def _read(items: Iterable[Any], waiting: queue.Queue[Any], done: threading.Event) -> None:
-    """Puts items into the queue until there are no more, or the consumer has stopped."""
+    """Put items into the queue until there are no more, or the consumer has stopped."""
     error = None
     try:
         for item in items:
@@ -278,7 +278,7 @@ def _read(items: Iterable[Any], waiting: queue.Queue[Any], done: threading.Event
 
 
 def _empty(waiting: queue.Queue[Any]) -> None:
-    """Makes room for a thread that waits to put an item into the queue."""
+    """Make room for a thread that waits to put an item into the queue."""
     while True:
         try:
             waiting.get_nowait()

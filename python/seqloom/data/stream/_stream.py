@@ -150,7 +150,7 @@ class SequenceStream(Resumable):
         return self.augment is None and supports_native_batches(self.encoder)
 
     def shard(self, index: int, count: int) -> SequenceStream:
-        """Makes a stream of one of several parts; together they have each record once.
+        """Make a stream of one of several parts; together they have each record once.
 
         Args:
             index: Which part, from 0.
@@ -192,7 +192,7 @@ class SequenceStream(Resumable):
         return f"SequenceStream({self})"
 
     def _repr_html_(self) -> str:
-        """Shows the stream in a notebook."""
+        """Show the stream in a notebook."""
         return as_html("SequenceStream", str(self), self.paths)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -208,7 +208,7 @@ class SequenceStream(Resumable):
     def batches(
         self, n: int, *, length: int | None = None, multiple: int = 1
     ) -> Iterator[dict[str, Any]]:
-        """Hands out columns, as ``SequenceDataset.batch`` gives them.
+        """Hand out columns, as ``SequenceDataset.batch`` gives them.
 
         Args:
             n: Records in a batch; the last one is the rest.
@@ -231,7 +231,7 @@ class SequenceStream(Resumable):
         return self._columns(n, length=length, multiple=multiple)
 
     def _columns(self, n: int, **shape: Any) -> Iterator[dict[str, Any]]:
-        """Hands out batch after batch."""
+        """Hand out batch after batch."""
         cursor = self._begin()
         for piece in self._pieces(cursor, n):
             batch = piece.batch(**shape, num_threads=self.num_threads or 1)
@@ -240,7 +240,7 @@ class SequenceStream(Resumable):
         cursor.is_done = True
 
     def pieces(self, n: int, *, ahead: bool = False) -> Iterator[StreamPiece]:
-        """Hands out what becomes batches, to be encoded by any thread, in any order.
+        """Hand out what becomes batches, to be encoded by any thread, in any order.
 
         Args:
             n: Records in a batch; the last one is the rest.
@@ -280,7 +280,7 @@ class SequenceStream(Resumable):
             yield StreamPiece(begun, chunk, cursor.epoch)
 
     def _rename(self, chunk: Chunk) -> Chunk:
-        """Gives records the ids that the pattern finds in their headers."""
+        """Return records the ids that the pattern finds in their headers."""
         source = chunk.source
         batch = self._source.rename(
             chunk.batch, lambda row: source.locate(chunk.start + row)
@@ -288,25 +288,25 @@ class SequenceStream(Resumable):
         return chunk.replace_batch(batch)
 
     def _check(self) -> None:
-        """Refuses settings that were changed to what the constructor would not take."""
+        """Refuse settings that were changed to what the constructor would not take."""
         check_encoder(self.encoder)
         check_augment(self.augment, self.encoder)
         check_integer("shuffle_window", self.shuffle_window)
 
     def _reading(self) -> dict[str, Any]:
-        """Says how files are read; qualities that nobody looks at are not copied."""
+        """Say how files are read; qualities that nobody looks at are not copied."""
         if self.supports_native_batches and self._labels is None:
             return {**self._options, "with_qualities": False}
         return self._options
 
     def _parts(self, start: int, options: dict[str, Any]) -> Iterator[FilePart]:
-        """Finds this shard's part of each file, one after the other."""
+        """Find this shard's part of each file, one after the other."""
         for path in self.paths:
             self._check_once(path)
             yield part_of(path, self._shard, options, start=start, tell=self._tell)
 
     def _check_once(self, path: str) -> None:
-        """Refuses to read standard input a second time."""
+        """Refuse to read standard input a second time."""
         if path == _STDIN and self._is_read:
             raise FileError(
                 "-: standard input can be read once only; save it to a file first"
@@ -314,14 +314,14 @@ class SequenceStream(Resumable):
         self._is_read = True
 
     def _tell(self, report: ReadReport) -> None:
-        """Adds up what was left out."""
+        """Add up what was left out."""
         counts: dict[str, int] = self.report["left_out"]
         for kind, count in report.left_out.items():
             counts[kind] = counts.get(kind, 0) + count
         self.report["faults"].extend(report.faults)
 
     def _identity(self) -> dict[str, Any]:
-        """Names what a state belongs to."""
+        """Name what a state belongs to."""
         return {
             "files": [file_digest(path) for path in self.paths],
             "seed": self.seed,
@@ -330,7 +330,7 @@ class SequenceStream(Resumable):
         }
 
     def to_torch(self, *, rank: int | None = None, world_size: int | None = None) -> Any:
-        """Makes a ``torch.utils.data.IterableDataset`` of the stream.
+        """Make a ``torch.utils.data.IterableDataset`` of the stream.
 
         Each worker of torch's loader, on each rank, has a shard of its own, so an epoch
         has each record once. Call ``set_epoch`` before each epoch; it reaches the workers.
@@ -363,7 +363,7 @@ class SequenceStream(Resumable):
 
 
 def _files(paths: Any, options: SourceOptions) -> tuple[str, ...]:
-    """Lists files; what is in memory or in a table needs no stream."""
+    """List files; what is in memory or in a table needs no stream."""
     sources = sources_of(paths, options)
     if sources.held:
         raise ArgumentError(
@@ -374,11 +374,11 @@ def _files(paths: Any, options: SourceOptions) -> tuple[str, ...]:
 
 
 def _changed_options(**options: Any) -> dict[str, Any]:
-    """Leaves out what is as the reader has it anyway."""
+    """Leave out what is as the reader has it anyway."""
     usual = {"on_error": "raise", "num_threads": None}
     return {name: value for name, value in options.items() if value != usual[name]}
 
 
 def _empty_report() -> dict[str, Any]:
-    """Begins to count what is left out."""
+    """Begin to count what is left out."""
     return {"left_out": {}, "faults": [], "unlabelled": 0}

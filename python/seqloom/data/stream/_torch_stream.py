@@ -25,7 +25,7 @@ class TorchStream(IterableDataset[dict[str, Any]]):
         return iter(self._part())
 
     def _part(self) -> Resumable:
-        """Returns the shard of this worker."""
+        """Return the shard of this worker."""
         worker = get_worker_info()
         number = (0, 1) if worker is None else (worker.id, worker.num_workers)
         if number not in self._parts:
@@ -33,13 +33,13 @@ class TorchStream(IterableDataset[dict[str, Any]]):
         return self._parts[number]
 
     def state_dict(self) -> dict[str, Any]:
-        """Saves which record of this worker's shard comes next, for torchdata's loader."""
+        """Save which record of this worker's shard comes next, for torchdata's loader."""
         return self._part().state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Resumes this worker's shard where a state was saved."""
+        """Resume this worker's shard where a state was saved."""
         self._part().load_state_dict(state)
 
     def set_epoch(self, epoch: int) -> None:
-        """Sets the epoch of the next pass, in all worker processes too."""
+        """Set the epoch of the next pass, in all worker processes too."""
         self.stream.set_epoch(epoch)

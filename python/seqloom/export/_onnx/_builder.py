@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def import_onnx() -> Any:
-    """Imports the library; an error says how to install it."""
+    """Import the library; an error says how to install it."""
     try:
         return import_module("onnx")
     except ImportError:
@@ -46,14 +46,14 @@ class Builder:
     # Values -------------------------------------------------------------------------------
 
     def bind(self, value: Value, name: str) -> None:
-        """Gives a value a name; its sizes can be read from then on."""
+        """Give a value a name; its sizes can be read from then on."""
         self.names[value.number] = name
         for axis, size in enumerate(cast("tuple[int | str, ...]", value.shape)):
             if isinstance(size, str):
                 self._sizes.setdefault(size, (value, axis))
 
     def constant(self, array: Any, dtype: Any = None) -> str:
-        """Gives the name of a constant, of which there is one for equal arrays."""
+        """Return the name of a constant, of which there is one for equal arrays."""
         found = np.asarray(array, dtype)
         key = (found.dtype.str, found.shape, found.tobytes())
         if key not in self._known:
@@ -62,7 +62,7 @@ class Builder:
         return self._known[key]
 
     def get(self, arg: Any, dtype: Any = None) -> str:
-        """Gives the name of an argument: a value, or a number of a dtype."""
+        """Return the name of an argument: a value, or a number of a dtype."""
         if isinstance(arg, Value):
             name = self.names[arg.number]
             same = dtype is None or np.dtype(dtype) == arg.dtype
@@ -72,7 +72,7 @@ class Builder:
         return self.constant(arg, dtype)
 
     def cast(self, name: str, dtype: Any) -> str:
-        """Casts an array."""
+        """Cast an array."""
         kind = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         key = (name, kind)
         if key not in self._known:
@@ -82,13 +82,13 @@ class Builder:
     # Nodes --------------------------------------------------------------------------------
 
     def node(self, kind: str, inputs: Sequence[str], **attributes: Any) -> str:
-        """Adds a node of one output."""
+        """Add a node of one output."""
         return self.several(kind, inputs, 1, **attributes)[0]
 
     def several(
         self, kind: str, inputs: Sequence[str], count: int, **attributes: Any
     ) -> list[str]:
-        """Adds a node of several outputs."""
+        """Add a node of several outputs."""
         outputs = [f"{kind.lower()}_{len(self.nodes)}_{number}" for number in range(count)]
         make = self.onnx.helper.make_node
         self.nodes.append(make(kind, list(inputs), outputs, **attributes))
@@ -97,18 +97,18 @@ class Builder:
     # Sizes --------------------------------------------------------------------------------
 
     def integers(self, numbers: Sequence[int | str | Size]) -> str:
-        """Gives a row of integers, each known now or read from a shape."""
+        """Return a row of integers, each known now or read from a shape."""
         if all(isinstance(it, (int, np.integer)) for it in numbers):
             return self.constant(list(numbers), "int64")
         parts = [self._integer(it) for it in numbers]
         return parts[0] if len(parts) == 1 else self.node("Concat", parts, axis=0)
 
     def dimensions(self, value: Value) -> list[int | str]:
-        """Gives the sizes of a value's axes, or their names."""
+        """Return the sizes of a value's axes, or their names."""
         return list(cast("tuple[int | str, ...]", value.shape))
 
     def _integer(self, number: int | str | Size) -> str:
-        """Gives a row of one integer."""
+        """Return a row of one integer."""
         if isinstance(number, str):
             return self._read_size(number)
         if not isinstance(number, Size):
@@ -136,7 +136,7 @@ class Builder:
         return self.node("Add", [found, number(size.plus)]) if size.plus else found
 
     def _read_size(self, name: str) -> str:
-        """Reads a size from the shape of a value that has it."""
+        """Read a size from the shape of a value that has it."""
         key = ("size", name)
         if key not in self._known:
             value, axis = self._sizes[name]
@@ -146,7 +146,7 @@ class Builder:
 
 
 def refuse(operation: Operation, what: str = "") -> ExportError:
-    """Makes the error of an operation that has no form in ONNX."""
+    """Make the error of an operation that has no form in ONNX."""
     return ExportError(
         f"{operation.where}: {operation.name}{what} cannot be written as ONNX; "
         "sl.export.save writes the network with all its operations"
@@ -154,18 +154,18 @@ def refuse(operation: Operation, what: str = "") -> ExportError:
 
 
 def option(operation: Operation, name: str, position: int, *, default: Any = None) -> Any:
-    """Gives an argument that may be passed by name or by position."""
+    """Return an argument that may be passed by name or by position."""
     if name in operation.options:
         return operation.options[name]
     return operation.args[position] if len(operation.args) > position else default
 
 
 def as_list(arg: Any) -> list[Any]:
-    """Gives one or several arguments as a list."""
+    """Return one or several arguments as a list."""
     return list(arg) if is_list(arg) else [arg]
 
 
 def axes_of(operation: Operation) -> list[int]:
-    """Lists the axes of an operation; none of them: all."""
+    """List the axes of an operation; none of them: all."""
     axis = option(operation, "axis", 1)
     return [] if axis is None else as_list(axis)

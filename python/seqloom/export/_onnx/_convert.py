@@ -34,7 +34,7 @@ _TABLE: dict[str, Write] = {
 def to_model(
     traced: Traced, arrays: dict[str, Any], *, task: Task, about: dict[str, Any]
 ) -> Any:
-    """Makes a model with the outputs, and with scores where the task has a function."""
+    """Make a model with the outputs, and with scores where the task has a function."""
     b, graph = Builder(), traced.graph
     inputs = [value for value in graph.inputs if value.number in traced.inputs]
     for value in inputs:
@@ -53,7 +53,7 @@ def to_model(
 
 
 def _write(b: Builder, operation: Operation) -> None:
-    """Writes one operation."""
+    """Write one operation."""
     if operation.name not in _TABLE:
         raise refuse(operation)
     names = _TABLE[operation.name](b, operation)
@@ -64,7 +64,7 @@ def _write(b: Builder, operation: Operation) -> None:
 
 
 def _write_outputs(b: Builder, value: Value, task: Task) -> list[Any]:
-    """Names the outputs, and computes the scores of them."""
+    """Name the outputs, and compute the scores of them."""
     raw = b.names[value.number]
     b.nodes.append(b.onnx.helper.make_node("Identity", [raw], ["outputs"]))
     declared = [_declare(b, "outputs", value)]
@@ -75,14 +75,14 @@ def _write_outputs(b: Builder, value: Value, task: Task) -> list[Any]:
 
 
 def _declare(b: Builder, name: str, value: Value) -> Any:
-    """Declares an input or an output; sizes by name are dynamic."""
+    """Declare an input or an output; sizes by name are dynamic."""
     kind = b.onnx.helper.np_dtype_to_tensor_dtype(value.dtype)
     shape = cast("tuple[int | str, ...]", value.shape)
     return b.onnx.helper.make_tensor_value_info(name, kind, list(shape))
 
 
 def _assemble(b: Builder, inputs: Any, outputs: Any, *, about: dict[str, Any]) -> Any:
-    """Puts the model together, with what is known of it as text."""
+    """Put the model together, with what is known of it as text."""
     helper, numpy_helper = b.onnx.helper, b.onnx.numpy_helper
     arrays = [
         numpy_helper.from_array(np.asarray(array, order="C"), name)
@@ -101,7 +101,7 @@ def _assemble(b: Builder, inputs: Any, outputs: Any, *, about: dict[str, Any]) -
 
 
 def _write_scores(b: Builder, outputs: str, value: Value, *, task: Task) -> str | None:
-    """Computes the scores; None where outputs stay as they are."""
+    """Compute the scores; None where outputs stay as they are."""
     if isinstance(task, Classify):
         return b.node("Softmax", [outputs], axis=1)
     if isinstance(task, Multilabel):

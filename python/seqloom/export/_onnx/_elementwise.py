@@ -29,7 +29,7 @@ _TESTS = frozenset(
 
 
 def write_operator(kind: str) -> Write:
-    """Makes the function of an operator with the operands of the operation."""
+    """Make the function of an operator with the operands of the operation."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         args = operation.args[:2]
@@ -40,7 +40,7 @@ def write_operator(kind: str) -> Write:
 
 
 def common_dtype(args: tuple[Any, ...]) -> np.dtype[Any]:
-    """Finds the type in which operands meet; Python's numbers take that of the arrays."""
+    """Find the type in which operands meet; Python's numbers take that of the arrays."""
     kinds = [arg.dtype for arg in args if isinstance(arg, Value)]
     found = np.result_type(*kinds)
     numbers = [arg for arg in args if not isinstance(arg, (Value, Size))]
@@ -52,19 +52,19 @@ def common_dtype(args: tuple[Any, ...]) -> np.dtype[Any]:
 
 
 def _write_not_equal(b: Builder, operation: Operation) -> list[str]:
-    """Writes not_equal: ONNX has equal only."""
+    """Write not_equal: ONNX has equal only."""
     return [b.node("Not", write_operator("Equal")(b, operation))]
 
 
 def _write_finite(b: Builder, operation: Operation) -> list[str]:
-    """Writes isfinite: neither infinite nor NaN."""
+    """Write isfinite: neither infinite nor NaN."""
     x = b.get(operation.args[0])
     either = b.node("Or", [b.node("IsInf", [x]), b.node("IsNaN", [x])])
     return [b.node("Not", [either])]
 
 
 def _write_logaddexp(b: Builder, operation: Operation) -> list[str]:
-    """Writes logaddexp: the larger one, and softplus of the distance below it."""
+    """Write logaddexp: the larger one, and softplus of the distance below it."""
     dtype, (x, y) = operation.outputs[0].dtype, operation.args[:2]
     if not isinstance(y, Value) and y == 0:
         return [b.node("Softplus", [b.get(x, dtype)])]
@@ -78,7 +78,7 @@ def _write_logaddexp(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_gelu(b: Builder, operation: Operation) -> list[str]:
-    """Writes gelu by the error function; operators before version 20 lack it."""
+    """Write gelu by the error function; operators before version 20 lack it."""
     dtype = operation.outputs[0].dtype
     x = b.get(operation.args[0])
     share = b.node("Erf", [b.node("Mul", [x, b.constant(math.sqrt(0.5), dtype)])])
@@ -87,7 +87,7 @@ def _write_gelu(b: Builder, operation: Operation) -> list[str]:
 
 
 def _remainder(b: Builder, operands: list[str], dtype: np.dtype[Any]) -> str:
-    """Computes a remainder, which has the sign of the divisor."""
+    """Compute a remainder, which has the sign of the divisor."""
     if dtype.kind in "iu":
         return b.node("Mod", operands)
     x, y = operands
@@ -96,7 +96,7 @@ def _remainder(b: Builder, operands: list[str], dtype: np.dtype[Any]) -> str:
 
 
 def _floor_divide(b: Builder, operands: list[str], dtype: np.dtype[Any]) -> str:
-    """Divides and rounds down."""
+    """Divide and rounds down."""
     if dtype.kind not in "iu":
         return b.node("Floor", [b.node("Div", operands)])
     x, y = operands
@@ -104,7 +104,7 @@ def _floor_divide(b: Builder, operands: list[str], dtype: np.dtype[Any]) -> str:
 
 
 def _write_formula(formula: Formula) -> Write:
-    """Makes the function of a formula of operands that have the type of the result."""
+    """Make the function of a formula of operands that have the type of the result."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         dtype = operation.outputs[0].dtype
@@ -123,7 +123,7 @@ _FORMULAS: dict[str, Formula] = {
 
 
 def _write_where(b: Builder, operation: Operation) -> list[str]:
-    """Writes where."""
+    """Write where."""
     condition, *values = operation.args
     dtype = operation.outputs[0].dtype
     parts = [b.get(condition, "bool"), *(b.get(it, dtype) for it in values)]
@@ -131,7 +131,7 @@ def _write_where(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_clip(b: Builder, operation: Operation) -> list[str]:
-    """Writes clip, whose ends may be arrays."""
+    """Write clip, whose ends may be arrays."""
     x, *ends = operation.args
     dtype = operation.outputs[0].dtype
     named = operation.options
@@ -143,7 +143,7 @@ def _write_clip(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_astype(b: Builder, operation: Operation) -> list[str]:
-    """Writes a cast."""
+    """Write a cast."""
     return [b.get(operation.args[0], operation.outputs[0].dtype)]
 
 
@@ -158,7 +158,7 @@ _REDUCTIONS = {
 
 
 def _write_reduction(kind: str) -> Write:
-    """Makes the function of a reduction in the type of its result."""
+    """Make the function of a reduction in the type of its result."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         x = b.get(operation.args[0], operation.outputs[0].dtype)
@@ -168,7 +168,7 @@ def _write_reduction(kind: str) -> Write:
 
 
 def _reduce(b: Builder, operation: Operation, kind: str, *, x: str) -> str:
-    """Reduces an array over the axes of the operation."""
+    """Reduce an array over the axes of the operation."""
     axes = axes_of(operation)
     inputs = [x, b.integers(axes)] if axes else [x]
     return b.node(kind, inputs, keepdims=_keepdims(operation))
@@ -179,7 +179,7 @@ def _keepdims(operation: Operation) -> int:
 
 
 def _write_var(b: Builder, operation: Operation) -> list[str]:
-    """Writes var: the mean of squared differences, corrected by the number of them."""
+    """Write var: the mean of squared differences, corrected by the number of them."""
     axes, dtype = axes_of(operation), operation.outputs[0].dtype
     x, correction = b.get(operation.args[0], dtype), operation.options.get("correction", 0)
     rows = [b.integers(axes)] if axes else []
@@ -195,7 +195,7 @@ def _write_var(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_test(kind: str) -> Write:
-    """Makes the function of any or all: the largest or smallest of 0 and 1."""
+    """Make the function of any or all: the largest or smallest of 0 and 1."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         number = b.cast(b.get(operation.args[0], "bool"), "int32")
@@ -205,7 +205,7 @@ def _write_test(kind: str) -> Write:
 
 
 def _write_arg(kind: str) -> Write:
-    """Makes the function of argmax or argmin along an axis."""
+    """Make the function of argmax or argmin along an axis."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         axis, x = option(operation, "axis", 1), b.get(operation.args[0])
@@ -217,7 +217,7 @@ def _write_arg(kind: str) -> Write:
 
 
 def _write_cumulative_sum(b: Builder, operation: Operation) -> list[str]:
-    """Writes cumulative_sum, perhaps with a first 0."""
+    """Write cumulative_sum, perhaps with a first 0."""
     axis = option(operation, "axis", 1) or 0
     dtype = operation.outputs[0].dtype
     x = b.get(operation.args[0], dtype)
@@ -230,7 +230,7 @@ def _write_cumulative_sum(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_softmax(kind: str) -> Write:
-    """Makes the function of a softmax or of its logarithm."""
+    """Make the function of a softmax or of its logarithm."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         axis = option(operation, "axis", 1, default=-1)

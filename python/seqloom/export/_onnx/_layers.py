@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _write_linear(b: Builder, operation: Operation) -> list[str]:
-    """Writes linear: a product with the transposed weight, and the bias."""
+    """Write linear: a product with the transposed weight, and the bias."""
     x, weight, *rest = operation.args
     turned = b.node("Transpose", [b.get(weight)], perm=[1, 0])
     found = b.node("MatMul", [b.get(x), turned])
@@ -27,7 +27,7 @@ def _write_linear(b: Builder, operation: Operation) -> list[str]:
 
 
 def _geometry(operation: Operation, axes: int) -> dict[str, Any]:
-    """Gives the attributes of a convolution."""
+    """Return the attributes of a convolution."""
     options: Any = operation.options
     padding = list(to_sizes(options.get("padding", 0), axes))
     return {
@@ -39,14 +39,14 @@ def _geometry(operation: Operation, axes: int) -> dict[str, Any]:
 
 
 def _write_convolution(b: Builder, operation: Operation) -> list[str]:
-    """Writes a convolution."""
+    """Write a convolution."""
     inputs = [b.get(it) for it in operation.args[:3] if it is not None]
     axes = len(operation.outputs[0].shape) - 2
     return [b.node("Conv", inputs, **_geometry(operation, axes))]
 
 
 def _write_transposed(b: Builder, operation: Operation) -> list[str]:
-    """Writes a transposed convolution."""
+    """Write a transposed convolution."""
     inputs = [b.get(it) for it in operation.args[:3] if it is not None]
     axes = len(operation.outputs[0].shape) - 2
     more = to_sizes(operation.options.get("output_padding", 0), axes)
@@ -55,7 +55,7 @@ def _write_transposed(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_pool(b: Builder, operation: Operation) -> list[str]:
-    """Writes max_pool1d."""
+    """Write max_pool1d."""
     if operation.options.get("ceil_mode"):
         raise refuse(operation, " with ceil_mode")
     shape = _geometry(operation, 1)
@@ -65,7 +65,7 @@ def _write_pool(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_layer_norm(b: Builder, operation: Operation) -> list[str]:
-    """Writes layer_norm over the last axis, with its mean and 1 / deviation."""
+    """Write layer_norm over the last axis, with its mean and 1 / deviation."""
     x: Value = operation.args[0]
     weight, bias = operation.args[1], operation.args[2]
     scale = weight if weight is not None else np.ones(x.shape[-1:], x.dtype)
@@ -92,7 +92,7 @@ class _Layer(NamedTuple):
 
     @classmethod
     def of(cls, operation: Operation, states: int) -> Self:
-        """Takes the arguments of an operation apart."""
+        """Take the arguments of an operation apart."""
         x, *rest = operation.args
         w_ih, w_hh, *more = rest[states:]
         b_ih, b_hh, mask = (*more, None, None, None)[:3]
@@ -100,7 +100,7 @@ class _Layer(NamedTuple):
 
 
 def _write(kind: str, states: int) -> Write:
-    """Makes the function of one layer in one direction, with so many kinds of states."""
+    """Make the function of one layer in one direction, with so many kinds of states."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         layer = _Layer.of(operation, states)
@@ -129,7 +129,7 @@ def _write(kind: str, states: int) -> Write:
 
 
 def _inputs(b: Builder, kind: str, layer: _Layer, *, gaps: _Gaps | None) -> list[str]:
-    """Gives the inputs of ONNX's operator."""
+    """Return the inputs of ONNX's operator."""
     x = b.get(layer.x)
     rows = x if gaps is None else gaps.move(b, x, layer.w_ih.shape[1])
     return [
@@ -143,19 +143,19 @@ def _inputs(b: Builder, kind: str, layer: _Layer, *, gaps: _Gaps | None) -> list
 
 
 def _stack(b: Builder, name: str) -> str:
-    """Adds the axis of directions."""
+    """Add the axis of directions."""
     return b.node("Unsqueeze", [name, b.integers([0])])
 
 
 def _order(b: Builder, kind: str, weight: Value) -> str:
-    """Brings the gates of a weight or bias into ONNX's order."""
+    """Bring the gates of a weight or bias into ONNX's order."""
     order = _ORDERS[kind]
     parts = b.several("Split", [b.get(weight)], len(order), axis=0, num_outputs=len(order))
     return b.node("Concat", [parts[at] for at in order], axis=0)
 
 
 def _biases(b: Builder, kind: str, biases: tuple[Value | None, Value | None]) -> str:
-    """Joins both biases; none is an input that is left out."""
+    """Join both biases; none is an input that is left out."""
     given = [it for it in biases if it is not None]
     if len(given) < len(biases):
         return ""
@@ -168,7 +168,7 @@ _HARMLESS = frozenset({"astype", "asarray", "not_equal", "greater", "logical_not
 
 
 def _begins_with_records(b: Builder, mask: Value) -> bool:
-    """Tells whether a mask follows from mask or lengths alone, so that it has no gaps."""
+    """Tell whether a mask follows from mask or lengths alone, so that it has no gaps."""
     if b.names[mask.number] in {"mask", "lengths"}:
         return True
     made = b.makers.get(mask.number)
@@ -182,7 +182,7 @@ def _begins_with_records(b: Builder, mask: Value) -> bool:
 
 
 def _is_of_lengths(b: Builder, made: Operation) -> bool:
-    """Tells whether positions from 0 are compared with lengths."""
+    """Tell whether positions from 0 are compared with lengths."""
     place, ends = made.args
     counted = b.makers.get(place.number) if isinstance(place, Value) else None
     if counted is None or counted.name != "arange" or counted.args[0] != 0:
@@ -195,7 +195,7 @@ def _is_of_lengths(b: Builder, made: Operation) -> bool:
 
 
 def _count_real(b: Builder, mask: Value) -> str:
-    """Counts the real positions of each record, ``(batch,)`` of int32."""
+    """Count the real positions of each record, ``(batch,)`` of int32."""
     row = [b.get(mask, "int32"), b.integers([1])]
     return b.node("ReduceSum", row, keepdims=0)
 
@@ -211,7 +211,7 @@ class _Gaps:
 
     @classmethod
     def of(cls, b: Builder, mask: Value) -> _Gaps:
-        """Computes where each position goes."""
+        """Compute where each position goes."""
         is_real = b.get(mask, "int64")
         before = b.node("CumSum", [is_real, b.constant(1, "int64")])
         size = b.integers([b.dimensions(mask)[1]])
@@ -224,13 +224,16 @@ class _Gaps:
         return cls(before, is_real, order, count)
 
     def move(self, b: Builder, x: str, width: int) -> str:
-        """Moves real positions of ``(batch, length, width)`` to the front."""
+        """Move real positions of ``(batch, length, width)`` to the front."""
         column = b.node("Unsqueeze", [self.order, b.integers([2])])
         wide = b.node("Expand", [column, b.integers([1, 1, width])])
         return b.node("GatherElements", [x, wide], axis=1)
 
     def spread(self, b: Builder, states: str, first: str, *, reverse: bool) -> str:
-        """Gives each position the state that it has; before the first real one, `first`."""
+        """Return each position the state that it has.
+
+        Before the first real one, `first`.
+        """
         size = b.node("Shape", [states], start=2, end=3)
         width = b.node("Concat", [b.integers([1, 1]), size], axis=0)
         row = b.node("Unsqueeze", [first, b.integers([1])])

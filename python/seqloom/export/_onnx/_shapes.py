@@ -15,33 +15,33 @@ if TYPE_CHECKING:
 
 
 def _write_reshape(b: Builder, operation: Operation) -> list[str]:
-    """Writes reshape."""
+    """Write reshape."""
     shape = option(operation, "shape", 1)
     x = b.get(operation.args[0])
     return [b.node("Reshape", [x, b.integers(as_list(shape))])]
 
 
 def _write_permute(b: Builder, operation: Operation) -> list[str]:
-    """Writes permute_dims."""
+    """Write permute_dims."""
     axes = option(operation, "axes", 1)
     return [b.node("Transpose", [b.get(operation.args[0])], perm=list(axes))]
 
 
 def _write_transpose(b: Builder, operation: Operation) -> list[str]:
-    """Writes matrix_transpose."""
+    """Write matrix_transpose."""
     count = len(operation.outputs[0].shape)
     order = [*range(count - 2), count - 1, count - 2]
     return [b.node("Transpose", [b.get(operation.args[0])], perm=order)]
 
 
 def _write_broadcast(b: Builder, operation: Operation) -> list[str]:
-    """Writes broadcast_to."""
+    """Write broadcast_to."""
     shape = list(option(operation, "shape", 1))
     return [b.node("Expand", [b.get(operation.args[0]), b.integers(shape)])]
 
 
 def _write_axis(kind: str) -> Write:
-    """Makes the function of expand_dims or squeeze."""
+    """Make the function of expand_dims or squeeze."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         axis = option(operation, "axis", 1, default=0)
@@ -51,13 +51,13 @@ def _write_axis(kind: str) -> Write:
 
 
 def _parts(b: Builder, operation: Operation) -> list[str]:
-    """Gives the names of the arrays that are joined."""
+    """Return the names of the arrays that are joined."""
     dtype = operation.outputs[0].dtype
     return [b.get(it, dtype) for it in operation.args[0]]
 
 
 def _write_concat(b: Builder, operation: Operation) -> list[str]:
-    """Writes concat."""
+    """Write concat."""
     axis, parts = option(operation, "axis", 1, default=0), _parts(b, operation)
     if axis is None:
         parts = [b.node("Reshape", [it, b.integers([-1])]) for it in parts]
@@ -65,7 +65,7 @@ def _write_concat(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_stack(b: Builder, operation: Operation) -> list[str]:
-    """Writes stack."""
+    """Write stack."""
     axis = option(operation, "axis", 1, default=0)
     count = len(operation.outputs[0].shape)
     at = b.integers([axis % count])
@@ -74,7 +74,7 @@ def _write_stack(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_unstack(b: Builder, operation: Operation) -> list[str]:
-    """Writes unstack."""
+    """Write unstack."""
     axis, count = option(operation, "axis", 1, default=0), len(operation.outputs)
     x, at = b.get(operation.args[0]), b.integers([axis])
     if count == 1:
@@ -84,7 +84,7 @@ def _write_unstack(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_repeat(b: Builder, operation: Operation) -> list[str]:
-    """Writes repeat of each element, so many times."""
+    """Write repeat of each element, so many times."""
     value: Value = operation.args[0]
     times, axis = option(operation, "repeats", 1), option(operation, "axis", 2)
     x, sizes = b.get(value), b.dimensions(value)
@@ -99,7 +99,7 @@ def _write_repeat(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_tile(b: Builder, operation: Operation) -> list[str]:
-    """Writes tile; there may be more repetitions than axes, or fewer."""
+    """Write tile; there may be more repetitions than axes, or fewer."""
     value: Value = operation.args[0]
     times = as_list(option(operation, "repetitions", 1))
     x, rank = b.get(value), len(value.shape)
@@ -110,7 +110,7 @@ def _write_tile(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_flip(b: Builder, operation: Operation) -> list[str]:
-    """Writes flip by slices that go back."""
+    """Write flip by slices that go back."""
     axes = axes_of(operation) or list(range(len(operation.outputs[0].shape)))
     ends = [[number] * len(axes) for number in (-1, -(1 << 62))]
     inputs = [*map(b.integers, ends), b.integers(axes), b.integers([-1] * len(axes))]
@@ -133,7 +133,7 @@ class _Slices:
     gathered: list[tuple[int, Value]] = field(default_factory=list[tuple[int, Value]])
 
     def cut(self, axis: int, part: slice) -> None:
-        """Adds a slice, unless it takes all."""
+        """Add a slice, unless it takes all."""
         step = part.step or 1
         if part.start is None and part.stop is None and step == 1:
             return
@@ -144,21 +144,21 @@ class _Slices:
         self.steps.append(step)
 
     def pick(self, axis: int, place: int | Size) -> None:
-        """Adds one position, whose axis the result lacks."""
+        """Add one position, whose axis the result lacks."""
         end = _next_to(place)
         self.cut(axis, slice(place, end))
         self.dropped.append(axis)
 
 
 def _next_to(place: int | Size) -> int | Size:
-    """Gives the end of a slice of one position; that of the last one is far."""
+    """Return the end of a slice of one position; that of the last one is far."""
     if isinstance(place, Size):
         return replace(place, plus=place.plus + 1)
     return _FAR if place == -1 else place + 1
 
 
 def _write_index(b: Builder, operation: Operation) -> list[str]:
-    """Writes an index by slices, positions, new axes, and one array of positions."""
+    """Write an index by slices, positions, new axes, and one array of positions."""
     source: Value = operation.args[0]
     key = operation.args[1]
     parts = list(cast("tuple[Any, ...]", key)) if isinstance(key, tuple) else [key]
@@ -177,7 +177,7 @@ def _write_index(b: Builder, operation: Operation) -> list[str]:
 
 
 def _fill_ellipsis(parts: list[Any], count: int) -> list[Any]:
-    """Replaces an ellipsis by slices of all, and adds those that a key leaves out."""
+    """Replace an ellipsis by slices of all, and adds those that a key leaves out."""
     used = sum(part is not None and part is not Ellipsis for part in parts)
     rest = [slice(None)] * (count - used)
     at = next((i for i, part in enumerate(parts) if part is Ellipsis), len(parts))
@@ -185,7 +185,7 @@ def _fill_ellipsis(parts: list[Any], count: int) -> list[Any]:
 
 
 def _read_key(operation: Operation, parts: list[Any]) -> _Slices:
-    """Sorts the parts of a key."""
+    """Sort the parts of a key."""
     found, axis, place = _Slices(), 0, 0
     for part in parts:
         if part is None:
@@ -203,7 +203,7 @@ def _read_key(operation: Operation, parts: list[Any]) -> _Slices:
 
 
 def _check_gathered(operation: Operation, found: _Slices, parts: list[Any]) -> None:
-    """Refuses keys whose arrays would be joined with each other or with positions."""
+    """Refuse keys whose arrays would be joined with each other or with positions."""
     _, value = found.gathered[-1]
     others = [it for it in parts if not isinstance(it, (slice, Value))]
     is_plain = len(found.gathered) == 1 and len(value.shape) == 1 and not others
@@ -212,7 +212,7 @@ def _check_gathered(operation: Operation, found: _Slices, parts: list[Any]) -> N
 
 
 def _write_take(b: Builder, operation: Operation) -> list[str]:
-    """Writes take."""
+    """Write take."""
     x, places = (b.get(it) for it in operation.args[:2])
     axis = option(operation, "axis", 2)
     if axis is None:
@@ -221,19 +221,19 @@ def _write_take(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_take_along(b: Builder, operation: Operation) -> list[str]:
-    """Writes take_along_axis."""
+    """Write take_along_axis."""
     x, places = (b.get(it) for it in operation.args[:2])
     axis = option(operation, "axis", 2, default=-1)
     return [b.node("GatherElements", [x, places], axis=axis)]
 
 
 def _write_embedding(b: Builder, operation: Operation) -> list[str]:
-    """Writes embedding."""
+    """Write embedding."""
     return [b.node("Gather", [b.get(it) for it in operation.args[:2]], axis=0)]
 
 
 def _write_range(b: Builder, operation: Operation) -> list[str]:
-    """Writes arange, in wide integers, or in floats."""
+    """Write arange, in wide integers, or in floats."""
     dtype = operation.outputs[0].dtype
     is_whole = all(not isinstance(it, float) for it in operation.args)
     wide = "int64" if is_whole else dtype
@@ -242,7 +242,7 @@ def _write_range(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_value(value: int | None) -> Write:
-    """Makes the function of zeros, ones or full."""
+    """Make the function of zeros, ones or full."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         shape, *rest = operation.args
@@ -255,7 +255,7 @@ def _write_value(value: int | None) -> Write:
 
 
 def _write_eye(b: Builder, operation: Operation) -> list[str]:
-    """Writes eye."""
+    """Write eye."""
     dtype = operation.outputs[0].dtype
     if dtype.kind == "b":
         raise refuse(operation, " of booleans")

@@ -53,7 +53,7 @@ def embed(
     engine: str = "processes",
     progress: Callable[[Progress], Any] | None = None,
 ) -> EmbedSummary:
-    """Computes an embedding of each sequence of files and writes them to a folder.
+    """Compute an embedding of each sequence of files and write them to a folder.
 
     Sequences are packed end to end, so that nothing is computed for padding. The records
     are divided into numbered shards. Each shard is a file that appears whole, with a
@@ -169,7 +169,7 @@ def embed(
 
 
 def _check_engine(engine: str, *, has_devices: bool) -> None:
-    """Raises if the engine is unknown, or has no devices to give tasks to."""
+    """Raise if the engine is unknown, or have no devices to give tasks to."""
     if engine not in ("processes", "ray"):
         raise ArgumentError(f'engine must be "processes" or "ray", got {quote(engine)}')
     if engine == "ray" and not has_devices:
@@ -180,7 +180,7 @@ def _check_engine(engine: str, *, has_devices: bool) -> None:
 
 
 def _with_note(summary: EmbedSummary, settings: Settings) -> EmbedSummary:
-    """Adds a note if the environment chose the part, and shards are missing."""
+    """Add a note if the environment chose the part, and shards are missing."""
     part = settings.part
     if not summary.missing or not part.variable:
         return summary

@@ -38,7 +38,7 @@ _PATIENCE = {"timeout": "15m"}
 def open_folder(
     out: str | os.PathLike[str], cloud_options: Mapping[str, str] | None = None
 ) -> OutputFolder:
-    """Opens the output that a path or a URL names."""
+    """Open the output that a path or a URL names."""
     if isinstance(out, str) and "://" in out:
         return ObjectFolder(out, cloud_options or {})
     if cloud_options:
@@ -64,7 +64,7 @@ class OutputFolder:
             ) from error
 
     def create(self, name: str, data: bytes) -> bool:
-        """Writes a new file; returns False, and changes nothing, if it exists already."""
+        """Write a new file; returns False, and changes nothing, if it exists already."""
         final = self.path / name
         try:
             while (is_made := self._try_to_create(final, data)) is None:
@@ -79,7 +79,7 @@ class OutputFolder:
         return is_made
 
     def _try_to_create(self, final: Path, data: bytes) -> bool | None:
-        """Writes a part and gives it its name; None if the part was removed meanwhile."""
+        """Write a part and give it its name; None if the part was removed meanwhile."""
         # Another process removes the part of a process that was stopped for long.
         part = self.path / f".{final.name}.{secrets.token_hex(8)}.part"
         try:
@@ -101,20 +101,20 @@ class OutputFolder:
                 part.unlink(missing_ok=True)
 
     def where(self, name: str) -> str:
-        """Returns the name of a file for a message."""
+        """Return the name of a file for a message."""
         return str(self.path / name)
 
     def local(self, name: str) -> Path | None:
-        """Returns the path of a file that can be mapped into memory."""
+        """Return the path of a file that can be mapped into memory."""
         return self.path / name
 
     def size(self, name: str) -> int | None:
-        """Returns the bytes of a file; None if it does not exist."""
+        """Return the bytes of a file; None if it does not exist."""
         path = self.path / name
         return path.stat().st_size if path.exists() else None
 
     def read(self, name: str) -> bytes:
-        """Reads a whole file."""
+        """Read a whole file."""
         try:
             return (self.path / name).read_bytes()
         except FileNotFoundError as error:
@@ -125,14 +125,14 @@ class OutputFolder:
             ) from error
 
     def names(self) -> set[str]:
-        """Lists the files."""
+        """List the files."""
         try:
             return {entry.name for entry in os.scandir(self.path)}
         except OSError as error:
             raise FileError(f"{self.path}: cannot be read: {error.strerror}") from error
 
     def remove_stale_parts(self) -> None:
-        """Removes what killed writers left; a writer whose part goes writes it again."""
+        """Remove what killed writers left; a writer whose part goes writes it again."""
         for name in self.names():
             path = self.path / name
             with suppress(OSError):
@@ -142,7 +142,7 @@ class OutputFolder:
 
 
 def _give_name(part: Path, final: Path) -> bool:
-    """Gives a whole file its name; returns False, and changes nothing, if it is taken."""
+    """Return a whole file its name; returns False, and changes nothing, if it is taken."""
     try:
         os.link(part, final)
     except FileExistsError:
@@ -183,20 +183,20 @@ class ObjectFolder(OutputFolder):
         self._is_proved = False
 
     def where(self, name: str) -> str:
-        """Returns the name of an object for a message."""
+        """Return the name of an object for a message."""
         return f"{self.path}/{name}"
 
     def local(self, name: str) -> None:
-        """Returns None: an object cannot be mapped into memory."""
+        """Return None: an object cannot be mapped into memory."""
 
     def create(self, name: str, data: bytes) -> bool:
-        """Puts a new object; returns False, and changes nothing, if it exists already."""
+        """Put a new object; returns False, and changes nothing, if it exists already."""
         if not self._is_proved:
             self._prove()
         return self.put(name, data)
 
     def put(self, name: str, data: bytes) -> bool:
-        """Puts an object if it does not exist."""
+        """Put an object if it does not exist."""
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
         with self._renamed_errors(name, "cannot be written"):
@@ -221,12 +221,12 @@ class ObjectFolder(OutputFolder):
         self._is_proved = True
 
     def read(self, name: str) -> bytes:
-        """Reads a whole object."""
+        """Read a whole object."""
         with self._renamed_errors(name, "cannot be read"):
             return bytes(self.store.get(name).bytes())
 
     def size(self, name: str) -> int | None:
-        """Returns the bytes of an object; None if it does not exist."""
+        """Return the bytes of an object; None if it does not exist."""
         try:
             with self._renamed_errors(name, "cannot be read"):
                 return int(self.store.head(name)["size"])
@@ -234,17 +234,17 @@ class ObjectFolder(OutputFolder):
             return None
 
     def names(self) -> set[str]:
-        """Lists the objects."""
+        """List the objects."""
         with self._renamed_errors("", "cannot be listed"):
             parts = self.store.list()
             return {PurePosixPath(it["path"]).name for part in parts for it in part}
 
     def remove_stale_parts(self) -> None:
-        """Does nothing: an object is whole or does not exist."""
+        """Do nothing: an object is whole or does not exist."""
 
     @contextmanager
     def _renamed_errors(self, name: str, what: str) -> Generator[None]:
-        """Turns the library's errors into ours."""
+        """Turn the library's errors into ours."""
         from obstore.exceptions import BaseError, NotSupportedError
 
         try:

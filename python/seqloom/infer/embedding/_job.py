@@ -74,7 +74,7 @@ class Job:
         self._indexes: dict[int, SequenceIndex] = {}
 
     def run(self) -> EmbedSummary:
-        """Computes the shards that no process has published."""
+        """Compute the shards that no process has published."""
         on_host = self.embedder.device.name == "cpu"
         limit = limit_blas(self.settings.threads) if on_host else nullcontext()
         with limit, self._monitor or nullcontext():
@@ -84,7 +84,7 @@ class Job:
             return self._summarise(missing)
 
     def _compute_shards(self) -> None:
-        """Runs the model over all batches, in their order."""
+        """Run the model over all batches, in their order."""
         reader, writer = (
             ThreadPoolExecutor(1, f"seqloom-{work}") for work in ("read", "write")
         )
@@ -112,7 +112,7 @@ class Job:
             writer.shutdown()
 
     def _wait_for_writer(self, written: deque[Future[None]], *, most: int) -> None:
-        """Waits until at most `most` results are unwritten; raises the writer's error."""
+        """Wait until at most `most` results are unwritten; raises the writer's error."""
         with self.clock.handing_over():
             while written and (len(written) > most or written[0].done()):
                 written.popleft().result()
@@ -137,7 +137,7 @@ class Job:
             yield shard, None, stream.content
 
     def _check_files(self, names: set[str]) -> None:
-        """Raises if there is a marker without its shard."""
+        """Raise if there is a marker without its shard."""
         for shard in self.plan.shards:
             name = f"{shard.name}.{self.settings.format}"
             # A list that is made while others write may lack what was there before the
@@ -150,7 +150,7 @@ class Job:
                 )
 
     def _open_stream(self, path: str, shard: Shard) -> PackedStream | PaddedBatches:
-        """Opens the batches of a shard."""
+        """Open the batches of a shard."""
         settings = self.settings
         stream = PackedStream(
             path,
@@ -166,7 +166,7 @@ class Job:
         return PaddedBatches(stream, settings.max_tokens, settings.pad)
 
     def _embed_batch(self, batch: Batch) -> Iterator[tuple[Batch, dict[int, Rows]]]:
-        """Embeds a batch; if memory does not hold it, its halves."""
+        """Embed a batch; if memory does not hold it, its halves."""
         if self.embedder.device.is_cold:
             self._warm_up(batch)
         tokens, number = int(batch["cu_seqlens"][-1]), int(batch["num_sequences"])
@@ -185,7 +185,7 @@ class Job:
         yield from self._embed_batch(cut_batch(batch, number // 2, number))
 
     def _warm_up(self, batch: Batch) -> None:
-        """Computes a batch in advance: the first call loads kernels and takes memory."""
+        """Compute a batch in advance: the first call loads kernels and takes memory."""
         device = self.embedder.device
         device.is_cold = False
         try:
@@ -198,7 +198,7 @@ class Job:
                 raise
 
     def _embed_whole(self, batch: Batch) -> dict[int, Rows]:
-        """Embeds a batch and begins to copy its rows back."""
+        """Embed a batch and begin to copy its rows back."""
         device, pool, before = (
             self.embedder.device,
             self.settings.pool,
@@ -217,7 +217,7 @@ class Job:
             }
 
     def _lower_limit(self, batch: Batch, error: Exception) -> None:
-        """Lowers the limit after memory was full; a single sequence cannot be halved."""
+        """Lower the limit after memory was full; a single sequence cannot be halved."""
         tokens, device = int(batch["cu_seqlens"][-1]), self.embedder.device
         if batch["num_sequences"] == 1:
             cut = min(1022, max(tokens // 2, 1))
@@ -241,7 +241,7 @@ class Job:
         )
 
     def _add(self, shard: Shard, batch: Batch, rows: dict[int, Rows]) -> None:
-        """Joins the rows of a batch to its shard, in the thread that writes."""
+        """Join the rows of a batch to its shard, in the thread that writes."""
         with self.clock.waiting_for_device():
             arrays = {layer: wait() for layer, wait in rows.items()}
         if self._rows is None:
@@ -253,7 +253,7 @@ class Job:
         self._rows.add(batch, arrays)
 
     def _publish(self, shard: Shard, content: str | None) -> None:
-        """Writes a shard and its marker, in the thread that writes."""
+        """Write a shard and its marker, in the thread that writes."""
         rows, self._rows = self._rows, None
         if rows is None:
             raise InternalError(f"{shard.name}: no batch was read")
@@ -270,7 +270,7 @@ class Job:
         self._written += len(shard)
 
     def _complete(self) -> int:
-        """Records that each record is there once; returns the number of missing shards."""
+        """Record that each record is there once; returns the number of missing shards."""
         names, shards = self.folder.names(), self.plan.shards
         if missing := sum(f"{it.name}.done" not in names for it in shards):
             return missing
@@ -296,7 +296,7 @@ class Job:
         return 0
 
     def _tell(self) -> None:
-        """Tells the caller how far the job is."""
+        """Tell the caller how far the job is."""
         clock = self.clock
         if self._progress is not None:
             self._progress(
@@ -318,7 +318,7 @@ class Job:
         return self.clock.tokens / room if room else 0.0
 
     def _summarise(self, missing: int) -> EmbedSummary:
-        """Returns what this process did."""
+        """Return what this process did."""
         clock = self.clock
         shares, seconds = clock.shares, clock.wall
         seen = {} if self._monitor is None else self._monitor.get_summary()
@@ -340,7 +340,7 @@ class Job:
 
 
 def device_of(model: Any) -> Device:
-    """Returns the device of the model's weights."""
+    """Return the device of the model's weights."""
     name = "cpu"
     if isinstance(model, Module):
         name = str(model.backend.device)
@@ -355,7 +355,7 @@ def device_of(model: Any) -> Device:
 
 
 def _read_ahead(pieces: Iterator[Piece], thread: ThreadPoolExecutor) -> Iterator[Piece]:
-    """Takes pieces in another thread, a few before they are asked for."""
+    """Take pieces in another thread, a few before they are asked for."""
     ahead = deque(thread.submit(next, pieces, None) for _ in range(_AHEAD))
     while (piece := ahead.popleft().result()) is not None:
         ahead.append(thread.submit(next, pieces, None))

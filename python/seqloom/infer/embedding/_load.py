@@ -102,7 +102,7 @@ class Embeddings:
         return record in self.ordinals
 
     def get(self, record: int | str, *, layer: int | None = None) -> NDArray[Any]:
-        """Reads the embedding of a record.
+        """Read the embedding of a record.
 
         Args:
             record: Id or ordinal.
@@ -141,7 +141,7 @@ class Embeddings:
         return self._open(shard).rows(name, ordinal - self._firsts[shard])
 
     def _out_of_range(self, ordinal: int) -> OutOfRangeError:
-        """Says that no shard that is here has an ordinal."""
+        """Say that no shard that is here has an ordinal."""
         if 0 <= ordinal < self._records:
             return OutOfRangeError(
                 f"{self._folder.path}: the shard of the ordinal {ordinal} is not finished; "
@@ -153,7 +153,7 @@ class Embeddings:
         )
 
     def ordinal(self, name: str) -> int:
-        """Finds the ordinal of the only record with an id.
+        """Find the ordinal of the only record with an id.
 
         Args:
             name: The id.
@@ -204,7 +204,7 @@ class Embeddings:
         return np.concatenate([np.arange(0), *(shard.lengths for shard in self._shards())])
 
     def to_numpy(self, *, layer: int | None = None) -> NDArray[Any]:
-        """Reads all embeddings into one array.
+        """Read all embeddings into one array.
 
         Args:
             layer: The layer, where there are several.
@@ -234,7 +234,7 @@ class Embeddings:
         return np.concatenate(arrays)
 
     def to_table(self, *, layer: int | None = None) -> dict[str, Any]:
-        """Reads the embeddings as columns, which pandas and polars take as they are.
+        """Read the embeddings as columns, which pandas and polars take as they are.
 
         Args:
             layer: The layer, where there are several.
@@ -261,11 +261,11 @@ class Embeddings:
         return {**columns, "length": self.lengths, "embedding": rows}
 
     def _shards(self) -> Iterator[HeldShard]:
-        """Opens one shard after the other."""
+        """Open one shard after the other."""
         return map(self._open, range(len(self._done)))
 
     def _open(self, number: int) -> HeldShard:
-        """Opens a shard, once; it must be as long as it was."""
+        """Open a shard, once; it must be as long as it was."""
         if number not in self._held:
             is_by_residue = self.pool == "none"
             self._held[number] = open_shard(
@@ -278,7 +278,7 @@ class Embeddings:
         return self._held[number]
 
     def _name_of(self, layer: int | None) -> str:
-        """Names the array of a layer."""
+        """Name the array of a layer."""
         if layer is None and len(self.layers) == 1:
             return name_of_array(self.layers[0], self.layers)
         if layer not in self.layers:
@@ -295,7 +295,7 @@ def load(
     partial: bool = False,
     cloud_options: Mapping[str, str] | None = None,
 ) -> Embeddings:
-    """Opens a folder of embeddings; a shard is read when somebody looks at it.
+    """Open a folder of embeddings; a shard is read when somebody looks at it.
 
     Args:
         folder: The folder that `embed` wrote, or the URL.

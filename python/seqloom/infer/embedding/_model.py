@@ -51,7 +51,7 @@ class Embedder:
             evaluate()
 
     def __call__(self, batch: Batch) -> dict[int, Any]:
-        """Computes the embeddings of a batch that is on the device."""
+        """Compute the embeddings of a batch that is on the device."""
         with self.device.computing():
             return self._call(batch)
 
@@ -74,35 +74,35 @@ class Device:
     is_cold = False  # True until the first batch, which would take longer than the others
 
     def place(self, batch: Batch) -> dict[str, Any]:
-        """Copies the arrays of a batch to the device, without waiting for it."""
+        """Copy the arrays of a batch to the device, without waiting for it."""
         return dict(batch)
 
     def computing(self) -> AbstractContextManager[Any]:
-        """Returns a block in which torch, if it is loaded, records no gradients."""
+        """Return a block in which torch, if it is loaded, records no gradients."""
         torch: Any = sys.modules.get("torch")
         return nullcontext() if torch is None else torch.inference_mode()
 
     def take(self, values: Any, rows: NDArray[np.int64]) -> Any:
-        """Selects rows."""
+        """Select rows."""
         return to_numpy(values)[rows]
 
     def sum_rows(self, values: Any, counts: NDArray[np.int64]) -> Any:
-        """Sums consecutive rows, `counts` of them for each result."""
+        """Sum consecutive rows, `counts` of them for each result."""
         firsts = offsets_of(counts)[:-1]
         return np.add.reduceat(values, firsts, axis=0, dtype=np.float64)
 
     def fetch(self, values: Any) -> Callable[[], NDArray[Any]]:
-        """Begins to copy rows back; returns a function that waits for them."""
+        """Begin to copy rows back; returns a function that waits for them."""
         rows = to_numpy(values)
         return lambda: rows
 
     def is_full(self, error: BaseException) -> bool:
-        """Returns whether an error means that memory is full; frees unused memory then."""
+        """Return whether an error means that memory is full; frees unused memory then."""
         return isinstance(error, MemoryError)
 
 
 def to_numpy(values: Any) -> NDArray[Any]:
-    """Reads an array of any library; NumPy has no bfloat16, so that becomes float32."""
+    """Read an array of any library; NumPy has no bfloat16, so that becomes float32."""
     raw = getattr(values, "raw", values)
     if hasattr(raw, "detach"):
         raw = raw.detach()
@@ -113,7 +113,7 @@ def to_numpy(values: Any) -> NDArray[Any]:
 
 
 def _find_call(model: Any, layers: tuple[int, ...]) -> Callable[[Batch], dict[int, Any]]:
-    """Chooses how a model is called."""
+    """Choose how a model is called."""
     if hasattr(model, "embed"):
         return lambda batch: model.embed(batch, layers=layers)
     if layers != LAST:
@@ -127,12 +127,12 @@ def _find_call(model: Any, layers: tuple[int, ...]) -> Callable[[Batch], dict[in
 
 
 def _unwrap(model: Any) -> Any:
-    """Returns the module that torch.compile has wrapped, or the model itself."""
+    """Return the module that torch.compile has wrapped, or the model itself."""
     return getattr(model, "_orig_mod", model)
 
 
 def _call_module(model: Any, batch: Batch) -> Any:
-    """Calls a module with the arrays that it asks for by name."""
+    """Call a module with the arrays that it asks for by name."""
     plain = _unwrap(model)
     method = getattr(plain, "forward", None) or plain.__call__
     parameters = inspect.signature(method).parameters.values()
@@ -154,7 +154,7 @@ def _call_module(model: Any, batch: Batch) -> Any:
 
 
 def _to_model(model: Any, value: Any) -> Any:
-    """Converts an array to one of the module's library."""
+    """Convert an array to one of the module's library."""
     if not hasattr(value, "dtype"):
         return value
     if isinstance(model, Module):
@@ -165,7 +165,7 @@ def _to_model(model: Any, value: Any) -> Any:
 
 
 def identify(model: Any) -> str:
-    """Names a model by class, weights and settings, or a function by its code."""
+    """Name a model by class, weights and settings, or a function by its code."""
     kind = getattr(model, "__qualname__", type(model).__qualname__)
     if isinstance(model, FunctionType):
         words = "\n".join(_describe(model, set()))
@@ -176,7 +176,7 @@ def identify(model: Any) -> str:
 
 
 def _describe(value: Any, visited: set[int]) -> Iterator[str]:
-    """Describes a value of a function in words that are the same in another process."""
+    """Describe a value of a function in words that are the same in another process."""
     if id(value) in visited:
         return  # a function that calls itself contains itself
     parts = _parts_of(value)
@@ -193,7 +193,7 @@ def _describe(value: Any, visited: set[int]) -> Iterator[str]:
 
 
 def _parts_of(value: Any) -> Iterable[Any] | None:
-    """Lists the parts of a function, its code or a container; None of other values."""
+    """List the parts of a function, its code or a container; None of other values."""
     if isinstance(value, FunctionType):
         return value.__code__, value.__defaults__, *_closure_of(value)
     if isinstance(value, CodeType):
@@ -204,7 +204,7 @@ def _parts_of(value: Any) -> Iterable[Any] | None:
 
 
 def _closure_of(function: FunctionType) -> Iterator[Any]:
-    """Lists the values of the closure; None for one that is not set yet."""
+    """List the values of the closure; None for one that is not set yet."""
     for cell in function.__closure__ or ():
         try:
             yield cell.cell_contents
@@ -213,7 +213,7 @@ def _closure_of(function: FunctionType) -> Iterator[Any]:
 
 
 def _hash_weights(model: Any) -> str:
-    """Hashes the weights of a module of seqloom or torch; empty for another object."""
+    """Hash the weights of a module of seqloom or torch; empty for another object."""
     if isinstance(model, Module):
         identity = getattr(model, "identity", "")
         if isinstance(identity, str) and identity:
@@ -232,7 +232,7 @@ def _hash_weights(model: Any) -> str:
 
 
 def _bits_of(tensor: Any) -> Any:
-    """Reads the bits of a tensor of torch, bfloat16 too."""
+    """Read the bits of a tensor of torch, bfloat16 too."""
     tensor = tensor.detach().cpu().contiguous()
     if "bfloat16" in str(tensor.dtype):
         tensor = tensor.view(sys.modules["torch"].uint16)
@@ -240,7 +240,7 @@ def _bits_of(tensor: Any) -> Any:
 
 
 def _list_settings(model: Any) -> str:
-    """Lists the settings of a model that are not their defaults, such as its heads."""
+    """List the settings of a model that are not their defaults, such as its heads."""
     # A field that a later version adds changes nothing as long as it has its default.
     config = getattr(model, "config", None)
     if not is_dataclass(config):

@@ -57,7 +57,7 @@ class Source:
 
     @classmethod
     def of(cls, path: str) -> Self:
-        """Reads the size and the time of change of a file."""
+        """Read the size and the time of change of a file."""
         try:
             stat = Path(path).stat()
         except FileNotFoundError as error:
@@ -65,7 +65,7 @@ class Source:
         return cls(path, stat.st_size, stat.st_mtime_ns)
 
     def check(self, path: str) -> None:
-        """Raises if the file, of which `path` is the name here, has changed."""
+        """Raise if the file, of which `path` is the name here, has changed."""
         now = Source.of(path)
         if (now.size, now.modified) != (self.size, self.modified):
             raise FileError(
@@ -109,7 +109,7 @@ class Plan:
         return sum(map(len, self.shards))
 
     def to_json(self) -> str:
-        """Writes the plan as text; a shard as a list, because there may be many."""
+        """Write the plan as text; a shard as a list, because there may be many."""
         values: dict[str, Any] = {
             "version": _VERSION,
             "rules": asdict(self.rules),
@@ -120,7 +120,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Reads what `to_json` wrote."""
+        """Read what `to_json` wrote."""
         try:
             values = json.loads(text)
             _check_version(values["version"])
@@ -137,7 +137,7 @@ class Plan:
         return cls(rules, sources, _number(shards))
 
     def differences(self, rules: Rules, sources: Sequence[Source]) -> list[str]:
-        """Lists the settings and files in which a call differs, with both values."""
+        """List the settings and files in which a call differs, with both values."""
         given = asdict(rules)
         facts = [
             *((name, value, given[name]) for name, value in asdict(self.rules).items()),
@@ -152,7 +152,7 @@ class Plan:
 
 
 def _check_version(version: object) -> None:
-    """Raises if a plan has another layout."""
+    """Raise if a plan has another layout."""
     if version != _VERSION:
         raise ConfigError(
             f"the plan has version {version}, this seqloom reads {_VERSION}; use the "
@@ -163,7 +163,7 @@ def _check_version(version: object) -> None:
 def _compare_sources(
     planned: Sequence[Source], given: Sequence[Source]
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Pairs the facts of files by their positions, by which a shard names its file."""
+    """Pair the facts of files by their positions, by which a shard names its file."""
     for number, (old, new) in enumerate(zip(planned, given, strict=False), 1):
         # The folder may have another name on another machine.
         name = Path(new.path).name
@@ -173,7 +173,7 @@ def _compare_sources(
 
 
 def begin_plan(folder: OutputFolder, settings: Settings, *, model: str, width: int) -> Plan:
-    """Writes the plan of a job into its folder, or compare the one that is there."""
+    """Write the plan of a job into its folder, or compare the one that is there."""
     rules = settings.rules(model)
     sources = [Source.of(path) for path in settings.files]
     names = folder.names()
@@ -198,7 +198,7 @@ def begin_plan(folder: OutputFolder, settings: Settings, *, model: str, width: i
 
 
 def _check_free(folder: OutputFolder, names: set[str]) -> None:
-    """Raises if a folder holds other things, such as the model."""
+    """Raise if a folder holds other things, such as the model."""
     others = sorted(it for it in names if it.endswith((".json", ".safetensors")))
     # Another process may have begun this job since the folder was listed.
     if others and PLAN not in folder.names():
@@ -209,7 +209,7 @@ def _check_free(folder: OutputFolder, names: set[str]) -> None:
 
 
 def read_plan(folder: OutputFolder) -> Plan:
-    """Reads the plan of a folder that a job has begun."""
+    """Read the plan of a folder that a job has begun."""
     try:
         text = folder.read(PLAN)
     except MissingFileError as error:
@@ -229,7 +229,7 @@ def read_plan(folder: OutputFolder) -> Plan:
 def _make_plan(
     rules: Rules, sources: Sequence[Source], settings: Settings, *, width: int
 ) -> Plan:
-    """Cuts the records of each file into shards; each must fit into a batch."""
+    """Cut the records of each file into shards; each must fit into a batch."""
     indexes = [*map(SequenceIndex, settings.files)]
     is_limited = settings.pool != "model" and settings.max_length is None
     for index in indexes:
@@ -257,7 +257,7 @@ def _number(shards: Sequence[tuple[int, int, int]]) -> tuple[Shard, ...]:
 
 
 def _bounds(index: SequenceIndex, rules: Rules, width: int) -> Iterator[tuple[int, int]]:
-    """Cuts the records of one file by number, or by the bytes of their embeddings."""
+    """Cut the records of one file by number, or by the bytes of their embeddings."""
     if (shard_size := rules.shard_size) is not None:
         starts = range(0, len(index), shard_size)
         yield from ((start, min(start + shard_size, len(index))) for start in starts)
@@ -275,7 +275,7 @@ def _bounds(index: SequenceIndex, rules: Rules, width: int) -> Iterator[tuple[in
 
 
 def _check_empty(index: SequenceIndex) -> None:
-    """Raises if a file has no records, or a record has no letters."""
+    """Raise if a file has no records, or a record has no letters."""
     lengths = index.lengths
     if not lengths.size:
         raise FormatError(f"{index.path}: the file has no records", path=index.path)
@@ -291,7 +291,7 @@ def _check_empty(index: SequenceIndex) -> None:
 
 
 def _check_long(index: SequenceIndex, most: int) -> None:
-    """Raises if a batch does not hold a record."""
+    """Raise if a batch does not hold a record."""
     lengths = index.lengths
     long = np.flatnonzero(lengths > most)
     if long.size:
@@ -309,5 +309,5 @@ def _check_long(index: SequenceIndex, most: int) -> None:
 
 
 def _id_of(index: SequenceIndex, row: Any) -> str:
-    """Returns the id of a record, for a message."""
+    """Return the id of a record, for a message."""
     return index.fetch_many([int(row)])[0].id

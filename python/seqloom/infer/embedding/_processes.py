@@ -45,7 +45,7 @@ _RAY_RETRIES = 3  # of a task whose process or machine died
 def run_processes(
     load: Load, devices: Sequence[str], settings: Settings, *, progress: Tell | None
 ) -> EmbedSummary:
-    """Starts a process for each device, and waits until all have ended."""
+    """Start a process for each device, and waits until all have ended."""
     begun = time.perf_counter()
     calls = _share_out(load, devices, settings)
     workers: list[_Worker] = []
@@ -67,7 +67,10 @@ def run_processes(
 def run_on_ray(
     load: Load, devices: Sequence[str], settings: Settings, *, progress: Tell | None
 ) -> EmbedSummary:
-    """Gives Ray a task for each device; it repeats a task whose process or machine died."""
+    """Return Ray a task for each device.
+
+    It repeats a task whose process or machine died.
+    """
     begun, ray = time.perf_counter(), _import_ray()
     out = settings.out if "://" in settings.out else str(Path(settings.out).absolute())
     files = tuple(str(Path(path).absolute()) for path in settings.files)
@@ -101,13 +104,13 @@ class _Call:
     settings: Settings
 
     def run(self, progress: Tell | None = None) -> EmbedSummary:
-        """Loads the model and computes the part."""
+        """Load the model and compute the part."""
         place = find_backend(self.device, num_threads=self.settings.threads)
         return run_job(self.load(backend=place), self.settings, progress)
 
 
 def _share_out(load: Load, devices: Sequence[str], settings: Settings) -> list[_Call]:
-    """Returns the call of each process, and builds missing indexes once for all."""
+    """Return the call of each process, and builds missing indexes once for all."""
     is_list = not isinstance(devices, (str, bytes)) and hasattr(devices, "__iter__")
     names = [*devices] if is_list else []
     if not names or {*map(type, names)} != {str}:
@@ -151,7 +154,7 @@ class _Worker:
 
     @classmethod
     def start(cls, name: str, call: _Call) -> _Worker:
-        """Starts a process that shares no memory with this one."""
+        """Start a process that shares no memory with this one."""
         context = multiprocessing.get_context("spawn")
         messages, sender = context.Pipe(duplex=False)
         process = context.Process(target=_work, args=(call, sender), daemon=True)
@@ -162,7 +165,7 @@ class _Worker:
         return cls(name, process, messages)
 
     def receive(self) -> bool:
-        """Receives one message; returns False when the process has ended."""
+        """Receive one message; returns False when the process has ended."""
         try:
             message: Message = self.messages.recv()
         except (EOFError, OSError):
@@ -177,12 +180,12 @@ class _Worker:
         return True
 
     def stop(self) -> None:
-        """Stops the process; what it has published stays."""
+        """Stop the process; what it has published stays."""
         if self.process.is_alive():
             self.process.terminate()
 
     def join(self) -> None:
-        """Waits for the end of the process, and kills it if that takes too long."""
+        """Wait for the end of the process, and kill it if that takes too long."""
         self.process.join(_GRACE)
         if self.process.is_alive():
             self.process.kill()
@@ -201,7 +204,7 @@ class _Worker:
 
 
 def _follow(workers: Sequence[_Worker], tell: Tell | None, begun: float) -> None:
-    """Receives messages until all processes have ended; none is started again."""
+    """Receive messages until all processes have ended; none is started again."""
     left: dict[Any, _Worker] = {worker.messages: worker for worker in workers}
     while left:
         for messages in wait([*left]):
@@ -213,7 +216,7 @@ def _follow(workers: Sequence[_Worker], tell: Tell | None, begun: float) -> None
 
 
 def _work(call: _Call, sender: Connection) -> None:
-    """Computes a part, in a process of its own."""
+    """Compute a part, in a process of its own."""
     signal.signal(signal.SIGTERM, _interrupt)
     last = 0.0
 
@@ -235,14 +238,14 @@ def _work(call: _Call, sender: Connection) -> None:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Stops the work as Ctrl-C does, once."""
+    """Stop the work as Ctrl-C does, once."""
     del frame  # part of the protocol
     signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 def _send_error(sender: Connection, error: Exception) -> None:
-    """Sends an error, or its text if another process cannot make it again."""
+    """Send an error, or its text if another process cannot make it again."""
     try:
         copy.copy(error)  # makes it from its arguments, as the other process does
         sender.send(error)
@@ -253,7 +256,7 @@ def _send_error(sender: Connection, error: Exception) -> None:
 
 
 def _raise_first(errors: Sequence[Exception], fates: Sequence[str]) -> None:
-    """Raises if a part is not finished: the first error, with the fates of all as notes."""
+    """Raise if a part is not finished: the first error, with the fates of all as notes."""
     if not fates:
         return
     error = WorkerError(
@@ -267,7 +270,7 @@ def _raise_first(errors: Sequence[Exception], fates: Sequence[str]) -> None:
 
 
 def _start_task(ray: Any, call: _Call) -> Any:
-    """Gives Ray one task: with a GPU of its own, or with its share of the cores."""
+    """Return Ray one task: with a GPU of its own, or with its share of the cores."""
     has_gpu = call.device.startswith("torch:cuda")
     needs = {"num_gpus": 1} if has_gpu else {"num_cpus": call.settings.threads}
     # Ray shows a task its own GPU alone, which is then the first.
@@ -276,7 +279,7 @@ def _start_task(ray: Any, call: _Call) -> Any:
 
 
 def _result_of(ray: Any, task: Any) -> EmbedSummary | Exception:
-    """Returns what a task of Ray returned, or its error."""
+    """Return what a task of Ray returned, or its error."""
     try:
         return ray.get(task)
     except ray.exceptions.RayError as error:
@@ -285,7 +288,7 @@ def _result_of(ray: Any, task: Any) -> EmbedSummary | Exception:
 
 
 def _import_ray() -> Any:
-    """Imports Ray."""
+    """Import Ray."""
     try:
         import ray
     except ImportError as error:
@@ -297,7 +300,7 @@ def _import_ray() -> Any:
 
 
 def _tell_of_markers(settings: Settings, tell: Tell, begun: float) -> None:
-    """Tells how far a job is, by the markers in its folder."""
+    """Tell how far a job is, by the markers in its folder."""
     folder = open_folder(settings.out, settings.cloud_options)
     if PLAN in (names := folder.names()):
         shards = settings.part.of(read_plan(folder).shards)
@@ -307,7 +310,7 @@ def _tell_of_markers(settings: Settings, tell: Tell, begun: float) -> None:
 
 
 def _join_progress(parts: Sequence[Progress], seconds: float) -> Progress:
-    """Adds up the progress of several parts."""
+    """Add up the progress of several parts."""
     tokens = [part.tokens for part in parts]
     return Progress(
         records=sum(part.records for part in parts),
@@ -321,7 +324,7 @@ def _join_progress(parts: Sequence[Progress], seconds: float) -> Progress:
 
 
 def _join_summaries(parts: Sequence[EmbedSummary], seconds: float) -> EmbedSummary:
-    """Adds up what several processes did."""
+    """Add up what several processes did."""
     tokens = [part.tokens for part in parts]
     shares = {
         kind: sum(part.shares[kind] for part in parts) / len(parts)
@@ -345,5 +348,5 @@ def _join_summaries(parts: Sequence[EmbedSummary], seconds: float) -> EmbedSumma
 
 
 def _weigh(values: Sequence[float], weights: Sequence[int]) -> float:
-    """Returns the mean by weight; 0 if all weights are 0."""
+    """Return the mean by weight; 0 if all weights are 0."""
     return float(np.average(values, weights=weights)) if any(weights) else 0.0

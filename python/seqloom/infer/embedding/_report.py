@@ -44,7 +44,7 @@ _FROM_BELOW = ("device", "host", "input", "output")
 def run_job(
     model: Any, settings: Settings, progress: Callable[[Progress], Any] | None = None
 ) -> EmbedSummary:
-    """Computes the shards of a part, and writes the report if they were the last ones."""
+    """Compute the shards of a part, and write the report if they were the last ones."""
     job = Job(model, settings, progress)
     summary = job.run()
     write_report(job, summary)
@@ -52,14 +52,14 @@ def run_job(
 
 
 def write_report(job: Job, summary: EmbedSummary) -> None:
-    """Writes the report, once: by the call that computed the last shard of the job."""
+    """Write the report, once: by the call that computed the last shard of the job."""
     is_last = summary.computed and not summary.missing
     if is_last and _REPORT not in job.folder.names():
         job.folder.create(_REPORT, make_page(_make_report(job, summary)))
 
 
 def _make_report(job: Job, summary: EmbedSummary) -> Report:
-    """Describes what was computed and how long it took."""
+    """Describe what was computed and how long it took."""
     number = len(job.plan.sources)
     files = f"{number} files" if number > 1 else "one file"
     course = _course_section(job)
@@ -82,7 +82,7 @@ def _make_report(job: Job, summary: EmbedSummary) -> Report:
 
 
 def _tiles(summary: EmbedSummary) -> Iterator[Tile]:
-    """Returns the key figures."""
+    """Return the key figures."""
     seconds = max(summary.seconds, 1e-9)
     speed = f"{summary.sequences / seconds:,.0f} sequences/s"
     yield Tile("tokens/s", f"{summary.tokens_per_second:,.0f}", note=speed)
@@ -93,7 +93,7 @@ def _tiles(summary: EmbedSummary) -> Iterator[Tile]:
 
 
 def _spell_time(seconds: float) -> str:
-    """Writes a time in a unit for a person."""
+    """Write a time in a unit for a person."""
     if seconds < 60:  # noqa: PLR2004 - a minute
         return f"{seconds:.1f} s"
     minutes, hours = round(seconds / 60), seconds / 3600
@@ -101,7 +101,7 @@ def _spell_time(seconds: float) -> str:
 
 
 def _tables(job: Job, summary: EmbedSummary) -> Iterator[Table]:
-    """Yields tables of the time, the files and the shards, of all processes."""
+    """Yield tables of the time, the files and the shards, of all processes."""
     rows = [
         (SPENT_ON[kind], percent(share), f"{share * summary.seconds:,.2f} s")
         for kind, share in summary.shares.items()
@@ -124,7 +124,7 @@ def _tables(job: Job, summary: EmbedSummary) -> Iterator[Table]:
 
 
 def _facts(job: Job) -> dict[str, str]:
-    """Lists what another person needs to run it again."""
+    """List what another person needs to run it again."""
     rules, settings = job.plan.rules, job.settings
     windows = f"windows of {rules.max_length} letters, {rules.overlap} of them shared"
     return {
@@ -154,7 +154,7 @@ class Course:
 
     @classmethod
     def of(cls, marks: Sequence[Mark], *, spans: int, max_tokens: int) -> Course:
-        """Divides the time of a job into spans, as equal as its batches allow."""
+        """Divide the time of a job into spans, as equal as its batches allow."""
         # The first and the last mark, and between them the nearest to equal steps.
         seconds = [mark.seconds for mark in marks]
         wanted = np.linspace(seconds[0], seconds[-1], spans + 1)
@@ -177,7 +177,7 @@ class Course:
 
 
 def _course(job: Job, spans: int) -> Course | None:
-    """Returns the course of a job; None if the job was short."""
+    """Return the course of a job; None if the job was short."""
     marks = job.clock.timeline.rows
     if len(marks) < 3 or marks[-1].seconds < _LEAST_SECONDS:  # noqa: PLR2004 - a course
         return None
@@ -185,7 +185,7 @@ def _course(job: Job, spans: int) -> Course | None:
 
 
 def _course_section(job: Job) -> Section | None:
-    """Draws shares of the time, speed, fill and memory, if a job took long enough."""
+    """Draw shares of the time, speed, fill and memory, if a job took long enough."""
     course = _course(job, _MOST_SPANS)
     if course is None:
         return None
@@ -206,7 +206,7 @@ def _course_section(job: Job) -> Section | None:
 
 
 def _plot_shares(course: Course) -> Plot:
-    """Plots the shares of the time on top of each other."""
+    """Plot the shares of the time on top of each other."""
     traces: list[Trace] = []
     floor = np.zeros(len(course.speed))
     for kind in _FROM_BELOW:
@@ -224,7 +224,7 @@ def _plot_shares(course: Course) -> Plot:
 
 
 def _course_table(job: Job) -> Table | None:
-    """Returns the course in a few rows."""
+    """Return the course in a few rows."""
     course = _course(job, _SPAN_ROWS)
     if course is None:
         return None

@@ -50,7 +50,7 @@ class PaddedBatches:
         return self._stream.content
 
     def _cut(self, whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Cuts sequences, the shortest first, into batches of at most `max_tokens`."""
+        """Cut sequences, the shortest first, into batches of at most `max_tokens`."""
         sizes = np.diff(whole["cu_seqlens"])
         order = np.argsort(sizes, kind="stable")
         start = 0
@@ -63,7 +63,7 @@ class PaddedBatches:
     def _pad_rows(
         self, whole: dict[str, Any], rows: NDArray[np.int64], sizes: Array
     ) -> dict[str, Any]:
-        """Makes a padded batch of some sequences."""
+        """Make a padded batch of some sequences."""
         lengths = sizes[rows]
         mask = np.arange(int(lengths.max())) < lengths[:, None]
         ids = np.full(mask.shape, self._pad, np.int32)
@@ -84,7 +84,7 @@ class PaddedBatches:
 
 
 def _join(group: list[Any]) -> dict[str, Any]:
-    """Joins packed batches."""
+    """Join packed batches."""
     names = ("input_ids", *_BY_SEQUENCE)
     joined: dict[str, Any] = {
         name: np.concatenate([batch[name] for batch in group]) for name in names
@@ -96,7 +96,7 @@ def _join(group: list[Any]) -> dict[str, Any]:
 
 
 def cut_batch(batch: Batch, first: int, stop: int) -> dict[str, Any]:
-    """Makes a batch of some of the sequences of a packed or padded batch."""
+    """Make a batch of some of the sequences of a packed or padded batch."""
     bounds = np.asarray(batch["cu_seqlens"])[first : stop + 1]
     part = {name: batch[name][first:stop] for name in _BY_SEQUENCE}
     if "mask" in batch:
@@ -116,7 +116,7 @@ def cut_batch(batch: Batch, first: int, stop: int) -> dict[str, Any]:
 def reduce_batch(
     device: Device, values: Any, batch: Batch, *, pool: str, before: int
 ) -> Any:
-    """Reduces the output of a model to sums over windows, first tokens, or residues."""
+    """Reduce the output of a model to sums over windows, first tokens, or residues."""
     # `before` counts the tokens before the letters of a window.
     _check_shape(values, batch, pool)
     if pool == "model":
@@ -134,7 +134,7 @@ def reduce_batch(
 
 
 def _check_shape(values: Any, batch: Batch, pool: str) -> None:
-    """Raises if an output has another number of rows than the batch."""
+    """Raise if an output has another number of rows than the batch."""
     if not hasattr(values, "shape"):
         raise ShapeError(
             "the model must return an array with a row for each token (or with pool="
@@ -158,7 +158,7 @@ def _check_shape(values: Any, batch: Batch, pool: str) -> None:
 
 
 def join_ranges(begins: NDArray[np.int64], counts: NDArray[np.int64]) -> Any:
-    """Lists the numbers of several ranges, one after the other."""
+    """List the numbers of several ranges, one after the other."""
     firsts = offsets_of(counts)[:-1]
     return np.arange(int(counts.sum())) + np.repeat(begins - firsts, counts)
 
@@ -186,7 +186,7 @@ class ShardRows:
         return self._rules.pool == "none"
 
     def add(self, batch: Batch, found: Mapping[int, Array]) -> None:
-        """Adds the reduced outputs of one batch to the rows of its records."""
+        """Add the reduced outputs of one batch to the rows of its records."""
         # The stream counts records in their file.
         rows = np.asarray(batch["ordinals"]) - self.shard.start
         kept = batch["keep"][:, 1] - batch["keep"][:, 0]
@@ -207,7 +207,7 @@ class ShardRows:
                 np.add.at(array, rows, values)
 
     def _count(self, rows: Array, lengths: Array, kept: Array) -> None:
-        """Sets lengths and counts residues, so that none comes twice or is missed."""
+        """Set lengths and counts residues, so that none comes twice or is missed."""
         if (lengths > self._room[rows]).any():
             raise InternalError(f"{self.shard.name}: a record is longer than in the index")
         self._missing[rows] += lengths - self.lengths[rows]
@@ -217,7 +217,7 @@ class ShardRows:
             raise InternalError(f"{self.shard.name}: a record came twice")
 
     def _array_of(self, layer: int, values: Array) -> Array:
-        """Returns the array of a layer, made when its width is known."""
+        """Return the array of a layer, made when its width is known."""
         if layer not in self._arrays:
             count = int(self._begins[-1]) if self.is_by_residue else len(self.shard)
             # Sums are float32; the numbers that are written may be float16.
@@ -226,13 +226,13 @@ class ShardRows:
         return self._arrays[layer]
 
     def arrays(self) -> dict[int, Array]:
-        """Returns the finished arrays by layer; raises if a record is missing."""
+        """Return the finished arrays by layer; raises if a record is missing."""
         if self._missing.any() or None in self.ids:
             raise InternalError(f"{self.shard.name}: a record is missing")
         return {layer: self._finish(array) for layer, array in self._arrays.items()}
 
     def _finish(self, array: Array) -> Array:
-        """Divides sums, converts the numbers, and raises if one is not finite."""
+        """Divide sums, converts the numbers, and raises if one is not finite."""
         if self.is_by_residue and (self.lengths != self._room).any():
             # Residues took fewer rows than the index has letters.
             at = np.arange(int(self._begins[-1])) - np.repeat(self._begins[:-1], self._room)
@@ -251,7 +251,7 @@ class ShardRows:
         return offsets_of(self.lengths)
 
     def _not_finite(self, array: Array, finished: Array) -> NotFiniteError:
-        """Returns the error of the first record whose embedding is not finite."""
+        """Return the error of the first record whose embedding is not finite."""
         row = int(np.flatnonzero(~np.isfinite(finished).all(axis=1))[0])
         record = row
         if self.is_by_residue:

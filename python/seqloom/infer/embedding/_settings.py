@@ -66,7 +66,7 @@ class Settings:
     ends: tuple[int, int] = (0, 0)
 
     def for_model(self, model: Any) -> Settings:
-        """Chooses the tokenizer, and checks the arguments, one by one and together."""
+        """Choose the tokenizer, and check the arguments, one by one and together."""
         if self.pool not in _POOLS:
             raise ArgumentError(
                 f'pool must be "mean", "cls", "none" (each residue) or "model" (the model '
@@ -93,7 +93,7 @@ class Settings:
         return settings
 
     def check(self) -> None:
-        """Raises if a value is no setting, or does not fit another one."""
+        """Raise if a value is no setting, or does not fit another one."""
         if self.format not in FORMATS:
             raise ArgumentError(
                 f'format must be "safetensors" or "parquet", got {self.format!r}'
@@ -112,7 +112,7 @@ class Settings:
             raise ArgumentError("overlap= is of windows: give max_length= too")
 
     def _check_windows(self, max_length: int) -> None:
-        """Raises if a batch does not hold a window, or if windows do not advance."""
+        """Raise if a batch does not hold a window, or if windows do not advance."""
         if max_length > self.letters:
             raise ArgumentError(
                 f"max_length must be at most {self.letters}, what a batch of max_tokens="
@@ -143,7 +143,7 @@ class Settings:
         return 0
 
     def rules(self, model: str) -> Rules:
-        """Returns the settings on which the numbers of the output depend."""
+        """Return the settings on which the numbers of the output depend."""
         return Rules(
             model=self.identity or model,
             tokens=_name_of_tokens(self.tokens),
@@ -159,12 +159,12 @@ class Settings:
 
 
 def _as_count(name: str, value: int | None) -> int | None:
-    """Returns a plain integer above 0; None stays."""
+    """Return a plain integer above 0; None stays."""
     return None if value is None else as_integer(name, value, least=1)
 
 
 def import_arrow() -> Any:
-    """Imports pyarrow."""
+    """Import pyarrow."""
     try:
         import pyarrow as pa
     except ImportError as error:
@@ -175,7 +175,7 @@ def import_arrow() -> Any:
 
 
 def check_layers(layers: Iterable[int]) -> tuple[int, ...]:
-    """Raises if there are no layers, or one twice."""
+    """Raise if there are no layers, or one twice."""
     if isinstance(layers, (str, bytes)) or not hasattr(layers, "__iter__"):
         raise ArgumentError(f"layers must be integers such as (-1,), got {quote(layers)}")
     numbers = tuple(as_integer("layers", layer, least=-99) for layer in layers)
@@ -187,7 +187,7 @@ def check_layers(layers: Iterable[int]) -> tuple[int, ...]:
 
 
 def find_tokens(model: Any, tokens: Any) -> Any:
-    """Chooses the tokenizer: the caller's, the model's, or ESM-2's."""
+    """Choose the tokenizer: the caller's, the model's, or ESM-2's."""
     if tokens is not None:
         if not callable(tokens):
             raise ArgumentError(
@@ -199,7 +199,7 @@ def find_tokens(model: Any, tokens: Any) -> Any:
 
 
 def _name_of_tokens(tokens: Any) -> str:
-    """Names a tokenizer, so that another one makes another plan."""
+    """Name a tokenizer, so that another one makes another plan."""
     if isinstance(tokens, Tokens):
         return tokens.to_json()
     source = getattr(tokens, "name_or_path", "")
@@ -207,7 +207,7 @@ def _name_of_tokens(tokens: Any) -> str:
 
 
 def _count_ends(tokens: Any) -> tuple[int, int]:
-    """Counts the tokens before and after the letters; each letter must be one token."""
+    """Count the tokens before and after the letters; each letter must be one token."""
     if isinstance(tokens, Tokens):
         added = 2 if tokens.add_special_tokens else 0
         before, is_single = added // 2, tokens.k == 1
@@ -226,7 +226,7 @@ def _count_ends(tokens: Any) -> tuple[int, int]:
 
 
 def _tokenize(tokens: Any, letters: bytes) -> Any:
-    """Tokenizes a few letters."""
+    """Tokenize a few letters."""
     text = letters.decode() if hasattr(tokens, "pad_token_id") else letters
     result = tokens(text)
     return np.asarray(getattr(result, "input_ids", result)).reshape(-1)
@@ -248,17 +248,17 @@ class Part:
         return f"{self.number + 1}/{self.count}"
 
     def split(self, number: int, count: int, variable: str = "") -> Part:
-        """Returns a part of this part."""
+        """Return a part of this part."""
         names = " and ".join(filter(None, (self.variable, variable)))
         return Part(self.number + number * self.count, self.count * count, names)
 
     def of(self, shards: Sequence[Value]) -> Sequence[Value]:
-        """Returns the shards of this part."""
+        """Return the shards of this part."""
         return shards[self.number :: self.count]
 
 
 def find_part(text: str | None) -> Part:
-    """Reads the part from an argument, or from what torchrun and SLURM set."""
+    """Read the part from an argument, or from what torchrun and SLURM set."""
     if text is None:
         part, ranks = _read_slurm_array(), _read_number("WORLD_SIZE", default="1")
         if "RANK" not in os.environ or ranks == 1:
@@ -280,7 +280,7 @@ def find_part(text: str | None) -> Part:
 
 
 def _read_slurm_array() -> Part:
-    """Reads the part of a task of a SLURM array; outside of one, all is one part."""
+    """Read the part of a task of a SLURM array; outside of one, all is one part."""
     if "SLURM_ARRAY_TASK_ID" not in os.environ:
         return Part()
     names = [f"SLURM_ARRAY_TASK_{name}" for name in _ARRAY]
@@ -296,7 +296,7 @@ def _read_slurm_array() -> Part:
 
 
 def _read_number(name: str, *, default: str = "") -> int:
-    """Reads a number that torchrun or SLURM has set."""
+    """Read a number that torchrun or SLURM has set."""
     text = os.environ.get(name, default)
     if not text.isdecimal():
         raise ArgumentError(

@@ -47,12 +47,12 @@ class Done:
 
 
 def name_of_array(layer: int, layers: tuple[int, ...]) -> str:
-    """Returns the name of the array of a layer; a single layer needs no number."""
+    """Return the name of the array of a layer; a single layer needs no number."""
     return "embeddings" if len(layers) == 1 else f"embeddings.{layer}"
 
 
 def encode_shard(rows: ShardRows, layers: tuple[int, ...], kind: str) -> bytes:
-    """Encodes a shard; the same rows give the same bytes."""
+    """Encode a shard; the same rows give the same bytes."""
     arrays = {name_of_array(layer, layers): array for layer, array in rows.arrays().items()}
     first = rows.shard.ordinal
     ordinals = np.arange(first, first + len(rows.shard))
@@ -68,7 +68,7 @@ def encode_shard(rows: ShardRows, layers: tuple[int, ...], kind: str) -> bytes:
 def _encode_parquet(
     columns: dict[str, Any], *, ids: list[str], arrays: dict[str, Any], rows: ShardRows
 ) -> bytes:
-    """Encodes a table with a row for each record."""
+    """Encode a table with a row for each record."""
     arrow = import_arrow()
     singular = {name.removesuffix("s"): array for name, array in columns.items()}
     table = {"id": ids, **singular}
@@ -89,7 +89,7 @@ def _encode_parquet(
 def publish(
     folder: OutputFolder, shard: Shard, data: bytes, *, name: str, content: str, plan: str
 ) -> bool:
-    """Creates a shard and then its marker; returns False if another process was first."""
+    """Create a shard and then its marker; returns False if another process was first."""
     if not folder.create(name, data):
         # Another process made it, or one that was killed before it wrote the marker. The
         # marker describes that file, which is whole.
@@ -109,7 +109,7 @@ def publish(
 
 
 def read_done(folder: OutputFolder, shard: Shard) -> Done:
-    """Reads the marker of a shard."""
+    """Read the marker of a shard."""
     name = f"{shard.name}.done"
     try:
         done = msgspec.convert(json.loads(folder.read(name)), Done)
@@ -123,7 +123,7 @@ def read_done(folder: OutputFolder, shard: Shard) -> Done:
 
 
 def _check_same(done: Done, shard: Shard) -> None:
-    """Raises if a marker is of another shard, or of a file elsewhere."""
+    """Raise if a marker is of another shard, or of a file elsewhere."""
     last = shard.ordinal + len(shard) - 1
     is_here = done.file in {f"{shard.name}.{kind}" for kind in FORMATS}
     if not is_here or (done.first, done.last) != (shard.ordinal, last):
@@ -142,12 +142,12 @@ class HeldShard:
     size: int = 0
 
     def check(self) -> None:
-        """Raises if the file was cut since it was opened."""
+        """Raise if the file was cut since it was opened."""
         if self.path is not None:
             check_uncut(self.path, self.size)
 
     def rows(self, name: str, record: int) -> NDArray[Any]:
-        """Returns the row of a record, or the rows of its residues."""
+        """Return the row of a record, or the rows of its residues."""
         array = self.arrays[name]
         if not self.is_by_residue:
             return array[record]
@@ -158,7 +158,7 @@ class HeldShard:
 def open_shard(
     folder: OutputFolder, done: Done, layers: Sequence[str], *, is_by_residue: bool
 ) -> HeldShard:
-    """Opens the file of a shard and compares it with its checksums."""
+    """Open the file of a shard and compare it with its checksums."""
     where, size = folder.where(done.file), folder.size(done.file)
     if size != done.bytes:
         found = "is gone" if size is None else f"has {size:,} bytes"
@@ -173,7 +173,7 @@ def open_shard(
 
 
 def _open(folder: OutputFolder, done: Done, *, is_by_residue: bool) -> HeldShard:
-    """Opens a table, or arrays of safetensors."""
+    """Open a table, or arrays of safetensors."""
     if done.file.endswith(".parquet"):
         return _open_parquet(folder, done.file, is_by_residue=is_by_residue)
     where = folder.where(done.file)
@@ -193,7 +193,7 @@ def _open(folder: OutputFolder, done: Done, *, is_by_residue: bool) -> HeldShard
 
 
 def _read_arrays(folder: OutputFolder, name: str) -> dict[str, NDArray[Any]]:
-    """Reads and checks the arrays of safetensors; those of a local file are views of it."""
+    """Read and check the arrays of safetensors; those of a local file are views of it."""
     if (path := folder.local(name)) is not None:
         record = load_record(path, mapped=True)
     else:
@@ -203,7 +203,7 @@ def _read_arrays(folder: OutputFolder, name: str) -> dict[str, NDArray[Any]]:
 
 
 def _open_parquet(folder: OutputFolder, name: str, *, is_by_residue: bool) -> HeldShard:
-    """Reads a table."""
+    """Read a table."""
     import_arrow()
     from pyarrow import parquet
 
@@ -221,7 +221,7 @@ def _open_parquet(folder: OutputFolder, name: str, *, is_by_residue: bool) -> He
 
 
 def _flatten(column: Any, *, is_by_residue: bool) -> NDArray[Any]:
-    """Reads a column of lists as one array of rows."""
+    """Read a column of lists as one array of rows."""
     values = column.combine_chunks()
     if is_by_residue:
         values = values.flatten()

@@ -112,7 +112,7 @@ class Progress:
 
 @contextmanager
 def embed_bar(console: Console) -> Generator[Callable[[Progress], None]]:
-    """Returns a function that shows how far a job is, if the console is a terminal."""
+    """Return a function that shows how far a job is, if the console is a terminal."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -147,7 +147,7 @@ def embed_bar(console: Console) -> Generator[Callable[[Progress], None]]:
 
 
 def _rates(news: Progress, width: int) -> str:
-    """Writes speeds, fill and the share of waiting, as the terminal has room for."""
+    """Write speeds, fill and the share of waiting, as the terminal has room for."""
     seconds = max(news.seconds, 1e-9)
     sequences, tokens = news.sequences / seconds, news.tokens / seconds
     if width < _NARROW:
@@ -162,7 +162,7 @@ def _rates(news: Progress, width: int) -> str:
 
 
 def _shorten(number: float) -> str:
-    """Writes a large number in three or four characters."""
+    """Write a large number in three or four characters."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= size:
             value = number / size
@@ -171,7 +171,7 @@ def _shorten(number: float) -> str:
 
 
 def summary_table(summary: EmbedSummary) -> Table:
-    """Returns a table of what a job did."""
+    """Return a table of what a job did."""
     from rich.table import Table
 
     table = Table(box=None, show_header=False, pad_edge=False)

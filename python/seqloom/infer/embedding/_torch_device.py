@@ -35,7 +35,7 @@ class TorchDevice(Device):
         self._waiting: deque[tuple[Any, torch.Tensor]] = deque()
 
     def place(self, batch: Mapping[str, Any]) -> dict[str, Any]:
-        """Copies arrays of numbers through pinned memory, during the computation."""
+        """Copy arrays of numbers through pinned memory, during the computation."""
         slab = Slab.of(batch)
         buffer = self._ring.take(slab.size)
         pinned = slab.write(buffer)
@@ -51,7 +51,7 @@ class TorchDevice(Device):
         return {**batch, **slab.read(there)}
 
     def _reuse(self) -> None:
-        """Reuses the buffers of copies that ended; waits for the oldest of too many."""
+        """Reuse the buffers of copies that ended; waits for the oldest of too many."""
         while self._waiting:
             copied, buffer = self._waiting[0]
             if len(self._waiting) > _RING:
@@ -62,26 +62,26 @@ class TorchDevice(Device):
             self._ring.give(buffer)
 
     def computing(self) -> AbstractContextManager[Any]:
-        """Returns a block in which no gradients are recorded."""
+        """Return a block in which no gradients are recorded."""
         return torch.inference_mode()
 
     def take(self, values: Any, rows: NDArray[np.int64]) -> torch.Tensor:
-        """Selects rows."""
+        """Select rows."""
         return _raw(values).index_select(0, self._numbers(rows))
 
     def sum_rows(self, values: Any, counts: NDArray[np.int64]) -> torch.Tensor:
-        """Sums consecutive rows as float32, `counts` of them for each result."""
+        """Sum consecutive rows as float32, `counts` of them for each result."""
         lengths = self._numbers(counts)
         return torch.segment_reduce(
             _raw(values).float(), "sum", lengths=lengths, unsafe=True
         )
 
     def _numbers(self, numbers: NDArray[np.int64]) -> torch.Tensor:
-        """Copies row numbers to the device, without waiting."""
+        """Copy row numbers to the device, without waiting."""
         return self.place({"numbers": numbers})["numbers"]
 
     def fetch(self, values: Any) -> Callable[[], NDArray[Any]]:
-        """Begins the copy back; returns a function that waits for it."""
+        """Begin the copy back; returns a function that waits for it."""
         values = _raw(values)
         buffer = self._results.take(values.nbytes)
         rows = buffer[: values.nbytes].view(values.dtype).reshape(values.shape)
@@ -100,7 +100,7 @@ class TorchDevice(Device):
         return wait
 
     def is_full(self, error: BaseException) -> bool:
-        """Returns whether memory is full, and frees unused memory."""
+        """Return whether memory is full, and frees unused memory."""
         # cuBLAS has no error of its own for the memory that it works in.
         is_ours = isinstance(error, torch.OutOfMemoryError)
         if not is_ours and "CUBLAS_STATUS_ALLOC_FAILED" not in str(error):
@@ -110,12 +110,12 @@ class TorchDevice(Device):
 
 
 def new_event() -> Any:
-    """Makes an event for which a thread sleeps instead of keeping a core busy."""
+    """Make an event for which a thread sleeps instead of keeping a core busy."""
     return torch.cuda.Event(blocking=True)
 
 
 def _raw(values: Any) -> torch.Tensor:
-    """Returns the tensor of torch in a tensor of seqloom."""
+    """Return the tensor of torch in a tensor of seqloom."""
     return getattr(values, "raw", values)
 
 
@@ -129,7 +129,7 @@ class PinnedRing:
         self._free: list[torch.Tensor] = []
 
     def take(self, size: int) -> torch.Tensor:
-        """Returns a buffer of at least `size` bytes; replaces one that is too small."""
+        """Return a buffer of at least `size` bytes; replaces one that is too small."""
         for position, buffer in enumerate(self._free):
             if buffer.numel() >= size:
                 return self._free.pop(position)
@@ -138,12 +138,12 @@ class PinnedRing:
         return pin(size + size // 4)
 
     def give(self, buffer: torch.Tensor) -> None:
-        """Takes a buffer back whose copy has ended."""
+        """Take a buffer back whose copy has ended."""
         self._free.append(buffer)
 
 
 def pin(size: int) -> torch.Tensor:
-    """Makes a pinned buffer."""
+    """Make a pinned buffer."""
     return torch.empty(size, dtype=torch.uint8, pin_memory=True)
 
 
@@ -156,14 +156,14 @@ class Slab(NamedTuple):
 
     @classmethod
     def of(cls, batch: Mapping[str, Any]) -> Slab:
-        """Gives each array of numbers a place."""
+        """Return each array of numbers a place."""
         arrays = {name: it for name, it in batch.items() if _is_numeric(it)}
         sizes = [-(-array.nbytes // _ALIGNED) * _ALIGNED for array in arrays.values()]
         starts = offsets_of(np.array(sizes, np.int64)).tolist()
         return cls(arrays, starts[:-1], starts[-1])
 
     def write(self, buffer: torch.Tensor) -> torch.Tensor:
-        """Copies the arrays into a buffer on the host; returns the part that they fill."""
+        """Copy the arrays into a buffer on the host; returns the part that they fill."""
         host = buffer.numpy()
         for array, start in zip(self.arrays.values(), self.starts, strict=True):
             flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
@@ -171,7 +171,7 @@ class Slab(NamedTuple):
         return buffer[: self.size]
 
     def read(self, buffer: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Returns the arrays as views of a copy of the buffer."""
+        """Return the arrays as views of a copy of the buffer."""
         places = zip(self.arrays.items(), self.starts, strict=True)
         return {
             name: buffer[start : start + array.nbytes]
@@ -182,6 +182,6 @@ class Slab(NamedTuple):
 
 
 def _is_numeric(value: Any) -> bool:
-    """Returns whether a value is an array of a type that torch has."""
+    """Return whether a value is an array of a type that torch has."""
     is_array = isinstance(value, np.ndarray)
     return is_array and cast("NDArray[Any]", value).dtype.kind in "biufc"

@@ -53,7 +53,7 @@ class Clock:
 
     @contextmanager
     def spending(self, kind: str) -> Generator[None]:
-        """Counts the seconds of a block."""
+        """Count the seconds of a block."""
         begun = time.perf_counter()
         try:
             yield
@@ -62,7 +62,7 @@ class Clock:
 
     @contextmanager
     def handing_over(self) -> Generator[None]:
-        """Counts seconds of waiting for the writer, or for the device that it waits for."""
+        """Count seconds of waiting for the writer, or for the device that it waits for."""
         begun, waited = time.perf_counter(), self.device_wait
         try:
             yield
@@ -74,7 +74,7 @@ class Clock:
 
     @contextmanager
     def waiting_for_device(self) -> Generator[None]:
-        """Counts the seconds in which the writer waits for rows."""
+        """Count the seconds in which the writer waits for rows."""
         begun = time.perf_counter()
         try:
             yield
@@ -82,14 +82,14 @@ class Clock:
             self.device_wait += time.perf_counter() - begun
 
     def count(self, tokens: int, sequences: int) -> None:
-        """Counts a batch."""
+        """Count a batch."""
         self.batches += 1
         self.tokens += tokens
         self.sequences += sequences
         self.mark()
 
     def mark(self) -> None:
-        """Notes what was counted so far, if the last note is old enough."""
+        """Note what was counted so far, if the last note is old enough."""
         now = self.wall
         if self.timeline.is_due(now):
             memory = self.memory.sample(now)
@@ -111,7 +111,7 @@ class Clock:
 
 
 def resident_bytes() -> int:
-    """Reads the resident memory of this process and its children; 0 where nobody tells."""
+    """Read the resident memory of this process and its children; 0 where nobody tells."""
     return sum(map(resident_memory, ("self", *child_processes())))
 
 
@@ -123,7 +123,7 @@ class MemoryWatch:
         self.maximum = 0
 
     def sample(self, seconds: float) -> int:
-        """Looks at the memory now."""
+        """Look at the memory now."""
         memory = resident_bytes()
         self.maximum = max(self.maximum, memory)
         self._timeline.add(seconds, (seconds, memory))
@@ -131,7 +131,7 @@ class MemoryWatch:
 
     @property
     def note(self) -> str:
-        """Says that memory grew all the time; empty if it did not."""
+        """Say that memory grew all the time; empty if it did not."""
         rows = self._timeline.rows
         growth = steady_growth([memory for _, memory in rows])
         if not growth:
@@ -144,7 +144,7 @@ class MemoryWatch:
 
 
 def steady_growth(memory: ArrayLike) -> int:
-    """Finds by how many bytes memory grew, if it did so from quarter to quarter."""
+    """Find by how many bytes memory grew, if it did so from quarter to quarter."""
     values = np.asarray(memory, np.float64)
     if len(values) < _LEAST_SAMPLES:
         return 0
@@ -171,11 +171,11 @@ class Timeline(Generic[Row]):
         self._first, self._last = 0.0, -step
 
     def is_due(self, seconds: float) -> bool:
-        """Says whether the last row is old enough."""
+        """Return whether the last row is old enough."""
         return seconds - self._last >= self._step
 
     def add(self, seconds: float, row: Row) -> None:
-        """Adds a row, if it is due."""
+        """Add a row, if it is due."""
         if not self.is_due(seconds):
             return
         self._first = self._first if self.rows else seconds

@@ -51,7 +51,7 @@ class Spread:
     maximum: float = math.nan
 
     def add(self, value: float) -> None:
-        """Counts a value; NaN is none."""
+        """Count a value; NaN is none."""
         if math.isnan(value):
             return
         is_first = not self.count
@@ -61,7 +61,7 @@ class Spread:
         self.total += value
 
     def as_dict(self) -> dict[str, float]:
-        """Gives average, maximum and minimum."""
+        """Return average, maximum and minimum."""
         average = self.total / self.count if self.count else math.nan
         return {"average": average, "maximum": self.maximum, "minimum": self.minimum}
 
@@ -78,14 +78,14 @@ class GPUTally:
     memory: Spread = field(default_factory=Spread)
 
     def add(self, sample: GPUSample) -> None:
-        """Counts a sample."""
+        """Count a sample."""
         self.samples += 1
         self.idle += sample.utilization < self.idle_below
         self.utilization.add(sample.utilization)
         self.memory.add(sample.memory)
 
     def words(self, number: int) -> str:
-        """Tells how busy the GPU was."""
+        """Tell how busy the GPU was."""
         busy = self.utilization.total / self.utilization.count
         idle = self.idle / self.utilization.count
         return (
@@ -93,7 +93,7 @@ class GPUTally:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Sums the samples up."""
+        """Sum the samples up."""
         seen = self.utilization.count
         return {
             "name": self.name,
@@ -120,7 +120,7 @@ class GPUs:
         self.names = {number: str(it.name()) for number, it in enumerate(self._devices)}
 
     def read(self) -> tuple[GPUSample, ...]:
-        """Takes a sample of each; a GPU that stops answering is left out from then on."""
+        """Take a sample of each; a GPU that stops answering is left out from then on."""
         try:
             return tuple(
                 GPUSample(
@@ -135,7 +135,7 @@ class GPUs:
 
 
 def _number(value: float | str) -> float:
-    """Reads a number; what the driver does not tell is nvitop's NA, a kind of string."""
+    """Read a number; what the driver does not tell is nvitop's NA, a kind of string."""
     return float(value) if isinstance(value, (int, float)) else math.nan
 
 
@@ -143,25 +143,25 @@ class Device(Protocol):
     """A GPU; each call reads a value now, and raises the library's error."""
 
     def name(self) -> str:
-        """Returns the name of the model."""
+        """Return the name of the model."""
         ...
 
     def gpu_utilization(self) -> float | str:
-        """Returns the share of the last moments in which it was busy, in percent."""
+        """Return the share of the last moments in which it was busy, in percent."""
         ...
 
     def memory_used(self) -> float | str:
-        """Returns the bytes in use."""
+        """Return the bytes in use."""
         ...
 
 
 def is_installed() -> bool:
-    """Says whether a library that reads GPUs is installed, without an import."""
+    """Return whether a library that reads GPUs is installed, without an import."""
     return any(find_spec(name) is not None for name in _LIBRARIES)
 
 
 def open_library() -> Any:
-    """Imports the library; its ``NVMLError`` is what a GPU raises."""
+    """Import the library; its ``NVMLError`` is what a GPU raises."""
     for name in _LIBRARIES:
         try:
             return import_module(name)
@@ -173,7 +173,7 @@ def open_library() -> Any:
 
 
 def list_devices(library: Any) -> list[Device]:
-    """Lists the GPUs that CUDA shows this process, in CUDA's order."""
+    """List the GPUs that CUDA shows this process, in CUDA's order."""
     if not hasattr(library, "Device"):
         return _list_by_pynvml(library)
     # Without NVML nvitop writes an essay to standard error.
@@ -190,19 +190,19 @@ class _Handle:
     handle: Any
 
     def name(self) -> str:
-        """Returns the name of the model."""
+        """Return the name of the model."""
         return _as_text(self.nvml.nvmlDeviceGetName(self.handle))
 
     def gpu_utilization(self) -> float:
-        """Returns the share of the last moments in which it was busy, in percent."""
+        """Return the share of the last moments in which it was busy, in percent."""
         return self._read(lambda: self.nvml.nvmlDeviceGetUtilizationRates(self.handle).gpu)
 
     def memory_used(self) -> float:
-        """Returns the bytes in use."""
+        """Return the bytes in use."""
         return self._read(lambda: self.nvml.nvmlDeviceGetMemoryInfo(self.handle).used)
 
     def _read(self, read: Callable[[], float]) -> float:
-        """Reads a number; NaN if the driver does not offer it, as for a part of a GPU."""
+        """Read a number; NaN if the driver does not offer it, as for a part of a GPU."""
         try:
             return read()
         except self.nvml.NVMLError as error:
@@ -212,7 +212,7 @@ class _Handle:
 
 
 def _list_by_pynvml(nvml: Any) -> list[Device]:
-    """Lists the GPUs that ``CUDA_VISIBLE_DEVICES`` allows; none without a driver."""
+    """List the GPUs that ``CUDA_VISIBLE_DEVICES`` allows; none without a driver."""
     nvml.nvmlInit()
     handles = [
         nvml.nvmlDeviceGetHandleByIndex(number)
@@ -231,7 +231,7 @@ def _list_by_pynvml(nvml: Any) -> list[Device]:
 
 
 def _find_handle(nvml: Any, handles: list[Any], word: str) -> Any:
-    """Finds a GPU by its number or the beginning of its UUID; None if it has neither."""
+    """Find a GPU by its number or the beginning of its UUID; None if it has neither."""
     if word.isdecimal():
         number = int(word)
         return handles[number] if number < len(handles) else None
@@ -244,5 +244,5 @@ def _find_handle(nvml: Any, handles: list[Any], word: str) -> Any:
 
 
 def _as_text(value: str | bytes) -> str:
-    """Returns a text; older versions of pynvml give bytes."""
+    """Return a text; older versions of pynvml give bytes."""
     return value.decode() if isinstance(value, bytes) else value

@@ -67,7 +67,7 @@ class GPUMonitor:
         self._thread: threading.Thread | None = None
 
     def _begin(self) -> None:
-        """Forgets a loop that was watched before."""
+        """Forget a loop that was watched before."""
         self._clock, self._memory = Clock(), MemoryWatch()
         self._waits = Spread()  # in milliseconds
         self._tallies = {
@@ -95,14 +95,14 @@ class GPUMonitor:
             self._thread.join()
 
     def _watch(self) -> None:
-        """Takes samples until the loop ends."""
+        """Take samples until the loop ends."""
         while True:
             self.sample()
             if self._stop.wait(self._interval):
                 return
 
     def sample(self) -> tuple[GPUSample, ...]:
-        """Looks at the GPUs and at the memory now; within ``with`` a thread does.
+        """Look at the GPUs and at the memory now; within ``with`` a thread does.
 
         Returns:
             A sample of each GPU that CUDA shows this process; none without NVML.
@@ -123,7 +123,7 @@ class GPUMonitor:
     def record_dataloader_wait(
         self, wait_ms: float | None = None, *, seconds: float | None = None
     ) -> None:
-        """Counts time in which the loop waited for a batch.
+        """Count time in which the loop waited for a batch.
 
         Args:
             wait_ms: The wait in milliseconds.
@@ -155,7 +155,7 @@ class GPUMonitor:
         self._waits.add(1000.0 * factor * wait)
 
     def wait_for(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """Passes batches on and counts the seconds in which the loop waits for them.
+        """Pass batches on and count the seconds in which the loop waits for them.
 
         Args:
             batches: What gives batches, such as a DataLoader.
@@ -181,7 +181,7 @@ class GPUMonitor:
             yield batch
 
     def spending(self, kind: str) -> AbstractContextManager[None]:
-        """Counts the seconds of a block.
+        """Count the seconds of a block.
 
         Args:
             kind: ``"input"``, waiting for batches; ``"host"``, what the processor prepares
@@ -202,7 +202,7 @@ class GPUMonitor:
         return self._clock.spending(as_choice("kind", kind, KINDS))
 
     def check_bottleneck(self) -> Bottleneck:
-        """Finds out by the recorded time what the loop waits for.
+        """Find out by the recorded time what the loop waits for.
 
         Returns:
             The verdict. It is true in a condition if something other than the model takes
@@ -224,7 +224,7 @@ class GPUMonitor:
         return judge(self._shares(seconds), seconds, self._evidence())
 
     def get_summary(self) -> dict[str, Any]:
-        """Sums up what was seen, as numbers and words that JSON holds.
+        """Sum up what was seen, as numbers and words that JSON holds.
 
         Returns:
             ``seconds``; ``shares`` of them by kind; ``wait_ms``, the average, maximum and
@@ -262,7 +262,7 @@ class GPUMonitor:
         return self._clock.wall if self._seconds is None else self._seconds
 
     def _shares(self, seconds: float) -> dict[str, float]:
-        """Divides the time; what nobody recorded is the model's."""
+        """Divide the time; what nobody recorded is the model's."""
         spent = self._clock.seconds
         rest = max(0.0, seconds - sum(spent.values()))
         whole = max(seconds, sum(spent.values()), 1e-9)
@@ -271,14 +271,14 @@ class GPUMonitor:
         }
 
     def _evidence(self) -> str:
-        """Tells how busy the GPUs were."""
+        """Tell how busy the GPUs were."""
         return "; ".join(
             it.words(number) for number, it in self._tallies.items() if it.utilization.count
         )
 
 
 def _above_zero(name: str, value: float) -> float:
-    """Checks a number that must be above 0."""
+    """Check a number that must be above 0."""
     number = as_number(name, value)
     if number <= 0:
         raise ArgumentError(f"{name} must be above 0, got {number}")
@@ -324,7 +324,7 @@ IDLE = Bottleneck("idle", 0.0, "idle: nothing was computed")
 
 
 def judge(shares: Mapping[str, float], seconds: float, evidence: str = "") -> Bottleneck:
-    """Names what takes the time; evidence of other kinds stands beside it."""
+    """Name what takes the time; evidence of other kinds stands beside it."""
     # A wait that is too long comes before what computes longer.
     kind = max(("input", "output"), key=shares.__getitem__)
     if shares[kind] <= WAITING:

@@ -145,7 +145,7 @@ class BedProperties:
         return self.properties_dict
 
     def property_item(self, name: str) -> Column:
-        """Returns one property by its name; reads its table at the first use.
+        """Return one property by its name; reads its table at the first use.
 
         Args:
             name: One of the twelve names, such as ``"iid"``.
@@ -163,7 +163,7 @@ class BedProperties:
         return self.properties_dict[name]
 
     def _count(self, suffix: Suffix) -> int:
-        """Counts the lines of a table, once."""
+        """Count the lines of a table, once."""
         count = self._counts[suffix]
         if count is None:
             source = self._source(suffix)
@@ -175,7 +175,7 @@ class BedProperties:
         return count
 
     def _read_table(self, suffix: Suffix) -> None:
-        """Reads the columns of a table that are not known yet."""
+        """Read the columns of a table that are not known yet."""
         names = [name for name in names_of(suffix) if name not in self.properties_dict]
         source = self._source(suffix)
         columns = read_columns(source, suffix, names, name=self._name(suffix))
@@ -194,16 +194,16 @@ class BedProperties:
         self.properties_dict |= columns
 
     def _source(self, suffix: Suffix) -> Path | bytes:
-        """Returns the path of a table, or all bytes of one in the cloud."""
+        """Return the path of a table, or all bytes of one in the cloud."""
         location = self._locations[suffix]
         if isinstance(location, Path):
             return location
         return read_object(location, self.cloud_options)
 
     def _name(self, suffix: Suffix) -> str:
-        """Returns the name of a table for errors."""
+        """Return the name of a table for errors."""
         location = self._locations[suffix]
         return str(location) if isinstance(location, Path) else location.geturl()
 
     def _check_set(self) -> None:
-        """Refuses tables of another set than the .bed that is open."""
+        """Refuse tables of another set than the .bed that is open."""

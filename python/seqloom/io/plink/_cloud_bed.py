@@ -58,14 +58,14 @@ class LineBlock:
     parts: NDArray[np.uint8] | None = None
 
     def pieces(self, chunk: int) -> list[ByteRange]:
-        """Cuts the block into requests of at most `chunk` bytes."""
+        """Cut the block into requests of at most `chunk` bytes."""
         cut = _cut_narrow if self.width <= chunk else _cut_wide
         pieces = list(cut(self.starts, self.width, chunk))
         self.missing = len(pieces)
         return pieces
 
     def put(self, piece: ByteRange, data: NDArray[np.uint8]) -> None:
-        """Copies the bytes of a piece into the block."""
+        """Copy the bytes of a piece into the block."""
         shape = len(self.starts), self.width
         self.missing -= 1
         has_all = piece.lines == slice(0, len(self.starts))
@@ -80,7 +80,7 @@ class LineBlock:
         self.parts[piece.lines, piece.columns] = windows[offsets]
 
     def lines(self) -> NDArray[np.uint8]:
-        """Returns the wanted lines in the wanted order."""
+        """Return the wanted lines in the wanted order."""
         if self.parts is None:
             raise InternalError("a block was read before all of its bytes were fetched")
         in_order = np.array_equal(self.order, np.arange(len(self.starts)))
@@ -90,7 +90,7 @@ class LineBlock:
 def cut_blocks(
     numbers: NDArray[np.int64], origin: int, *, stride: int, width: int
 ) -> Iterator[LineBlock]:
-    """Cuts wanted lines into small blocks; line 0 begins at the byte `origin`."""
+    """Cut wanted lines into small blocks; line 0 begins at the byte `origin`."""
     count = max(1, BLOCK // width)
     for first in range(0, len(numbers), count):
         lines, order = np.unique(numbers[first : first + count], return_inverse=True)
@@ -100,7 +100,7 @@ def cut_blocks(
 def fetch_ahead(
     source: RemoteObject, tasks: Iterable[tuple[T, int, int]], requests: int
 ) -> Generator[tuple[T, Fetched]]:
-    """Fetches ranges of bytes in order, with some requests ahead of the caller."""
+    """Fetch ranges of bytes in order, with some requests ahead of the caller."""
     waiting: deque[tuple[T, CloudRequest]] = deque()
     try:
         for task, start, stop in tasks:
@@ -117,7 +117,7 @@ def fetch_ahead(
 
 
 def _cut_narrow(starts: NDArray[np.int64], width: int, chunk: int) -> Iterator[ByteRange]:
-    """Joins neighbouring lines into requests of at most `chunk` bytes."""
+    """Join neighbouring lines into requests of at most `chunk` bytes."""
     gaps: NDArray[np.int64] = starts[1:] - starts[:-1] - width
     breaks: list[int] = (1 + np.flatnonzero(gaps > NEAR)).tolist()
     for begin, end in pairwise([0, *breaks, len(starts)]):
@@ -131,7 +131,7 @@ def _cut_narrow(starts: NDArray[np.int64], width: int, chunk: int) -> Iterator[B
 
 
 def _cut_wide(starts: NDArray[np.int64], width: int, chunk: int) -> Iterator[ByteRange]:
-    """Cuts each line into several requests."""
+    """Cut each line into several requests."""
     for line, start in enumerate(starts.tolist()):
         for column in range(0, width, chunk):
             stop = min(width, column + chunk)
@@ -143,7 +143,7 @@ _AT_ONCE = 10  # requests that fetch a table
 
 
 def read_object(location: ParseResult, options: Mapping[str, str]) -> bytes:
-    """Fetches all bytes of an object."""
+    """Fetch all bytes of an object."""
     source = _open(location, options)
     try:
         first = source.request(0, BLOCK).result()
@@ -177,7 +177,7 @@ class RemoteBed:
             self._read_header()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Returns what another process needs; it connects to the store by itself."""
+        """Return what another process needs; it connects to the store by itself."""
         return vars(self) | {"_object_of_process": None}
 
     @property
@@ -186,7 +186,7 @@ class RemoteBed:
         return self._major or self._read_header()[0]
 
     def size(self) -> int:
-        """Returns the number of bytes of the object."""
+        """Return the number of bytes of the object."""
         return (self._identity or self._read_header()[1]).size
 
     def blocks(
@@ -198,7 +198,7 @@ class RemoteBed:
         requests: int,
         chunk: int,
     ) -> Generator[tuple[int, NDArray[np.uint8]]]:
-        """Fetches a part of each line, in blocks; also yields the first line of each."""
+        """Fetch a part of each line, in blocks; also yields the first line of each."""
         width = part.stop - part.start
         if not width:
             yield 0, np.empty((len(numbers), 0), np.uint8)
@@ -216,7 +216,7 @@ class RemoteBed:
                     yield block.first, block.lines()
 
     def _read_header(self) -> tuple[str, Identity]:
-        """Fetches and checks the header."""
+        """Fetch and check the header."""
         fetched = self._reach().request(0, HEADER).result()
         header = bytes(fetched.data)
         if len(header) < HEADER or header[:2] != _MAGIC or header[2] not in _MAJORS:
@@ -231,7 +231,7 @@ class RemoteBed:
         return self._major, seen
 
     def _check_answer(self, fetched: Fetched, size: int) -> NDArray[np.uint8]:
-        """Returns fetched bytes; refuses a cut answer, or one of a changed object."""
+        """Return fetched bytes; refuses a cut answer, or one of a changed object."""
         name = self.location.geturl()
         if self._identity is None:
             self._identity = fetched.identity
@@ -250,14 +250,14 @@ class RemoteBed:
         return np.frombuffer(fetched.data, np.uint8)
 
     def _reach(self) -> RemoteObject:
-        """Returns the object, connected by this process."""
+        """Return the object, connected by this process."""
         if self._object_of_process is None or self._object_of_process[0] != os.getpid():
             self._object_of_process = os.getpid(), _open(self.location, self._options)
         return self._object_of_process[1]
 
 
 def _open(location: ParseResult, options: Mapping[str, str]) -> RemoteObject:
-    """Returns the object of a URL; a file of this machine needs no options."""
+    """Return the object of a URL; a file of this machine needs no options."""
     if location.scheme == "file":
         return LocalObject(location)
     return (ForkedObject if was_forked() else CloudObject)(location, options)

@@ -65,7 +65,7 @@ _forked: list[int] = []
 
 
 def open_store(location: ParseResult, options: Mapping[str, str]) -> ObjectStore:
-    """Makes the store of a URL; the object has the empty path in it."""
+    """Make the store of a URL; the object has the empty path in it."""
     url = location.geturl()
     if location.scheme not in _KNOWN:
         raise ArgumentError(
@@ -87,12 +87,12 @@ def open_store(location: ParseResult, options: Mapping[str, str]) -> ObjectStore
 
 
 def first_line(error: BaseException) -> str:
-    """Returns the first line of a library's error, without its debugging details."""
+    """Return the first line of a library's error, without its debugging details."""
     return str(error).partition("\n")[0].partition(": <")[0].strip()
 
 
 def _classify(name: str) -> tuple[str, str]:
-    """Returns the part of the library that an option is for, and its name there."""
+    """Return the part of the library that an option is for, and its name there."""
     plain = name.lower()
     for prefix in _PREFIXES:
         if plain.removeprefix(prefix) in _CLIENT:
@@ -101,7 +101,7 @@ def _classify(name: str) -> tuple[str, str]:
 
 
 def _make(location: ParseResult, parts: Mapping[str, dict[str, Any]]) -> ObjectStore:
-    """Makes the store by the library; a URL of the web is a store of its own."""
+    """Make the store by the library; a URL of the web is a store of its own."""
     retry: dict[str, int] = {}
     for name, value in parts["retry"].items():
         if not (value.isascii() and value.isdigit()):
@@ -127,7 +127,7 @@ def _make(location: ParseResult, parts: Mapping[str, dict[str, Any]]) -> ObjectS
 
 
 def _import_library() -> Any:
-    """Imports the library of stores; the error says how to install it."""
+    """Import the library of stores; the error says how to install it."""
     try:
         from obstore import store
     except ImportError as error:
@@ -141,7 +141,7 @@ def _import_library() -> Any:
 def _describe_wrong_option(
     location: ParseResult, store: Mapping[str, str], error: Exception
 ) -> ArgumentError:
-    """Makes the error that names the wrong option."""
+    """Make the error that names the wrong option."""
     url, said = location._replace(query="").geturl(), first_line(error)
     if "does not accept any configuration" in said:
         said = f"unknown: {', '.join(map(repr, store))}"
@@ -182,13 +182,13 @@ class CloudObject:
         self._store = open_store(location, options)
 
     def request(self, start: int, stop: int | None) -> Future[Fetched]:
-        """Requests the bytes from start to stop; with None, all bytes."""
+        """Request the bytes from start to stop; with None, all bytes."""
         # The caller may have an event loop of its own (a notebook does) and may press
         # Ctrl-C: it waits for the future, and cancels what it no longer needs.
         return asyncio.run_coroutine_threadsafe(self._get(start, stop), _find_loop())
 
     async def _get(self, start: int, stop: int | None) -> Fetched:
-        """Fetches bytes."""
+        """Fetch bytes."""
         import obstore
 
         # A server that does not support ranges can send the whole object.
@@ -205,7 +205,7 @@ class CloudObject:
 
 
 def _find_loop() -> asyncio.AbstractEventLoop:
-    """Returns the event loop of this process; starts it at the first call."""
+    """Return the event loop of this process; starts it at the first call."""
     with _lock:
         if not _loops:
             _loops.append(asyncio.new_event_loop())
@@ -227,11 +227,11 @@ class LocalObject:
         self._path = Path(unquote(location.path))
 
     def request(self, start: int, stop: int | None) -> CloudRequest:
-        """Requests the bytes from start to stop; with None, all bytes."""
+        """Request the bytes from start to stop; with None, all bytes."""
         return _LocalRequest(self, start, stop)
 
     def read(self, start: int, stop: int | None) -> Fetched:
-        """Reads bytes now."""
+        """Read bytes now."""
         try:
             with self._path.open("rb", buffering=0) as file:
                 seen = os.fstat(file.fileno())
@@ -258,11 +258,11 @@ class _LocalRequest(NamedTuple):
         return self.file.read(self.start, self.stop)
 
     def cancel(self) -> None:
-        """Does nothing: nothing was started."""
+        """Do nothing: nothing was started."""
 
 
 def _raise_error(url: str, error: Exception) -> NoReturn:
-    """Raises our error for an error of the library."""
+    """Raise our error for an error of the library."""
     said = first_line(error)[:_MAX_LENGTH]
     if isinstance(error, FileNotFoundError):
         raise MissingObjectError(
@@ -278,7 +278,7 @@ def _raise_error(url: str, error: Exception) -> NoReturn:
 
 
 def was_forked() -> bool:
-    """Says whether this process was forked from one that may have been fetching."""
+    """Return whether this process was forked from one that may have been fetching."""
     return bool(_forked)
 
 
@@ -304,7 +304,7 @@ class ForkedObject:
         ours.send((location, dict(options)))
 
     def request(self, start: int, stop: int | None) -> CloudRequest:
-        """Requests the bytes from start to stop; with None, all bytes."""
+        """Request the bytes from start to stop; with None, all bytes."""
         future: Future[Fetched] = Future()
         with self._lock:
             number = next(self._numbers)
@@ -317,7 +317,7 @@ class ForkedObject:
 
 
 def serve(handle: int) -> None:
-    """Serves the requests of another process, until that one ends."""
+    """Serve the requests of another process, until that one ends."""
     connection, lock = Connection(handle), threading.Lock()
 
     def send(number: int, answer: Answer) -> None:
@@ -341,7 +341,7 @@ def serve(handle: int) -> None:
 
 
 def _read_answer(done: Future[Fetched]) -> Answer:
-    """Converts the result of a request to what a pipe can carry."""
+    """Convert the result of a request to what a pipe can carry."""
     error = done.exception()
     if error is not None:
         return error
@@ -350,7 +350,7 @@ def _read_answer(done: Future[Fetched]) -> Answer:
 
 
 def _receive_answers(connection: Connection, pending: dict[int, Future[Fetched]]) -> None:
-    """Passes answers to the futures that wait for them."""
+    """Pass answers to the futures that wait for them."""
     try:
         while True:
             number, answer = connection.recv()
@@ -369,20 +369,20 @@ def _receive_answers(connection: Connection, pending: dict[int, Future[Fetched]]
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Stops the process that fetches."""
+    """Stop the process that fetches."""
     process.kill()
     process.wait()
 
 
 def _make_error() -> RemoteError:
-    """Makes the error for a process that has ended."""
+    """Make the error for a process that has ended."""
     return RemoteError(
         "the process that fetches for this forked process has ended; open the file again"
     )
 
 
 def _note_fork() -> None:
-    """Notes that this process does not have the threads that fetch."""
+    """Note that this process does not have the threads that fetch."""
     if "obstore" in sys.modules:
         _forked[:] = [os.getpid()]
 

@@ -37,7 +37,7 @@ class RequestLimits:
     chunk: int = 8_000_000
 
     def replace(self, at_once: int | None, chunk: int | None) -> RequestLimits:
-        """Returns these limits with those that a caller gave."""
+        """Return these limits with those that a caller gave."""
         _check_request("max_concurrent_requests", at_once)
         _check_request("max_chunk_bytes", chunk)
         return RequestLimits(at_once or self.at_once, chunk or self.chunk)
@@ -56,7 +56,7 @@ class LineSelection:
     def of(
         cls, major: str, shape: tuple[int, int], *, iid: Positions, sid: Positions
     ) -> Self:
-        """Selects lines: variants or individuals, as the layout of the file says."""
+        """Select lines: variants or individuals, as the layout of the file says."""
         by_variant = major == "SNP"
         width, count = shape if by_variant else shape[::-1]
         index, lines = (iid, sid) if by_variant else (sid, iid)
@@ -103,7 +103,7 @@ class RemoteReader:
         check: bool,
         threads: int,
     ) -> None:
-        """Fills an array with the genotypes of the chosen individuals and variants."""
+        """Fill an array with the genotypes of the chosen individuals and variants."""
         wanted = LineSelection.of(self.bed.major, shape, iid=iid, sid=sid)
         self._check_size(shape, wanted)
         if not out.size:
@@ -120,7 +120,7 @@ class RemoteReader:
     def _blocks(
         self, wanted: LineSelection, line_bytes: int
     ) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-        """Fetches the lines in blocks whose decoded values take little memory."""
+        """Fetch the lines in blocks whose decoded values take little memory."""
         most = max(1, _AT_ONCE // line_bytes)
         fetched = self.bed.blocks(
             wanted.lines,
@@ -134,7 +134,7 @@ class RemoteReader:
                 yield first + start, lines[start : start + most]
 
     def _check_size(self, shape: tuple[int, int], wanted: LineSelection) -> None:
-        """Compares the size of the object with that of its tables."""
+        """Compare the size of the object with that of its tables."""
         expected = HEADER + wanted.stride * shape[1 if wanted.by_variant else 0]
         found = self.bed.size()
         if found != expected:
@@ -147,7 +147,7 @@ class RemoteReader:
     def _check_ends(
         self, last: NDArray[np.uint8], wanted: LineSelection, *, is_whole: bool
     ) -> None:
-        """Refuses lines with more genotypes in the last byte than the tables say."""
+        """Refuse lines with more genotypes in the last byte than the tables say."""
         name = self.bed.location.geturl()
         if not _is_padding(last, wanted.width, name):
             raise self._fault(
@@ -158,7 +158,7 @@ class RemoteReader:
             _check_last_values(last, wanted.width, name)
 
     def _fault(self, message: str, *, kind: str = "format") -> FormatError:
-        """Makes an error that names the object."""
+        """Make an error that names the object."""
         name = self.bed.location.geturl()
         return FormatError(f"{name}: {message}", kind=kind, path=name)
 
@@ -171,7 +171,7 @@ def _decode(
     count_a1: bool,
     threads: int,
 ) -> None:
-    """Decodes parts of lines into the array."""
+    """Decode parts of lines into the array."""
     decoded = out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
     positions = wanted.positions_in_part
     _native.decode_lines(
@@ -182,7 +182,7 @@ def _decode(
 
 
 def _check_request(name: str, value: int | None) -> None:
-    """Refuses a number of requests or bytes below 1."""
+    """Refuse a number of requests or bytes below 1."""
     if value is None:
         return
     if as_integer(name, value, least=-(1 << 63)) < 0:
@@ -192,7 +192,7 @@ def _check_request(name: str, value: int | None) -> None:
 
 
 def _is_padding(last: NDArray[np.uint8], values: int, name: str) -> bool:
-    """Says whether the bits after a line's last value are padding; may warn."""
+    """Return whether the bits after a line's last value are padding; may warn."""
     used = values % 4
     padding = last >> 2 * used if used else last[:0]
     if not padding.any():
@@ -210,7 +210,7 @@ def _is_padding(last: NDArray[np.uint8], values: int, name: str) -> bool:
 
 
 def _check_last_values(last: NDArray[np.uint8], values: int, name: str) -> None:
-    """Warns where the last genotype of every line is homozygous A1, as padding is."""
+    """Warn where the last genotype of every line is homozygous A1, as padding is."""
     shift = 2 * ((values - 1) % 4)
     if shift and len(last) >= _LINES and not (last >> shift).any():
         warn_user(

@@ -46,7 +46,7 @@ def copy_set(
     major: str,
     on_progress: OnProgress,
 ) -> None:
-    """Writes selected individuals and variants as another set: three files, or none."""
+    """Write selected individuals and variants as another set: three files, or none."""
     packer = Packer(major, bed.count_A1)
     blocks = read_blocks(bed, chosen, by_variant=major == "SNP")
     total, done = len(chosen[1] if major == "SNP" else chosen[0]), 0
@@ -63,7 +63,7 @@ def copy_set(
 def copy_all(
     bed: open_bed, target: Path, *, major: str | None, on_progress: OnProgress
 ) -> None:
-    """Writes a whole set in a layout; None: the opposite of its own."""
+    """Write a whole set in a layout; None: the opposite of its own."""
     major = major or ("individual" if bed.major == "SNP" else "SNP")
     everybody = _select_all(bed)
     if not isinstance(bed.location, Path):
@@ -93,7 +93,7 @@ def read_blocks(
     by_variant: bool,
     dtype: str = "int8",
 ) -> Iterator[NDArray[Any]]:
-    """Reads values in blocks: some variants (or individuals) by all of the others."""
+    """Read values in blocks: some variants (or individuals) by all of the others."""
     iid, sid = chosen
     lines, others = (sid, iid) if by_variant else (iid, sid)
     size = _OF_VARIANTS if by_variant else _OF_INDIVIDUALS
@@ -109,7 +109,7 @@ def read_blocks(
 def select_properties(
     bed: open_bed, chosen: tuple[Positions, Positions]
 ) -> dict[str, NDArray[Any]]:
-    """Returns the columns of the tables for selected individuals and variants."""
+    """Return the columns of the tables for selected individuals and variants."""
     columns = {name: (bed.property_item(name), prop) for name, prop in PROPERTIES.items()}
     return {
         name: column[chosen[0] if prop.suffix == "fam" else chosen[1]]
@@ -139,13 +139,13 @@ _BEGINS_A_NUMBER = re.compile(r"[+-]?\.?[0-9]").match
 
 
 def write_npy(bed: open_bed, target: Path, *, dtype: str, on_progress: OnProgress) -> None:
-    """Writes individuals by variants as a .npy in Fortran order, variant by variant."""
+    """Write individuals by variants as a .npy in Fortran order, variant by variant."""
     with atomic_path(target) as part, part.open("wb") as file:
         _write_values(file, bed, dtype, on_progress=on_progress)
 
 
 def write_npz(bed: open_bed, target: Path, *, dtype: str, on_progress: OnProgress) -> None:
-    """Writes a .npz: the values as ``genotypes``, and the columns of the tables."""
+    """Write a .npz: the values as ``genotypes``, and the columns of the tables."""
     with (
         atomic_path(target) as part,
         zipfile.ZipFile(part, "w", allowZip64=True) as archive,
@@ -159,7 +159,7 @@ def write_npz(bed: open_bed, target: Path, *, dtype: str, on_progress: OnProgres
 
 
 def write_table(bed: open_bed, target: Path, *, on_progress: OnProgress) -> None:
-    """Writes a line for each individual: a .raw as PLINK's ``--recode A``, or a .tsv."""
+    """Write a line for each individual: a .raw as PLINK's ``--recode A``, or a .tsv."""
     is_raw = target.suffix == ".raw"
     separator = " " if is_raw else "\t"
     done, leading = 0, _make_leading_cells(bed, _RAW if is_raw else _IDS)
@@ -179,7 +179,7 @@ def write_table(bed: open_bed, target: Path, *, on_progress: OnProgress) -> None
 def _write_values(
     file: IO[bytes], bed: open_bed, dtype: str, *, on_progress: OnProgress
 ) -> None:
-    """Writes the header of a .npy and all values."""
+    """Write the header of a .npy and all values."""
     kind, done = np.dtype(dtype), 0
     facts = {"descr": kind.str, "fortran_order": True, "shape": bed.shape}
     npy.write_array_header_1_0(file, facts)
@@ -190,13 +190,13 @@ def _write_values(
 
 
 def _select_all(bed: open_bed) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Returns the positions of all individuals and variants."""
+    """Return the positions of all individuals and variants."""
     individuals, variants = bed.shape
     return np.arange(individuals), np.arange(variants)
 
 
 def _make_header(bed: open_bed, *, is_raw: bool) -> list[str]:
-    """Makes the names of the columns; those of a .raw name the counted allele."""
+    """Make the names of the columns; those of a .raw name the counted allele."""
     sids = _format_column(bed.sid, bed.sid_count)
     if not is_raw:
         return [*_IDS, *sids]
@@ -205,7 +205,7 @@ def _make_header(bed: open_bed, *, is_raw: bool) -> list[str]:
 
 
 def _make_leading_cells(bed: open_bed, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Makes the first cells of each line."""
+    """Make the first cells of each line."""
     columns = {
         name: _format_column(bed.property_item(_COLUMNS[name]), bed.iid_count)
         for name in names
@@ -217,7 +217,7 @@ def _make_leading_cells(bed: open_bed, names: tuple[str, ...]) -> Iterator[tuple
 
 
 def _format_phenotypes(texts: list[str], iids: list[str]) -> list[str]:
-    """Writes missing phenotypes as PLINK does; 0 is one where all others are 1 or 2."""
+    """Write missing phenotypes as PLINK does; 0 is one where all others are 1 or 2."""
     numbers = [_is_number(text, iid) for text, iid in zip(texts, iids, strict=True)]
     known = {text for text, number in zip(texts, numbers, strict=True) if number}
     codes = _MISSING_CODES if known <= _STATES else _MISSING_CODES - {"0"}
@@ -228,7 +228,7 @@ def _format_phenotypes(texts: list[str], iids: list[str]) -> list[str]:
 
 
 def _is_number(text: str, iid: str) -> bool:
-    """Says whether a phenotype is a number; refuses 1,25 and the like."""
+    """Return whether a phenotype is a number; refuses 1,25 and the like."""
     try:
         return not math.isnan(parse_decimal(text))
     except ValueError:
@@ -241,5 +241,5 @@ def _is_number(text: str, iid: str) -> bool:
 
 
 def _format_column(column: NDArray[Any] | None, count: int) -> list[str]:
-    """Converts a column to strings; a hidden one is zeros."""
+    """Convert a column to strings; a hidden one is zeros."""
     return ["0"] * count if column is None else [str(value) for value in column.tolist()]

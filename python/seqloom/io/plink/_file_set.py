@@ -46,7 +46,7 @@ Location: TypeAlias = Path | ParseResult
 
 
 def parse_location(location: object) -> Location:
-    """Converts a string with ``://`` to a URL, anything else to a path."""
+    """Convert a string with ``://`` to a URL, anything else to a path."""
     if isinstance(location, ParseResult):
         return location
     if isinstance(location, str) and "://" in location:
@@ -66,7 +66,7 @@ def parse_location(location: object) -> Location:
 
 
 def locate_table(bed: Location, suffix: Suffix, given: object) -> Location:
-    """Returns the given location of a table, or the one of the same name as the .bed."""
+    """Return the given location of a table, or the one of the same name as the .bed."""
     if given is not None:
         return parse_location(given)
     if isinstance(bed, Path):
@@ -76,7 +76,7 @@ def locate_table(bed: Location, suffix: Suffix, given: object) -> Location:
 
 
 def find_table(table: Path) -> Path:
-    """Returns a table's path; with .gz added where only that file exists."""
+    """Return a table's path; with .gz added where only that file exists."""
     gzipped = table.with_name(f"{table.name}.gz")
     # Unlike those of Path, these return False for a name that the machine refuses.
     is_gzipped = not os.path.exists(table) and os.path.exists(gzipped)  # noqa: PTH110
@@ -84,7 +84,7 @@ def find_table(table: Path) -> Path:
 
 
 def absolute(location: Location) -> Location:
-    """Makes a path absolute, so that it survives a change of the working folder."""
+    """Make a path absolute, so that it survives a change of the working folder."""
     return location.absolute() if isinstance(location, Path) else location
 
 
@@ -93,7 +93,7 @@ Identity: TypeAlias = tuple[int, int, int, int]
 
 @contextmanager
 def write_set(files: Sequence[Path]) -> Generator[list[Path]]:
-    """Yields temporary paths for a .bed and its tables, and renames all at the end."""
+    """Yield temporary paths for a .bed and its tables, and rename all at the end."""
     if len({os.path.realpath(file) for file in files}) < len(files):
         names = ", ".join(map(str, files))
         raise ArgumentError(
@@ -104,7 +104,7 @@ def write_set(files: Sequence[Path]) -> Generator[list[Path]]:
 
 
 def finish_set(bed: Path) -> None:
-    """Finishes renaming a set whose writer was killed when it was complete."""
+    """Finish renaming a set whose writer was killed when it was complete."""
     if _has_journal(Path(os.path.realpath(bed))):
         with without_writer(bed):
             pass
@@ -112,7 +112,7 @@ def finish_set(bed: Path) -> None:
 
 @contextmanager
 def without_writer(bed: Path) -> Generator[None]:
-    """Finishes a set, and keeps its writers waiting until the block ends."""
+    """Finish a set, and keep its writers waiting until the block ends."""
     bed = Path(os.path.realpath(bed))
     with _lock(bed.parent):
         try:
@@ -129,7 +129,7 @@ def without_writer(bed: Path) -> Generator[None]:
 def open_file(
     path: Path, known: Identity | None = None
 ) -> tuple[_native.BedFile, Identity | None]:
-    """Opens and identifies a .bed; waits for a writer that is just renaming a new one."""
+    """Open and identify a .bed; waits for a writer that is just renaming a new one."""
     finish_set(path)
     seen = known or identify(path)
     if seen:
@@ -140,7 +140,7 @@ def open_file(
 
 
 def identify(bed: Path) -> Identity | None:
-    """Returns what differs for another file of this name, or after a change."""
+    """Return what differs for another file of this name, or after a change."""
     try:
         seen = bed.stat()
     except FileNotFoundError:
@@ -154,7 +154,7 @@ def identify(bed: Path) -> Identity | None:
 
 
 def check_same(bed: Path, known: Identity) -> None:
-    """Refuses a set that was replaced since it was opened."""
+    """Refuse a set that was replaced since it was opened."""
     # While the tables are renamed there is a journal and no .bed. If there is neither, the
     # .bed was removed without its tables.
     if _has_journal(bed) or identify(bed) not in {known, None}:
@@ -164,12 +164,12 @@ def check_same(bed: Path, known: Identity) -> None:
 
 
 def _journal(bed: Path) -> Path:
-    """Returns the path of the list of files that are to be renamed."""
+    """Return the path of the list of files that are to be renamed."""
     return bed.with_name(f".{bed.name}.seqloom.set")
 
 
 def _has_journal(bed: Path) -> bool:
-    """Says whether a writer was stopped; a name too long for a journal has none."""
+    """Return whether a writer was stopped; a name too long for a journal has none."""
     try:
         return _journal(bed).exists()
     except OSError:
@@ -177,13 +177,13 @@ def _has_journal(bed: Path) -> bool:
 
 
 def _ready(file: Path) -> Path:
-    """Returns the hidden path of a complete file that is to be renamed."""
+    """Return the hidden path of a complete file that is to be renamed."""
     return file.with_name(f".{file.name}.seqloom.ready")
 
 
 @contextmanager
 def _lock(folder: Path) -> Generator[None]:
-    """Waits for the lock of a folder: one process at a time renames sets in it."""
+    """Wait for the lock of a folder: one process at a time renames sets in it."""
     with ExitStack() as opened:
         # A file system without locks, or a folder that may not be read: writers of one set
         # must not run at the same time.
@@ -195,7 +195,7 @@ def _lock(folder: Path) -> Generator[None]:
 
 
 def _commit(parts: Sequence[Path], finals: Sequence[Path]) -> None:
-    """Makes the new set the valid one, and renames its files."""
+    """Make the new set the valid one, and rename its files."""
     bed = finals[0]
     with _lock(bed.parent):
         _finish(bed)
@@ -216,7 +216,7 @@ def _commit(parts: Sequence[Path], finals: Sequence[Path]) -> None:
 
 
 def _finish(bed: Path) -> None:
-    """Does what is left of a journal, if there is one; doing it twice does no harm."""
+    """Do what is left of a journal, if there is one; doing it twice does no harm."""
     journal = _journal(bed)
     if not journal.exists():
         return
@@ -231,13 +231,13 @@ def _finish(bed: Path) -> None:
 
 
 def _sync_folders(finals: Sequence[Path]) -> None:
-    """Waits until the disk has the names of all files of a set."""
+    """Wait until the disk has the names of all files of a set."""
     for folder in dict.fromkeys(final.parent for final in finals):
         sync(folder)
 
 
 def _read_journal(journal: Path) -> list[str]:
-    """Returns the names that are to be given, the .bed's first."""
+    """Return the names that are to be given, the .bed's first."""
     try:
         return msgspec.json.decode(journal.read_bytes(), type=list[str])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -253,7 +253,7 @@ def name_set(
     fam: str | os.PathLike[str] | None,
     bim: str | os.PathLike[str] | None,
 ) -> list[Path]:
-    """Returns the three paths of a set; by default tables are named as the .bed."""
+    """Return the three paths of a set; by default tables are named as the .bed."""
     base = parse_location(bed)
     if not isinstance(base, Path):
         raise ArgumentError(
@@ -271,6 +271,6 @@ def name_set(
 
 
 def write_tables(parts: Sequence[Path], columns: Mapping[str, NDArray[Any]]) -> None:
-    """Writes the .fam and the .bim of a set."""
+    """Write the .fam and the .bim of a set."""
     write_table(parts[1], "fam", columns)
     write_table(parts[2], "bim", columns)

@@ -100,7 +100,7 @@ class GenotypeStats:
         return np.minimum(self.allele_frequency, 1 - self.allele_frequency)
 
     def to_dict(self) -> dict[str, NDArray[Any]]:
-        """Returns the arrays with an entry for each variant.
+        """Return the arrays with an entry for each variant.
 
         Returns:
             Arrays by name, for ``pandas.DataFrame``; without those that are None.
@@ -115,7 +115,7 @@ class GenotypeStats:
         return {name: column for name, column in columns.items() if column is not None}
 
     def to_tsv(self, path: str | os.PathLike[str]) -> None:
-        """Writes a table with a line for each variant.
+        """Write a table with a line for each variant.
 
         Numbers read back as the same numbers; NaN is ``NA``. The file appears only when it
         is complete.
@@ -149,7 +149,7 @@ class GenotypeStats:
                     file.write("\t".join(cells) + "\n")
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draws frequencies, missing genotypes and p-values into one SVG file.
+        """Draw frequencies, missing genotypes and p-values into one SVG file.
 
         Args:
             path: The file to write; its name ends in ``.svg``.
@@ -169,7 +169,7 @@ class GenotypeStats:
         write_plots(path, self.facts()["genotypes"], list(_plots(self)))
 
     def facts(self) -> dict[str, str]:
-        """Describes the statistics in a few lines of words.
+        """Describe the statistics in a few lines of words.
 
         Returns:
             The text of each line, by the name of the line.
@@ -202,7 +202,7 @@ class GenotypeStats:
         return f"<GenotypeStats: {self.facts()['genotypes']}>"
 
     def _frequency(self) -> str:
-        """Describes the frequencies."""
+        """Describe the frequencies."""
         known = self.allele_frequency[~np.isnan(self.allele_frequency)]
         if not len(known):
             return "unknown: no founder has a genotype"
@@ -215,7 +215,7 @@ class GenotypeStats:
 
 
 def _count_variants(which: NDArray[np.bool_]) -> str:
-    """Counts the variants of a mask, in words."""
+    """Count the variants of a mask, in words."""
     count = np.count_nonzero(which)
     return f"{count:,} variant{'' if count == 1 else 's'}"
 
@@ -227,7 +227,7 @@ _POINTS = 600  # points that are drawn: all of the smallest p, and some of the o
 
 
 def _plots(stats: GenotypeStats) -> Iterator[Plot]:
-    """Makes the plots of the picture; p-values only where variants were tested."""
+    """Make the plots of the picture; p-values only where variants were tested."""
     variants, individuals = len(stats.count), len(stats.individual_missing)
     frequencies = stats.minor_allele_frequency
     yield _histogram("minor allele frequency", frequencies, end=_HALF, unit="variants")
@@ -255,7 +255,7 @@ def _histogram(
     end: float | None = None,
     x_label: str = "",
 ) -> Plot:
-    """Counts shares in bins of equal width."""
+    """Count shares in bins of equal width."""
     known = shares[~np.isnan(shares)]
     last = end or max(float(known.max(initial=0)), _LEAST)
     counts, edges = np.histogram(known, _BINS, (0, last))
@@ -264,7 +264,7 @@ def _histogram(
 
 
 def _plot_p_values(p: NDArray[np.float64]) -> Plot:
-    """Plots p-values over uniform ones: all of the smallest, fewer of the others."""
+    """Plot p-values over uniform ones: all of the smallest, fewer of the others."""
     count = len(p)
     ranks = np.unique(np.geomspace(1, count, _POINTS).astype(np.int64)) - 1
     smallest = np.maximum(np.sort(p)[ranks], np.finfo(float).tiny)

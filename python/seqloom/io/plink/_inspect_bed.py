@@ -64,7 +64,7 @@ class BedSummary:
     same_sid: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Converts the summary to plain values, which ``json.dumps`` accepts.
+        """Convert the summary to plain values, which ``json.dumps`` accepts.
 
         Returns:
             The fields by name.
@@ -79,7 +79,7 @@ class BedSummary:
         return asdict(self)
 
     def facts(self) -> dict[str, str]:
-        """Describes the summary in words.
+        """Describe the summary in words.
 
         Returns:
             What a row is about, and its text.
@@ -114,7 +114,7 @@ class BedSummary:
 
 
 def _list_counts(counts: dict[str, int], most: int) -> str:
-    """Lists names with their counts, up to a number of them."""
+    """List names with their counts, up to a number of them."""
     shown = [f"{name}: {n:,}" for name, n in islice(counts.items(), most)]
     more = [f"{len(counts) - most} more"] if len(counts) > most else []
     return ", ".join(shown + more)
@@ -126,7 +126,7 @@ _KINDS = 1000  # phenotypes at most: a quantitative one has a value for each ind
 
 
 def inspect_bed(bed: open_bed | str | os.PathLike[str]) -> BedSummary:
-    """Checks a PLINK set and counts what its tables hold; no genotype is read.
+    """Check a PLINK set and count what its tables hold; no genotype is read.
 
     The length of the .bed must fit the tables, and so must the last byte of each line: its
     padding must not hold genotypes. Padding with one code in all lines, as some tools write
@@ -178,7 +178,7 @@ def inspect_bed(bed: open_bed | str | os.PathLike[str]) -> BedSummary:
 
 
 def _count_individuals(bed: open_bed) -> dict[str, Any]:
-    """Counts sexes, founders, phenotypes and duplicate ids."""
+    """Count sexes, founders, phenotypes and duplicate ids."""
     count = bed.iid_count
     male, female = (
         0 if bed.sex is None else int((bed.sex == sex).sum()) for sex in (_MALE, _FEMALE)
@@ -201,7 +201,7 @@ def _count_individuals(bed: open_bed) -> dict[str, Any]:
 
 
 def _count_chromosomes(column: NDArray[Any] | None) -> dict[str, int]:
-    """Counts the variants of each chromosome, run by run."""
+    """Count the variants of each chromosome, run by run."""
     counts: Counter[str] = Counter()
     if column is None or not len(column):
         return counts
@@ -214,7 +214,7 @@ def _count_chromosomes(column: NDArray[Any] | None) -> dict[str, int]:
 
 
 def _count_duplicates(*columns: NDArray[Any] | None) -> int:
-    """Counts rows that occur in an earlier position."""
+    """Count rows that occur in an earlier position."""
     known = [column.tolist() for column in columns if column is not None]
     rows = list(zip(*known, strict=True))
     return len(rows) - len(set(rows))

@@ -157,7 +157,7 @@ class open_bed(BedProperties):
         max_chunk_bytes: int | None = None,
         out: NDArray[Any] | None = None,
     ) -> NDArray[Any]:
-        """Reads genotypes of some individuals and variants.
+        """Read genotypes of some individuals and variants.
 
         Args:
             index: The individuals and variants: None is all; a tuple holds an index of
@@ -210,7 +210,7 @@ class open_bed(BedProperties):
         max_concurrent_requests: int | None = None,
         max_chunk_bytes: int | None = None,
     ) -> csc_matrix | csr_matrix:
-        """Reads genotypes into a sparse matrix, which does not store zeros.
+        """Read genotypes into a sparse matrix, which does not store zeros.
 
         Args:
             index: The individuals and variants, as in `read`.
@@ -293,17 +293,17 @@ class open_bed(BedProperties):
     __repr__ = __str__
 
     def __getstate__(self) -> dict[str, Any]:
-        """Returns what another process needs: everything but the open file."""
+        """Return what another process needs: everything but the open file."""
         return vars(self) | _OF_PROCESS
 
     def _positions(self, index: Any) -> tuple[Positions, Positions]:
-        """Returns the positions of individuals and of variants that an index selects."""
+        """Return the positions of individuals and of variants that an index selects."""
         iid, sid = split_index(index)
         shape = self.shape
         return find_positions(iid, shape[0]), find_positions(sid, shape[1])
 
     def _native(self) -> _native.BedFile:
-        """Returns the native file of this process."""
+        """Return the native file of this process."""
         handle = self._open()
         if isinstance(handle, RemoteBed):
             raise ArgumentError(
@@ -312,7 +312,7 @@ class open_bed(BedProperties):
         return handle
 
     def _open(self) -> _native.BedFile | RemoteBed:
-        """Returns the file or the object in the cloud, opened by this process."""
+        """Return the file or the object in the cloud, opened by this process."""
         if self._handle is not None and self._process == os.getpid():
             return self._handle
         if isinstance(self._path, Path):
@@ -325,13 +325,13 @@ class open_bed(BedProperties):
         return handle
 
     def _check_set(self) -> None:
-        """Refuses a .bed, or tables, of another set than the one that is open."""
+        """Refuse a .bed, or tables, of another set than the one that is open."""
         if isinstance(self._path, Path) and self._identity:
             check_same(self._path, self._identity)
 
 
 def _check_sparse(form: str, batch_size: int | None) -> None:
-    """Refuses an unknown format and an empty batch; requires scipy."""
+    """Refuse an unknown format and an empty batch; requires scipy."""
     if form not in {"csc", "csr"}:
         raise ArgumentError(f"format {form!r} not known. Expected 'csc' or 'csr'.")
     if batch_size is not None and batch_size < 1:
@@ -350,7 +350,7 @@ def _to_sparse(
     form: str,
     at_once: int | None,
 ) -> csc_matrix | csr_matrix:
-    """Makes a matrix from lines, columns of a csc or rows of a csr, read some at a time."""
+    """Make a matrix from lines, columns of a csc or rows of a csr, read some at a time."""
     import scipy.sparse
 
     count, width = shape[::-1] if form == "csc" else shape
@@ -374,7 +374,7 @@ def _to_sparse(
 def _compress(
     lines: NDArray[Any],
 ) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int64]]:
-    """Returns the values that are not 0, their positions, and their number in each line."""
+    """Return the values that are not 0, their positions, and their number in each line."""
     flat = lines.reshape(-1)
     stored = np.flatnonzero(flat)
     counts = np.count_nonzero(lines, axis=1)

@@ -48,12 +48,12 @@ PROPERTIES = {
 
 
 def names_of(suffix: Suffix) -> list[str]:
-    """Lists the properties that one file holds, in the order of its columns."""
+    """List the properties that one file holds, in the order of its columns."""
     return [name for name, prop in PROPERTIES.items() if prop.suffix == suffix]
 
 
 def find_property(name: str) -> Property:
-    """Finds a property by its name."""
+    """Find a property by its name."""
     try:
         return PROPERTIES[name]
     except KeyError:
@@ -64,14 +64,14 @@ def find_property(name: str) -> Property:
 
 
 def check_count(suffix: Suffix, count: Any) -> int:
-    """Converts a number of individuals or variants to int."""
+    """Convert a number of individuals or variants to int."""
     return as_integer(COUNT_NAMES[suffix], count, limit=_MOST_LINES + 1)
 
 
 def override(
     properties: Mapping[str, ArrayLike | None], counts: dict[Suffix, int | None]
 ) -> dict[str, Column]:
-    """Converts given values to columns; the first of a file sets the length of all."""
+    """Convert given values to columns; the first of a file sets the length of all."""
     _check_mapping(properties)
     for name in properties:
         find_property(name)
@@ -92,7 +92,7 @@ def override(
 
 
 def _check_mapping(properties: object) -> None:
-    """Refuses anything but a mapping."""
+    """Refuse anything but a mapping."""
     if not isinstance(properties, Mapping):
         raise ArgumentError(
             "properties must be a dict from property to values, such as "
@@ -103,7 +103,7 @@ def _check_mapping(properties: object) -> None:
 def complete(
     properties: Mapping[str, ArrayLike | None], counts: dict[Suffix, int]
 ) -> dict[str, NDArray[Any]]:
-    """Makes all twelve columns; fills in those that are not given, or are None."""
+    """Make all twelve columns; fills in those that are not given, or are None."""
     columns = override(properties, dict(counts))
     return {
         name: _fill(name, counts[prop.suffix])
@@ -114,7 +114,7 @@ def complete(
 
 
 def to_column(name: str, values: ArrayLike | None) -> Column:
-    """Converts values to the column of a property; NaN and None are missing values."""
+    """Convert values to the column of a property; NaN and None are missing values."""
     if values is None:
         return None
     array = np.asarray(values)
@@ -134,7 +134,7 @@ def to_column(name: str, values: ArrayLike | None) -> Column:
 
 
 def _find_absent(array: NDArray[Any]) -> NDArray[np.bool_]:
-    """Says which values are NaN or None."""
+    """Say which values are NaN or None."""
     if array.dtype.kind == "O":
         # NaN alone differs from itself.
         return np.array([value is None or bool(value != value) for value in array])  # noqa: PLR0124
@@ -144,7 +144,7 @@ def _find_absent(array: NDArray[Any]) -> NDArray[np.bool_]:
 def _fill_missing(
     name: str, array: NDArray[Any], absent: NDArray[np.bool_]
 ) -> NDArray[Any]:
-    """Replaces absent values by the missing value of the property."""
+    """Replace absent values by the missing value of the property."""
     missing = PROPERTIES[name].missing
     if missing is None:
         i = int(absent.argmax())
@@ -157,7 +157,7 @@ def _fill_missing(
 
 
 def _to_numbers(name: str, array: NDArray[Any]) -> NDArray[Any]:
-    """Converts values to numbers; refuses a value that would change."""
+    """Convert values to numbers; refuses a value that would change."""
     kind = PROPERTIES[name].kind
     try:
         numbers = array.astype(np.float64) if array.dtype.kind in "OUT" else array
@@ -182,7 +182,7 @@ def _to_numbers(name: str, array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _fill(name: str, count: int) -> NDArray[Any]:
-    """Makes the default column of a property."""
+    """Make the default column of a property."""
     prop = PROPERTIES[name]
     if prop.missing is None:
         return np.array([f"{name}{number}" for number in range(1, count + 1)], np.str_)

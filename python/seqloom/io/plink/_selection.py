@@ -27,7 +27,7 @@ _PARTS = 2
 
 
 def split_index(index: Any) -> tuple[Any, Any]:
-    """Splits an index into an index of individuals and one of variants."""
+    """Split an index into an index of individuals and one of variants."""
     if not isinstance(index, tuple):
         return None, index
     parts = cast("tuple[Any, ...]", index)
@@ -39,7 +39,7 @@ def split_index(index: Any) -> tuple[Any, Any]:
 
 
 def find_positions(index: Any, count: int) -> Positions:
-    """Returns the positions that an index selects along an axis, as in NumPy."""
+    """Return the positions that an index selects along an axis, as in NumPy."""
     if index is None or index is Ellipsis or (isinstance(index, slice) and index == _ALL):
         return None
     if isinstance(index, slice):
@@ -52,17 +52,17 @@ def find_positions(index: Any, count: int) -> Positions:
 
 
 def count_positions(selected: Positions, count: int) -> int:
-    """Returns the number of selected positions."""
+    """Return the number of selected positions."""
     return count if selected is None else len(selected)
 
 
 def slice_positions(selected: Positions, part: slice) -> slice | NDArray[np.int64]:
-    """Returns a slice of the selected positions."""
+    """Return a slice of the selected positions."""
     return part if selected is None else selected[part]
 
 
 def _from_start(number: int, count: int) -> int:
-    """Converts a negative position to one from the start; refuses one outside."""
+    """Convert a negative position to one from the start; refuses one outside."""
     if not -count <= number < count:
         raise OutOfRangeError(
             f"index {number} is out of bounds for axis 0 with size {count}"
@@ -71,7 +71,7 @@ def _from_start(number: int, count: int) -> int:
 
 
 def _find_in_array(index: Any, count: int) -> NDArray[np.int64]:
-    """Returns the positions that a list or an array selects: integers, or a mask."""
+    """Return the positions that a list or an array selects: integers, or a mask."""
     if isinstance(index, tuple):
         raise OutOfRangeError(
             "too many indices for one axis: give a list instead of a tuple"
@@ -113,7 +113,7 @@ _NAMED = {kind.name: kind for kind in _KINDS}
 
 
 def find_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-    """Returns the dtype; a .bed can be read as one of three."""
+    """Return the dtype; a .bed can be read as one of three."""
     if isinstance(dtype, str) and (kind := _NAMED.get(dtype)):
         return kind
     try:
@@ -131,7 +131,7 @@ def find_dtype(dtype: DTypeLike) -> np.dtype[Any]:
 def prepare_array(
     shape: tuple[int, int], kind: np.dtype[Any], order: str, *, out: NDArray[Any] | None
 ) -> NDArray[Any]:
-    """Returns the array that a read fills: the caller's, or a new one."""
+    """Return the array that a read fills: the caller's, or a new one."""
     if order not in {"C", "F"}:
         raise ArgumentError(f"order {order!r} not known, only 'F', 'C'")
     if out is None:
@@ -154,7 +154,7 @@ def prepare_array(
 
 
 def new_array(shape: tuple[int, int], kind: np.dtype[Any], order: Order) -> NDArray[Any]:
-    """Makes an array without values, aligned to the lines of the processor's cache."""
+    """Make an array without values, aligned to the lines of the processor's cache."""
     size = math.prod(shape) * kind.itemsize
     try:
         memory = np.empty(size + _ALIGNMENT, np.uint8)
@@ -168,7 +168,7 @@ def new_array(shape: tuple[int, int], kind: np.dtype[Any], order: Order) -> NDAr
 
 
 def choose_threads(call: int | None, constructor: int | None) -> int:
-    """Returns the number of threads that the call, the object or the machine says."""
+    """Return the number of threads that the call, the object or the machine says."""
     number = constructor if call is None else call
     try:
         return count_threads(number)

@@ -69,7 +69,7 @@ def genotype_stats(
     num_threads: int | None = None,
     on_progress: Callable[[int, int], object] | None = None,
 ) -> GenotypeStats:
-    """Counts the genotypes of each variant, in one pass and in bounded memory.
+    """Count the genotypes of each variant, in one pass and in bounded memory.
 
     Counts, mean and variance are those of all individuals. Frequency and Hardy-Weinberg p
     are those that PLINK 1.9 prints for ``--freq --hardy --keep-allele-order``. They count
@@ -156,7 +156,7 @@ def genotype_stats(
 def _count_steps(
     bed: open_bed, groups: NDArray[np.uint8], missing: NDArray[np.uint32], *, threads: int
 ) -> Iterator[tuple[slice, NDArray[np.uint32]]]:
-    """Counts in steps; yields the variants of a step and the codes of each group."""
+    """Count in steps; yields the variants of a step and the codes of each group."""
     shape, check = bed.shape, not bed.skip_format_check
     native = bed._native()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - our own class
     survey = _native.GenotypeSurvey(native, shape, groups, Group.EXCLUDED)
@@ -170,7 +170,7 @@ def _count_steps(
 
 
 def find_ploidy(chromosome: NDArray[Any] | None, count: int) -> NDArray[np.uint8]:
-    """Returns the ploidy of each variant; an unknown chromosome counts as an autosome."""
+    """Return the ploidy of each variant; an unknown chromosome counts as an autosome."""
     if chromosome is None or not len(chromosome):
         return np.zeros(count, np.uint8)
     # Variants of a chromosome are neighbours: each run of a name is looked up once.
@@ -187,7 +187,7 @@ def _find_groups(
     *,
     nonfounders: bool,
 ) -> NDArray[np.uint8]:
-    """Returns the group of each individual; sex matters on X and Y only."""
+    """Return the group of each individual; sex matters on X and Y only."""
     groups = np.full(bed.iid_count, Group.OTHER, np.uint8)
     if bed.sex is not None and np.isin(ploidy, (Ploidy.X, Ploidy.Y)).any():
         groups[bed.sex == MALE] = Group.MALE
@@ -209,7 +209,7 @@ def _compute_columns(
     mid_p: bool,
     threads: int,
 ) -> dict[str, NDArray[Any]]:
-    """Computes the columns of some variants from the codes of each group."""
+    """Compute the columns of some variants from the codes of each group."""
     total = counts.sum(axis=1, dtype=np.int64)
     hom_a1, het, hom_a2 = total[:, _GENOTYPES].T
     two, one = _founders(counts, ploidy)
@@ -237,7 +237,7 @@ def _compute_columns(
 def _founders(
     counts: NDArray[np.uint32], ploidy: NDArray[np.uint8]
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Counts genotypes of founders with two copies of the chromosome, and with one."""
+    """Count genotypes of founders with two copies of the chromosome, and with one."""
     males = counts[:, Group.MALE, _GENOTYPES]
     others = counts[:, Group.OTHER, _GENOTYPES]
     is_y = (ploidy == Ploidy.Y)[:, None]
@@ -250,7 +250,7 @@ def _founders(
 def _moments(
     two: NDArray[np.int64], one: NDArray[np.int64], count: NDArray[np.int64]
 ) -> dict[str, NDArray[np.float64]]:
-    """Computes mean and variance of values from the numbers of 2 and of 1 among them."""
+    """Compute mean and variance of values from the numbers of 2 and of 1 among them."""
     mean = _divide(2 * two + one, count)
     squares = _divide(4 * two + one, count)
     # Rounding must not give a constant variant a variance.

@@ -63,7 +63,7 @@ _LINES = 1 << 14  # lines that are written at a time
 
 
 def count_lines(source: Path | bytes, suffix: Suffix) -> int:
-    """Counts the lines of a table, without blank lines at its end."""
+    """Count the lines of a table, without blank lines at its end."""
     if isinstance(source, bytes) or _is_gzip(source):
         name = _name_of(source, suffix)
         text = _decompress(source, name) if isinstance(source, bytes) else _read(source)
@@ -77,12 +77,12 @@ def count_lines(source: Path | bytes, suffix: Suffix) -> int:
 
 
 def _name_of(source: Path | bytes, suffix: Suffix) -> str:
-    """Names a table for errors."""
+    """Name a table for errors."""
     return f"the .{suffix}" if isinstance(source, bytes) else str(source)
 
 
 def check_places(fam: Path, bim: Path) -> None:
-    """Refuses tables that changed places, as the first line of each shows."""
+    """Refuse tables that changed places, as the first line of each shows."""
     person, variant = _first_fields(fam), _first_fields(bim)
     if len(person) != _FIELDS or len(variant) != _FIELDS:
         return
@@ -96,7 +96,7 @@ def check_places(fam: Path, bim: Path) -> None:
 
 
 def _first_fields(path: Path) -> list[str]:
-    """Splits the first line of a table; gives nothing where it cannot be read."""
+    """Split the first line of a table; gives nothing where it cannot be read."""
     try:
         with path.open("rb") as file:
             return _split(file.readline(_LONGEST_LINE))
@@ -111,7 +111,7 @@ def read_columns(
     *,
     name: str | None = None,
 ) -> dict[str, NDArray[Any]]:
-    """Reads some columns of a table, and checks all its lines."""
+    """Read some columns of a table, and check all its lines."""
     # Text is ``<U{n}``, or ``StringDType()`` where a few long values would make an array of
     # equal widths much larger than the file. `name` names bytes in errors.
     known = name or _name_of(source, suffix)
@@ -142,7 +142,7 @@ def _check_rows(file: BinaryIO, suffix: Suffix, name: str) -> None:
 
 
 def _split(line: bytes) -> list[str]:
-    """Splits a line."""
+    """Split a line."""
     return line.decode("utf-8", "replace").split()
 
 
@@ -197,7 +197,7 @@ def _refuse(fault: str, line: bytes, suffix: Suffix, *, name: str) -> NoReturn:
 
 
 def _check_regular(path: Path) -> None:
-    """Refuses a pipe: it can be read only once, and opening it may block."""
+    """Refuse a pipe: it can be read only once, and opening it may block."""
     try:
         status = path.stat()
     except OSError:
@@ -209,14 +209,14 @@ def _check_regular(path: Path) -> None:
 
 
 def _read(path: Path) -> bytes:
-    """Reads a whole file."""
+    """Read a whole file."""
     _check_regular(path)
     with reading(path):
         return _decompress(path.read_bytes(), str(path))
 
 
 def _is_gzip(path: Path) -> bool:
-    """Says whether a file begins as gzip; False if it cannot be read."""
+    """Return whether a file begins as gzip; False if it cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(2) == _GZIP
@@ -225,7 +225,7 @@ def _is_gzip(path: Path) -> bool:
 
 
 def _decompress(text: bytes, name: str) -> bytes:
-    """Decompresses a table that is gzip; a table of text never begins so."""
+    """Decompress a table that is gzip; a table of text never begins so."""
     if not text.startswith(_GZIP):
         return text
     try:
@@ -239,7 +239,7 @@ def _decompress(text: bytes, name: str) -> bytes:
 
 
 def _read_column(table: _native.PlinkTable, name: str, path: str) -> NDArray[Any]:
-    """Makes the array of one column."""
+    """Make the array of one column."""
     kind = PROPERTIES[name].kind
     if name == "sex":
         return _read_sex(table, path)
@@ -255,7 +255,7 @@ def _read_column(table: _native.PlinkTable, name: str, path: str) -> NDArray[Any
 
 
 def _read_sex(table: _native.PlinkTable, path: str) -> NDArray[np.int32]:
-    """Reads the sex of individuals as PLINK 2 does: other text than M and F is unknown."""
+    """Read the sex of individuals as PLINK 2 does: other text than M and F is unknown."""
     codes = np.empty(table.rows, np.int32)
     try:
         table.write_integers("sex", codes)
@@ -274,7 +274,7 @@ def _read_sex(table: _native.PlinkTable, path: str) -> NDArray[np.int32]:
 
 
 def _sex_code(text: str) -> int | None:
-    """Returns the number for a sex; None for text without a meaning."""
+    """Return the number for a sex; None for text without a meaning."""
     try:
         code = parse_decimal(text)
     except ValueError:
@@ -291,7 +291,7 @@ class _TextColumn:
     name: str
 
     def array(self) -> NDArray[Any]:
-        """Makes the array: of equal widths unless that wastes too much."""
+        """Make the array: of equal widths unless that wastes too much."""
         longest, size = self.table.size(self.name)
         rows = self.table.rows
         if _bytes(rows, longest) > max(_MOST_BYTES, _MOST_WASTE * size):
@@ -303,14 +303,14 @@ class _TextColumn:
         return self._even(range(rows), longest)
 
     def _even(self, rows: range, width: int) -> NDArray[np.str_]:
-        """Makes an array of equal widths of some rows."""
+        """Make an array of equal widths of some rows."""
         width = max(width, 1)
         texts = np.empty(len(rows), f"U{width}")
         self.table.write_points(self.name, rows.start, width, texts.view(np.uint32))
         return texts
 
     def _fill(self, texts: NDArray[Any], rows: range) -> None:
-        """Fills some rows by way of equal widths; fewer at once where a string is long."""
+        """Fill some rows by way of equal widths; fewer at once where a string is long."""
         width = self.table.longest(self.name, rows.start, len(rows))
         if len(rows) > 1 and _bytes(len(rows), width) > _PIECE_BYTES:
             half = len(rows) // 2
@@ -321,12 +321,12 @@ class _TextColumn:
 
 
 def _bytes(rows: int, width: int) -> int:
-    """Computes the size of an array of equal widths."""
+    """Compute the size of an array of equal widths."""
     return rows * width * np.dtype("U1").itemsize
 
 
 def write_table(path: Path, suffix: Suffix, columns: Mapping[str, NDArray[Any]]) -> None:
-    """Writes a table that reads back as the same columns; replaces an old one."""
+    """Write a table that reads back as the same columns; replaces an old one."""
     # Blanks separate the columns of a .fam, tabs those of a .bim.
     ordered = [columns[name] for name in COLUMNS[suffix]]
     rows = max(len(column) for column in ordered)
@@ -337,7 +337,7 @@ def write_table(path: Path, suffix: Suffix, columns: Mapping[str, NDArray[Any]])
 
 
 def _cells(values: NDArray[Any]) -> NDArray[Any] | list[str]:
-    """Converts some values of a column to what the extension takes."""
+    """Convert some values of a column to what the extension takes."""
     if values.dtype.kind in "if":
         return np.ascontiguousarray(values)
     if values.dtype.kind != "U":

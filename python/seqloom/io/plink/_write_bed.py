@@ -41,7 +41,7 @@ def to_bed(
     major: str = "SNP",
     num_threads: int | None = None,
 ) -> None:
-    """Writes genotypes as a PLINK .bed, with its .fam and .bim.
+    """Write genotypes as a PLINK .bed, with its .fam and .bim.
 
     The three files appear together. Files that existed before stay as they are until all
     three are complete.
@@ -146,7 +146,7 @@ class create_bed:
             self._open: ExitStack | None = stack.pop_all()
 
     def write(self, vector: ArrayLike) -> None:
-        """Writes the next line: all individuals of a variant (or all variants of one).
+        """Write the next line: all individuals of a variant (or all variants of one).
 
         Args:
             vector: The values 0, 1, 2 and missing, as in `to_bed`.
@@ -170,7 +170,7 @@ class create_bed:
         self.write_count += 1
 
     def close(self) -> None:
-        """Completes the three files; a second call does nothing.
+        """Complete the three files; a second call does nothing.
 
         Raises:
             ArgumentError: Lines are missing. No file is made.
@@ -203,7 +203,7 @@ class create_bed:
         return self.sid_count if self.major == "SNP" else self.iid_count
 
     def _pack_line(self, vector: ArrayLike) -> NDArray[np.uint8]:
-        """Packs one line, which must be of the right length."""
+        """Pack one line, which must be of the right length."""
         values = _to_values(vector, "vector")
         width = self.iid_count if self.major == "SNP" else self.sid_count
         if len(values) != width:
@@ -216,7 +216,7 @@ class create_bed:
         return self._packer.pack(values[np.newaxis], self.write_count)
 
     def _give_up(self, error: BaseException) -> None:
-        """Removes what was written; files that existed before stay."""
+        """Remove what was written; files that existed before stay."""
         closing, self._open = self._open, None
         if closing:
             closing.__exit__(type(error), error, error.__traceback__)
@@ -241,7 +241,7 @@ class Packer:
         return b"\x6c\x1b" + bytes([self.major == "SNP"])
 
     def pack_all(self, values: NDArray[Any]) -> Iterator[NDArray[np.uint8]]:
-        """Packs an array of individuals by variants, some lines at a time."""
+        """Pack an array of individuals by variants, some lines at a time."""
         by_line = values.T if self.major == "SNP" else values
         count, positions = by_line.shape
         at_once = max(1, _BLOCK_BYTES // max(positions * values.itemsize, 1))
@@ -249,7 +249,7 @@ class Packer:
             yield self.pack(by_line[first : first + at_once], first)
 
     def pack(self, lines: NDArray[Any], first: int) -> NDArray[np.uint8]:
-        """Packs lines; `first` is the number of the first one, for errors."""
+        """Pack lines; `first` is the number of the first one, for errors."""
         small = lines
         if lines.dtype.kind != "f" and lines.dtype != np.int8:
             small = lines.astype(np.int8)
@@ -269,7 +269,7 @@ class Packer:
     def _make_error(
         self, lines: NDArray[Any], small: NDArray[Any], first: int
     ) -> ArgumentError:
-        """Makes the error that names the first value which a .bed cannot hold."""
+        """Make the error that names the first value which a .bed cannot hold."""
         missing = small == _MISSING if small.dtype == np.int8 else np.isnan(small)
         line, i = np.argwhere(~(missing | np.isin(small, (0, 1, 2))))[0]
         at = (i, first + line) if self.major == "SNP" else (first + line, i)
@@ -281,7 +281,7 @@ class Packer:
 
 
 def _to_values(data: ArrayLike, shape: Literal["matrix", "vector"]) -> NDArray[Any]:
-    """Converts values to an array of integers or of floating point."""
+    """Convert values to an array of integers or of floating point."""
     try:
         values = np.asarray(data)
     except ValueError as error:

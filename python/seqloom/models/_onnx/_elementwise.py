@@ -53,7 +53,7 @@ _SEVERAL = {"Max": "maximum", "Min": "minimum", "Sum": "add"}
 
 
 def _make(name: str) -> Operator:
-    """Makes an operator with the operands of the operation."""
+    """Make an operator with the operands of the operation."""
     # NumPy's function of that name has them as well; the others have one.
     if getattr(getattr(np, name, None), "nin", 1) == 1:
         return lambda call: apply(name, call.tensor(0))
@@ -61,7 +61,7 @@ def _make(name: str) -> Operator:
 
 
 def _make_several(name: str) -> Operator:
-    """Makes an operator of any number of operands."""
+    """Make an operator of any number of operands."""
 
     def operate(call: Call) -> Any:
         operands = [call.operand(place) for place in range(len(call))]
@@ -73,7 +73,7 @@ def _make_several(name: str) -> Operator:
 
 
 def relu(call: Call) -> Tensor:
-    """Makes values below 0 to 0."""
+    """Make values below 0 to 0."""
     x = call.tensor(0)
     return apply("maximum", x, 0) if _are_whole(x) else apply("relu", x)
 
@@ -84,7 +84,7 @@ def add(call: Call) -> RowPlaces | Tensor:
 
 
 def _row_places(call: Call) -> RowPlaces | None:
-    """Finds the sum of a position for each record and of where the records begin."""
+    """Find the sum of a position for each record and of where the records begin."""
     # torch exports ``x[arange(n), positions]`` as positions among all rows of all records.
     for one, other in ((0, 1), (1, 0)):
         begins, positions = call.value(one), call.value(other)
@@ -97,7 +97,7 @@ def _row_places(call: Call) -> RowPlaces | None:
 
 
 def _is_regular(begins: NDArray[Any], shape: tuple[int, ...]) -> bool:
-    """Whether known numbers are 0, n, 2n ..."""
+    """Return whether known numbers are 0, n, 2n ..."""
     if begins.shape != shape or not len(begins):
         return False
     step = begins[-1] // max(len(begins) - 1, 1)
@@ -116,13 +116,13 @@ def divide(call: Call) -> Tensor:
 
 
 def _is_rounded_down(x: Tensor, y: Tensor, rest: Tensor) -> Tensor:
-    """Marks quotients of integers that are below the one that is rounded towards 0."""
+    """Mark quotients of integers that are below the one that is rounded towards 0."""
     differ = apply("not_equal", x < 0, y < 0)
     return apply("logical_and", differ, apply("not_equal", rest, 0))
 
 
 def remainder(call: Call) -> Tensor:
-    """Computes the remainder, with the sign of the divisor, or of the dividend (fmod)."""
+    """Compute the remainder, with the sign of the divisor, or of the dividend (fmod)."""
     if not call.attribute("fmod", 0):
         return apply("remainder", call.operand(0), call.operand(1))
     x, y = call.tensor(0), call.tensor(1)
@@ -133,7 +133,7 @@ def remainder(call: Call) -> Tensor:
 
 
 def _are_whole(*operands: Any) -> bool:
-    """Whether operands are integers."""
+    """Return whether operands are integers."""
     return all(
         it.dtype.kind in "iu" if isinstance(it, Tensor) else isinstance(it, int)
         for it in operands
@@ -141,7 +141,7 @@ def _are_whole(*operands: Any) -> bool:
 
 
 def power(call: Call) -> Tensor:
-    """Raises to a power, in the type of the base."""
+    """Raise to a power, in the type of the base."""
     x, exponent = call.tensor(0), call.operand(1)
     if _are_whole(x) and not _are_whole(exponent):
         return _to_fraction(x, exponent).astype(x.dtype)
@@ -154,7 +154,7 @@ def power(call: Call) -> Tensor:
 
 
 def _to_fraction(x: Tensor, exponent: Any) -> Tensor:
-    """Raises integers to a power that need not be one, in the widest type of floats."""
+    """Raise integers to a power that need not be one, in the widest type of floats."""
     if not isinstance(exponent, Tensor):
         exponent = float(exponent)
         if exponent.is_integer() and exponent >= 0:
@@ -169,7 +169,7 @@ def _to_fraction(x: Tensor, exponent: Any) -> Tensor:
 
 
 def clip(call: Call) -> Tensor:
-    """Limits values; older files have the limits as attributes."""
+    """Limit values; older files have the limits as attributes."""
     x = call.tensor(0)
     low = call.operand(1) if call.has(1) else call.attribute("min")
     high = call.operand(2) if call.has(2) else call.attribute("max")
@@ -180,14 +180,14 @@ def clip(call: Call) -> Tensor:
 
 
 def choose(call: Call) -> Tensor:
-    """Chooses from two operands."""
+    """Choose from two operands."""
     x, y = call.operand(1), call.operand(2)
     x = x if isinstance(y, Tensor) else call.tensor(1)
     return apply("where", call.tensor(0), x, y)
 
 
 def cast(call: Call) -> Tensor:
-    """Changes the element type, perhaps to that of another tensor (CastLike)."""
+    """Change the element type, perhaps to that of another tensor (CastLike)."""
     number = call.attribute("to")
     if call.node.operator == "CastLike":
         dtype = lay_out(call.value(1)).dtype.name
@@ -204,7 +204,7 @@ def cast(call: Call) -> Tensor:
 
 
 def _saturate(x: Tensor, dtype: str) -> Tensor:
-    """Limits values to those of a float type of 8 bits; NaN stays."""
+    """Limit values to those of a float type of 8 bits; NaN stays."""
     most = float(_find_limits(dtype).max)
     wide = x if x.dtype.kind == "f" and x.dtype.itemsize > 1 else x.astype("float32")
     limited = apply("clip", wide, -most, most)
@@ -214,7 +214,7 @@ def _saturate(x: Tensor, dtype: str) -> Tensor:
 
 
 def is_infinite(call: Call) -> Tensor:
-    """Says which values are infinite, of one sign or of both."""
+    """Say which values are infinite, of one sign or of both."""
     x = call.tensor(0)
     found = apply("isinf", x)
     if not call.attribute("detect_negative", 1):
@@ -225,7 +225,7 @@ def is_infinite(call: Call) -> Tensor:
 
 
 def dropout(call: Call) -> Any:
-    """Gives the value as it is, as in evaluation; the mask is all true."""
+    """Return the value as it is, as in evaluation; the mask is all true."""
     value = call.value(0)
     if not any(call.node.outputs[1:]):
         return value
@@ -256,7 +256,7 @@ _REDUCE: dict[str, tuple[str, ...]] = {
 
 
 def _make_reduction(operator: str) -> Operator:
-    """Makes an operator that computes over the axes that it names, or over all."""
+    """Make an operator that computes over the axes that it names, or over all."""
 
     def operate(call: Call) -> Tensor:
         x, axes = call.tensor(0), call.listed("axes", 1)
@@ -281,7 +281,7 @@ def _make_reduction(operator: str) -> Operator:
 
 
 def _make_search(name: str) -> Operator:
-    """Makes an operator that finds the place of the largest or the smallest value."""
+    """Make an operator that finds the place of the largest or the smallest value."""
 
     def operate(call: Call) -> Tensor:
         x = call.tensor(0)
@@ -296,7 +296,7 @@ def _make_search(name: str) -> Operator:
 
 
 def cumulative_sum(call: Call) -> Tensor:
-    """Computes the sum up to each position, from either end, with or without its value."""
+    """Compute the sum up to each position, from either end, with or without its value."""
     x = call.tensor(0)
     axis = call.axis(call.integers(1, "axis")[0], x.ndim)
     is_reverse = bool(call.attribute("reverse", 0))
@@ -310,7 +310,7 @@ def cumulative_sum(call: Call) -> Tensor:
 
 
 def top(call: Call) -> tuple[Tensor, Tensor]:
-    """Finds the largest or the smallest values, and their places."""
+    """Find the largest or the smallest values, and their places."""
     x = call.tensor(0)
     axis = call.axis(call.attribute("axis", -1), x.ndim)
     count = int(np.asarray(call.listed("k", 1)).ravel()[0])

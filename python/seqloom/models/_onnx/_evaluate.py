@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def evaluate(graph: Graph, given: Mapping[str, Any]) -> list[Any]:
-    """Computes the outputs of a graph from its inputs and weights."""
+    """Compute the outputs of a graph from its inputs and weights."""
     values = {**graph.constants, **given}
     ends = _find_last_reads(graph)
     for node in graph.nodes:
@@ -49,7 +49,7 @@ def _find_last_reads(graph: Graph) -> dict[int, list[str]]:
 
 
 def _run(node: Node, values: Mapping[str, Any], opset: int) -> tuple[Any, ...]:
-    """Runs one node; an error names it."""
+    """Run one node; an error names it."""
     given = [values[name] if name else None for name in node.inputs]
     call = Call(node, given, opset)
     try:
@@ -67,7 +67,7 @@ def _run(node: Node, values: Mapping[str, Any], opset: int) -> tuple[Any, ...]:
 
 
 def _as_known(result: Any) -> Any:
-    """Gives a result of known numbers as such."""
+    """Return a result of known numbers as such."""
     if result is None or is_known(result):
         return result
     if math.prod(result.shape) > MOST_KNOWN:
@@ -88,7 +88,7 @@ OPERATORS["com.microsoft.Gelu"] = OPERATORS["Gelu"]
 
 
 def require_known(path: Path, graph: Graph) -> None:
-    """Refuses a graph with an operator that cannot be computed, naming the first."""
+    """Refuse a graph with an operator that cannot be computed, naming the first."""
     for node in graph.nodes:
         if node.operator not in OPERATORS and node.operator != "If":
             raise OperationError(

@@ -26,7 +26,7 @@ _OWN_DOMAINS = frozenset({"", "ai.onnx"})
 
 
 def read_graph(path: Path) -> Graph:
-    """Reads the graph of a file, with all of its constants in memory."""
+    """Read the graph of a file, with all of its constants in memory."""
     model = _parse(path)
     opset = _find_opset(path, model)
     if len(model.functions):
@@ -39,7 +39,7 @@ def read_graph(path: Path) -> Graph:
 
 
 def _parse(path: Path) -> Any:
-    """Reads the message that the file is."""
+    """Read the message that the file is."""
     onnx = import_onnx()
     with reading(path):
         text = path.read_bytes()
@@ -54,7 +54,7 @@ def _parse(path: Path) -> Any:
 
 
 def import_onnx() -> Any:
-    """Imports the library that reads such files."""
+    """Import the library that reads such files."""
     try:
         import onnx
     except ImportError:
@@ -65,7 +65,7 @@ def import_onnx() -> Any:
 
 
 def _find_opset(path: Path, model: Any) -> int:
-    """Finds the version of ONNX's operators that the file uses."""
+    """Find the version of ONNX's operators that the file uses."""
     found = [it.version for it in model.opset_import if it.domain in _OWN_DOMAINS]
     if not found:
         raise FormatError(f"{path}: does not say which opset of ONNX it uses; is it cut?")
@@ -78,7 +78,7 @@ def _find_opset(path: Path, model: Any) -> int:
 
 
 def _inline(path: Path, model: Any) -> Any:
-    """Writes out the functions that a file defines, so that only operators are left."""
+    """Write out the functions that a file defines, so that only operators are left."""
     from onnx import inliner
 
     try:
@@ -95,7 +95,7 @@ class _Reader:
         self.opset = opset
 
     def read(self, proto: Any, outer: set[str]) -> Graph:
-        """Reads a graph; `outer` names the values that stand around it."""
+        """Read a graph; `outer` names the values that stand around it."""
         if len(proto.sparse_initializer):
             raise FormatError(
                 f"{self.path}: has sparse weights, which cannot be read; write dense ones"
@@ -117,7 +117,7 @@ class _Reader:
         return Graph(tuple(nodes), constants, inputs, outputs, self.opset, initialisers)
 
     def _check_names(self, proto: Any) -> None:
-        """Refuses names that are no UTF-8: protobuf gives them as bytes."""
+        """Refuse names that are no UTF-8: protobuf gives them as bytes."""
         values = [*proto.input, *proto.output, *proto.initializer, *proto.node]
         names = [it.name for it in values]
         for node in proto.node:
@@ -127,7 +127,7 @@ class _Reader:
             raise FormatError(f"{self.path}: the name {bad!r} is no UTF-8; is it damaged?")
 
     def _node(self, proto: Any, place: int, known: set[str]) -> Node:
-        """Reads a node; adds what it makes to the known values."""
+        """Read a node; adds what it makes to the known values."""
         outputs = tuple(map(str, proto.output))
         name = proto.name or next(filter(None, outputs), f"number {place}")
         operator = proto.op_type
@@ -146,7 +146,7 @@ class _Reader:
         return Node(operator, name, inputs, outputs, attributes)
 
     def _require_known(self, label: str, names: Any, known: set[str]) -> None:
-        """Refuses a value that no earlier node makes, as in a cycle."""
+        """Refuse a value that no earlier node makes, as in a cycle."""
         for name in names:
             if name not in known:
                 raise FormatError(
@@ -155,7 +155,7 @@ class _Reader:
                 )
 
     def _input(self, proto: Any) -> Input:
-        """Reads the declaration of an input."""
+        """Read the declaration of an input."""
         if not proto.type.HasField("tensor_type"):
             raise FormatError(
                 f"{self.path}: the input {proto.name!r} is no tensor, so nothing can be "
@@ -170,7 +170,7 @@ class _Reader:
         return Input(proto.name, self._dtype(kind.elem_type, proto.name), shape)
 
     def _dtype(self, number: int, name: str) -> str:
-        """Names the element type that a number stands for."""
+        """Name the element type that a number stands for."""
         helper = import_onnx().helper
         try:
             return str(helper.tensor_dtype_to_np_dtype(number))
@@ -180,11 +180,11 @@ class _Reader:
             ) from None
 
     def _array(self, proto: Any, name: str) -> NDArray[Any]:
-        """Reads a constant."""
+        """Read a constant."""
         return read_array(self.path, proto, name)
 
     def _attribute(self, proto: Any, label: str, known: set[str]) -> Any:
-        """Reads an attribute as a plain value, an array or a graph."""
+        """Read an attribute as a plain value, an array or a graph."""
         kinds: Any = import_onnx().AttributeProto
         read: dict[int, Callable[[], Any]] = {
             kinds.FLOAT: lambda: float(proto.f),
@@ -204,14 +204,14 @@ class _Reader:
         return read[proto.type]()
 
     def _text(self, text: bytes, label: str) -> str:
-        """Decodes a word."""
+        """Decode a word."""
         try:
             return text.decode()
         except UnicodeDecodeError:
             raise FormatError(f"{self.path}: {label}: a word is no UTF-8") from None
 
     def _constant(self, node: Node) -> NDArray[Any]:
-        """Reads the value of a node that is a constant."""
+        """Read the value of a node that is a constant."""
         kinds = {"value_int": "i8", "value_ints": "i8"}
         kinds |= {"value_float": "f4", "value_floats": "f4"}
         for name, value in node.attributes.items():
@@ -229,7 +229,7 @@ _KINDS = "biuf"  # truths, integers and floats
 
 
 def read_array(path: Path, proto: Any, name: str) -> NDArray[Any]:
-    """Reads one constant; `path` is the file that it belongs to."""
+    """Read one constant; `path` is the file that it belongs to."""
     import onnx
 
     if any(size < 0 for size in proto.dims):
@@ -244,7 +244,7 @@ def read_array(path: Path, proto: Any, name: str) -> NDArray[Any]:
 
 
 def _require_numbers(path: Path, array: NDArray[Any], name: str) -> NDArray[Any]:
-    """Refuses words, complex numbers, and floats of 8 bits and fewer."""
+    """Refuse words, complex numbers, and floats of 8 bits and fewer."""
     if array.dtype.kind in _KINDS or array.dtype.name == "bfloat16":
         return array
     raise FormatError(
@@ -254,7 +254,7 @@ def _require_numbers(path: Path, array: NDArray[Any], name: str) -> NDArray[Any]
 
 
 def _read_beside(path: Path, proto: Any, name: str) -> NDArray[Any]:
-    """Reads a constant from a file in the folder of the model, or below it."""
+    """Read a constant from a file in the folder of the model, or below it."""
     import onnx
 
     facts = {it.key: it.value for it in proto.external_data}
@@ -282,7 +282,7 @@ def _read_beside(path: Path, proto: Any, name: str) -> NDArray[Any]:
 
 
 def _find_beside(path: Path, location: str, name: str) -> Path:
-    """Finds a file of constants; refuses one outside of the model's folder."""
+    """Find a file of constants; refuses one outside of the model's folder."""
     home = path.parent.resolve()
     try:
         file = (home / location).resolve()

@@ -40,7 +40,7 @@ class Node:
         return [it for it in self.attributes.values() if isinstance(it, Graph)]
 
     def reads(self) -> Iterator[str]:
-        """Names what the node needs, in the graphs inside it too."""
+        """Name what the node needs, in the graphs inside it too."""
         yield from filter(None, self.inputs)
         for graph in self.graphs:
             yield from graph.free_names()
@@ -68,14 +68,14 @@ class Graph:
     initialisers: frozenset[str] = field(default_factory=frozenset[str])
 
     def free_names(self) -> set[str]:
-        """Names what the graph reads and does not make."""
+        """Name what the graph reads and does not make."""
         made = {*self.constants, *(it.name for it in self.inputs)}
         made.update(name for node in self.nodes for name in node.outputs)
         read = {name for node in self.nodes for name in node.reads()}
         return (read | {*self.outputs}) - made
 
     def with_outputs(self, names: Iterable[str]) -> Graph:
-        """Makes a graph that computes some values, and nothing that they do not need."""
+        """Make a graph that computes some values, and nothing that they do not need."""
         wanted = tuple(names)
         made = {name for node in self.nodes for name in node.outputs if name}
         for name in wanted:
@@ -92,7 +92,7 @@ class Graph:
 def _keep_needed(
     nodes: tuple[Node, ...], needed: set[str]
 ) -> tuple[tuple[Node, ...], set[str]]:
-    """Leaves out nodes that nothing needs; names what the others read and make."""
+    """Leave out nodes that nothing needs; names what the others read and make."""
     kept: list[Node] = []
     for node in reversed(nodes):
         outputs = tuple(name if name in needed else "" for name in node.outputs)
@@ -146,7 +146,7 @@ class Weights(NamedTuple):
 def split_weights(
     operator: str, w: Tensor, r: Tensor, *, b: Tensor | None
 ) -> list[Weights]:
-    """Splits the weights of a node by direction."""
+    """Split the weights of a node by direction."""
     gates = len(GATES[operator])
     rows = gates * r.shape[-1]
     shapes = [it.shape for it in (w, r) if it.ndim != _AXES or it.shape[1] != rows]
@@ -169,7 +169,7 @@ def split_weights(
 
 
 def _reorder(operator: str, x: Tensor) -> Tensor:
-    """Brings the gates of a weight or a bias into torch's order."""
+    """Bring the gates of a weight or a bias into torch's order."""
     order = GATES[operator]
     width = x.shape[0] // len(order)
     if order == (0,):
@@ -189,7 +189,7 @@ class Weight:
 
 
 def find_weights(graph: Graph, taken: Iterable[str]) -> tuple[Graph, list[Weight]]:
-    """Takes the weights out of a graph; `taken` are names that no path may have."""
+    """Take the weights out of a graph; `taken` are names that no path may have."""
     graph, split = _split_recurrent(graph)
     roles = _find_roles(graph)
     paths = _Paths(taken, graph)
@@ -206,7 +206,7 @@ def find_weights(graph: Graph, taken: Iterable[str]) -> tuple[Graph, list[Weight
 
 
 def _find_roles(graph: Graph) -> dict[str, str]:
-    """Says which constants are learned or kept; the others are numbers of the graph."""
+    """Say which constants are learned or kept; the others are numbers of the graph."""
     roles: dict[str, str] = {}
     makers = {name: node.operator for node in graph.nodes for name in node.outputs}
     for node in _all_nodes(graph):
@@ -225,7 +225,7 @@ def _find_roles(graph: Graph) -> dict[str, str]:
 
 
 def _role_by_place(node: Node, place: int) -> str | None:
-    """Says what a constant is to a node by the input that it is, if that says it."""
+    """Say what a constant is to a node by the input that it is, if that says it."""
     if place in _AVERAGES.get(node.operator, ()):
         return "kept"
     if place in _NUMBERS.get(node.operator, ()):
@@ -235,7 +235,7 @@ def _role_by_place(node: Node, place: int) -> str | None:
 
 
 def _role_by_values(array: NDArray[Any], *, is_weight: bool, is_bias: bool) -> str:
-    """Says what a constant is: one number alone is no weight, unless it is a bias."""
+    """Say what a constant is: one number alone is no weight, unless it is a bias."""
     is_several = array.size > 1 or (is_bias and array.ndim > 0)
     if not is_several:
         return "number"
@@ -243,7 +243,7 @@ def _role_by_values(array: NDArray[Any], *, is_weight: bool, is_bias: bool) -> s
 
 
 def _all_nodes(graph: Graph) -> Iterator[Node]:
-    """Lists the nodes of a graph, and of those inside it."""
+    """List the nodes of a graph, and of those inside it."""
     for node in graph.nodes:
         yield node
         for inner in node.graphs:
@@ -251,7 +251,7 @@ def _all_nodes(graph: Graph) -> Iterator[Node]:
 
 
 def _split_recurrent(graph: Graph) -> tuple[Graph, dict[str, str]]:
-    """Splits constant weights of recurrent nodes by direction; names what each is of."""
+    """Split constant weights of recurrent nodes by direction; names what each is of."""
     constants, origins = {**graph.constants}, dict[str, str]()
     nodes: list[Node] = []
     for node in graph.nodes:
@@ -266,7 +266,7 @@ def _split_recurrent(graph: Graph) -> tuple[Graph, dict[str, str]]:
 def _split_node(
     node: Node, constants: dict[str, NDArray[Any]], origins: dict[str, str]
 ) -> Node:
-    """Splits the weights of one node, whose last inputs they become."""
+    """Split the weights of one node, whose last inputs they become."""
     numpy = find_backend("numpy")
     names = [*node.inputs[1:4], ""][:3]
     w, r, b = (numpy.tensor(constants[name]) if name else None for name in names)
@@ -290,7 +290,7 @@ def _split_node(
 
 
 def _spell(name: str, operator: str) -> str:
-    """Puts the operator before a name that is only a number."""
+    """Put the operator before a name that is only a number."""
     return f"{operator}_{name}" if name.isdigit() else name
 
 
@@ -304,7 +304,7 @@ class _Paths:
         }
 
     def path(self, name: str, value: str) -> str:
-        """Gives the path of a value of the graph."""
+        """Return the path of a value of the graph."""
         name = _spell(name, self._operators.get(value, "value"))
         words = re.split(r"[./:\\]+", re.sub(r"[^\w./:\\-]", "_", name, flags=re.ASCII))
         path = first = ".".join(filter(None, words)) or "weight"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def gather(call: Call) -> Tensor:
-    """Takes positions of one axis, which become the axes of the positions."""
+    """Take positions of one axis, which become the axes of the positions."""
     places, rank = call.value(1), len(call.shape(0))
     axis = call.axis(call.attribute("axis", 0), rank)
     if isinstance(places, RowPlaces) and axis == 0:
@@ -49,7 +49,7 @@ def gather(call: Call) -> Tensor:
 
 
 def _take_of_records(rows: Any, places: RowPlaces) -> Tensor | None:
-    """Takes one position of each record, of ``(record * position, ...)``."""
+    """Take one position of each record, of ``(record * position, ...)``."""
     # One gather for each record: no position depends on how many records there are.
     records = places.shape[0]
     length = rows.shape[0] // records
@@ -63,7 +63,7 @@ def _take_of_records(rows: Any, places: RowPlaces) -> Tensor | None:
 
 
 def _take_each(x: Tensor, positions: Tensor) -> Tensor:
-    """Takes one position of each record, of ``(record, position, ...)``."""
+    """Take one position of each record, of ``(record, position, ...)``."""
     records, _, *rest = x.shape
     places = positions.reshape((records, *(1,) * (len(rest) + 1)))
     chosen = apply("broadcast_to", places, (records, 1, *rest))
@@ -71,7 +71,7 @@ def _take_each(x: Tensor, positions: Tensor) -> Tensor:
 
 
 def _take_known(x: Tensor, places: NDArray[Any], *, axis: int) -> Tensor:
-    """Takes known positions; one alone as a number."""
+    """Take known positions; one alone as a number."""
     length = x.shape[axis]
     if places.size and not (-length <= places.min() and places.max() < length):
         raise OutOfRangeError(
@@ -85,13 +85,13 @@ def _take_known(x: Tensor, places: NDArray[Any], *, axis: int) -> Tensor:
 
 
 def _take_rows(x: Tensor, places: Tensor, axis: int) -> Tensor:
-    """Takes positions that are computed."""
+    """Take positions that are computed."""
     found = apply("take", x, places.reshape((places.size,)), axis=axis)
     return found.reshape((*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]))
 
 
 def gather_elements(call: Call) -> Tensor:
-    """Takes a position along an axis for each element of the result."""
+    """Take a position along an axis for each element of the result."""
     x, places = call.tensor(0), call.tensor(1)
     axis = call.axis(call.attribute("axis", 0), x.ndim)
     places = apply("where", places < 0, places + x.shape[axis], places)
@@ -99,7 +99,7 @@ def gather_elements(call: Call) -> Tensor:
 
 
 def gather_nd(call: Call) -> Tensor:
-    """Takes the parts that positions on several axes name, as the last axis has them."""
+    """Take the parts that positions on several axes name, as the last axis has them."""
     x, kept = call.tensor(0), call.attribute("batch_dims", 0)
     own = call.value(1)
     if isinstance(own, RecordPlaces) and x.ndim > 1 and x.shape[0] == own.shape[0]:
@@ -117,7 +117,7 @@ def gather_nd(call: Call) -> Tensor:
 
 
 def _join_places(places: Tensor, sizes: Sequence[int]) -> Tensor:
-    """Makes one position of those on several axes."""
+    """Make one position of those on several axes."""
     joined: Tensor | None = None
     for at, length in enumerate(sizes):
         one = places[..., at]
@@ -127,7 +127,7 @@ def _join_places(places: Tensor, sizes: Sequence[int]) -> Tensor:
 
 
 def cut(call: Call) -> Tensor:
-    """Takes slices; older files have the ends as attributes."""
+    """Take slices; older files have the ends as attributes."""
     x = call.tensor(0)
     starts, stops = call.listed("starts", 1), call.listed("ends", 2)
     axes = call.listed("axes", 3, [*range(len(starts))])
@@ -138,7 +138,7 @@ def cut(call: Call) -> Tensor:
 
 
 def _cut_axis(x: Tensor, axis: int, part: slice) -> Tensor:
-    """Takes a slice of one axis; one that goes back of the axis turned around."""
+    """Take a slice of one axis; one that goes back of the axis turned around."""
     length = x.shape[axis]
     places = _list_places(part, length)
     if not places:
@@ -152,7 +152,7 @@ def _cut_axis(x: Tensor, axis: int, part: slice) -> Tensor:
 
 
 def _list_places(part: slice, length: int) -> range:
-    """Lists the places of a slice: bounds are counted from the end, then limited."""
+    """List the places of a slice: bounds are counted from the end, then limited."""
     # One that goes back begins at the first place also where its start is before that.
     low, high = (0, length) if part.step > 0 else (-1, length - 1)
     start, stop = (it + length if it < 0 else it for it in (part.start, part.stop))
@@ -160,7 +160,7 @@ def _list_places(part: slice, length: int) -> range:
 
 
 def one_hot(call: Call) -> Tensor:
-    """Writes one value at the place of each class, and another elsewhere."""
+    """Write one value at the place of each class, and another elsewhere."""
     places, off_on = call.tensor(0), call.known(2, "values")
     depth = int(call.known(1, "depth").reshape(()))
     require_few(call, (*places.shape, depth))
@@ -176,14 +176,14 @@ def one_hot(call: Call) -> Tensor:
 
 
 def trilu(call: Call) -> Tensor:
-    """Keeps one triangle of each matrix, and makes the other 0."""
+    """Keep one triangle of each matrix, and make the other 0."""
     x = call.tensor(0)
     above = int(call.known(1, "diagonal").reshape(())) if call.has(1) else 0
     return apply("triu" if call.attribute("upper", 1) else "tril", x, k=above)
 
 
 def pad(call: Call) -> Tensor:
-    """Adds values before and after axes."""
+    """Add values before and after axes."""
     x = call.tensor(0)
     widths = call.listed("pads", 1)
     axes = call.integers(3, "axes") if call.has(3) else [*range(x.ndim)]
@@ -206,7 +206,7 @@ def pad(call: Call) -> Tensor:
 
 
 def _list_padded(mode: str, length: int, widths: tuple[int, int]) -> NDArray[np.int64]:
-    """Lists the places whose values are before, in and after an axis."""
+    """List the places whose values are before, in and after an axis."""
     places = np.arange(-widths[0], length + widths[1], dtype=np.int64)
     if mode == "edge":
         return np.clip(places, 0, length - 1)
@@ -219,7 +219,7 @@ def _list_padded(mode: str, length: int, widths: tuple[int, int]) -> NDArray[np.
 
 
 def take(x: Tensor, places: Any, axis: int) -> Tensor:
-    """Takes known places of an axis; a run of them as a slice."""
+    """Take known places of an axis; a run of them as a slice."""
     shape, row = places.shape, places.ravel()
     step = int(row[1] - row[0]) if len(row) > 1 else 1
     if len(row) and step > 0 and (np.diff(row) == step).all() and row[0] >= 0:

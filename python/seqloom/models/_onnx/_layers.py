@@ -25,12 +25,12 @@ _SCALES_CHANNELS_SINCE = 21
 
 
 def hard_sigmoid(x: Tensor, alpha: float, beta: float) -> Tensor:
-    """Draws a line from 0 to 1."""
+    """Draw a line from 0 to 1."""
     return apply("clip", x * alpha + beta, 0.0, 1.0)
 
 
 def _shrink(x: Tensor, bias: float, limit: float) -> Tensor:
-    """Moves values towards 0, and makes small ones 0."""
+    """Move values towards 0, and makes small ones 0."""
     above = apply("where", x > limit, x - bias, 0.0)
     return apply("where", x < -limit, x + bias, above)
 
@@ -68,7 +68,7 @@ ACTIVATIONS: dict[str, Activation] = {
 
 
 def _make_activation(function: Callable[..., Tensor], numbers: dict[str, float]) -> Any:
-    """Makes an operator of a function, whose numbers are attributes."""
+    """Make an operator of a function, whose numbers are attributes."""
 
     def operate(call: Call) -> Tensor:
         given = (call.attribute(name, default) for name, default in numbers.items())
@@ -78,19 +78,19 @@ def _make_activation(function: Callable[..., Tensor], numbers: dict[str, float])
 
 
 def prelu(call: Call) -> Tensor:
-    """Multiplies negative values by learned numbers."""
+    """Multiply negative values by learned numbers."""
     x = call.tensor(0)
     return apply("where", x < 0, x * call.operand(1), x)
 
 
 def gelu(call: Call) -> Tensor:
-    """Weighs values by the normal distribution."""
+    """Weigh values by the normal distribution."""
     kind = call.word("approximate", "none", ("none", "tanh"))
     return F.gelu(call.tensor(0), kind)
 
 
 def _make_softmax(function: Callable[..., Tensor]) -> Operator:
-    """Makes an operator over an axis; in older files over all axes from one on."""
+    """Make an operator over an axis; in older files over all axes from one on."""
 
     def operate(call: Call) -> Tensor:
         x = call.tensor(0)
@@ -106,7 +106,7 @@ def _make_softmax(function: Callable[..., Tensor]) -> Operator:
 
 
 def batch_norm(call: Call) -> Tensor:
-    """Normalises channels by the averages of the file, as in evaluation."""
+    """Normalise channels by the averages of the file, as in evaluation."""
     if call.attribute("training_mode", 0):
         call.refuse("normalises by the batch (training_mode=1), which is not supported")
     if any(call.node.outputs[1:]):
@@ -119,13 +119,13 @@ def batch_norm(call: Call) -> Tensor:
 
 
 def instance_norm(call: Call) -> Tensor:
-    """Normalises each channel of each record."""
+    """Normalise each channel of each record."""
     x, weight, bias = (call.tensor(place) for place in range(3))
     return _scale_groups(call, x.shape[1], weight, bias=bias)
 
 
 def group_norm(call: Call) -> Tensor:
-    """Normalises groups of channels of each record."""
+    """Normalise groups of channels of each record."""
     x, weight, bias = (call.tensor(place) for place in range(3))
     groups = call.attribute("num_groups")
     if call.opset < _SCALES_CHANNELS_SINCE:
@@ -135,7 +135,7 @@ def group_norm(call: Call) -> Tensor:
 
 
 def _scale_groups(call: Call, groups: int, weight: Tensor, *, bias: Tensor) -> Tensor:
-    """Normalises each group of each record to mean 0 and variance 1, then scales it."""
+    """Normalise each group of each record to mean 0 and variance 1, then scales it."""
     x, eps = call.tensor(0), call.attribute("epsilon", 1e-5)
     rows = x.reshape((x.shape[0], groups, math.prod(x.shape[1:]) // groups))
     normed = F.layer_norm(rows, rows.shape[-1], eps=eps).reshape(x.shape)
@@ -146,7 +146,7 @@ def _scale_groups(call: Call, groups: int, weight: Tensor, *, bias: Tensor) -> T
 
 
 def layer_norm(call: Call) -> Tensor:
-    """Normalises over the last axes."""
+    """Normalise over the last axes."""
     if any(call.node.outputs[1:]):
         call.refuse("gives means or deviations, which is not supported")
     x, shape, weight = _last_axes(call)
@@ -155,19 +155,19 @@ def layer_norm(call: Call) -> Tensor:
 
 
 def rms_norm(call: Call) -> Tensor:
-    """Divides by the root mean square over the last axes."""
+    """Divide by the root mean square over the last axes."""
     return F.rms_norm(*_last_axes(call), call.attribute("epsilon", 1e-5))
 
 
 def _last_axes(call: Call) -> tuple[Tensor, tuple[int, ...], Tensor | None]:
-    """Gives the input, the sizes of the axes that are normalised, and their weight."""
+    """Return the input, the sizes of the axes that are normalised, and their weight."""
     x = call.tensor(0)
     shape = x.shape[call.axis(call.attribute("axis", -1), x.ndim) :]
     return x, shape, _of_shape(call, 1, shape)
 
 
 def _of_shape(call: Call, place: int, shape: tuple[int, ...]) -> Tensor | None:
-    """Gives a weight the shape of the axes that are normalised."""
+    """Return a weight the shape of the axes that are normalised."""
     if not call.has(place):
         return None
     weight = as_tensor(call.value(place), call.first)
@@ -175,7 +175,7 @@ def _of_shape(call: Call, place: int, shape: tuple[int, ...]) -> Tensor | None:
 
 
 def unit_norm(call: Call) -> Tensor:
-    """Divides by the norm along an axis."""
+    """Divide by the norm along an axis."""
     x = call.tensor(0)
     axis = call.axis(call.attribute("axis", -1), x.ndim)
     order = call.attribute("p", 2)
@@ -189,7 +189,7 @@ def unit_norm(call: Call) -> Tensor:
 
 
 def gemm(call: Call) -> Tensor:
-    """Multiplies two matrices, and adds a third."""
+    """Multiply two matrices, and add a third."""
     alpha, beta = call.attribute("alpha", 1.0), call.attribute("beta", 1.0)
     x, weight = call.tensor(0), call.tensor(1)
     x = apply("matrix_transpose", x) if call.attribute("transA", 0) else x
@@ -205,7 +205,7 @@ def gemm(call: Call) -> Tensor:
 
 
 def einsum(call: Call) -> Tensor:
-    """Computes sums of products by Einstein's convention."""
+    """Compute sums of products by Einstein's convention."""
     tensors = [call.tensor(place) for place in range(len(call))]
     equation = str(call.attribute("equation", ""))
     return apply("einsum", equation.replace(" ", ""), *tensors)

@@ -40,7 +40,7 @@ def from_onnx(  # noqa: PLR0913 - what the file does not say
     backend: str | Backend = "numpy",
     num_threads: int | None = None,
 ) -> OnnxModule:
-    """Reads an ONNX file as a module, whose weights are parameters.
+    """Read an ONNX file as a module, whose weights are parameters.
 
     The module computes with the operations of `seqloom.tensor` on every backend, so it can
     be trained by `seqloom.train.fit` and compiled. Nothing of the file is run as code. It
@@ -106,7 +106,7 @@ def from_onnx(  # noqa: PLR0913 - what the file does not say
 
 
 def _require_shape(graph: Graph, encoder: Any, length: int | None) -> None:
-    """Refuses an encoder whose arrays have another shape than the first input."""
+    """Refuse an encoder whose arrays have another shape than the first input."""
     declared = graph.inputs[0].shape if graph.inputs else None
     if declared is None or not hasattr(encoder, "shape"):
         return
@@ -187,7 +187,7 @@ class OnnxModule(Module):
             setattr(self, weight.path, kind(array.shape, Given(array), dtype=dtype))
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
-        """Computes the outputs of the file.
+        """Compute the outputs of the file.
 
         Args:
             *inputs: Tensors or arrays, in the order of the file's inputs.
@@ -218,7 +218,7 @@ class OnnxModule(Module):
         return found[0] if len(found) == 1 else found
 
     def logits(self, x: Any, mask: Any = None) -> Any:
-        """Computes the first output for encoded records, as `fit` and `predict` want it.
+        """Compute the first output for encoded records, as `fit` and `predict` want it.
 
         Args:
             x: What the encoder makes of records, padded to one length.
@@ -250,7 +250,7 @@ class OnnxModule(Module):
         return outputs if len(self.graph.outputs) == 1 else outputs[0]
 
     def _place_records(self, x: Tensor, mask: Any) -> dict[str, Any]:
-        """Gives records, and perhaps their mask, the names of the file's inputs."""
+        """Return records, and perhaps their mask, the names of the file's inputs."""
         names = [it.name for it in self.graph.inputs]
         masks = [name for name in names if "mask" in name.lower()]
         others = [name for name in names if name not in masks]
@@ -266,7 +266,7 @@ class OnnxModule(Module):
         return {others[0]: x, masks[0]: self._make_mask(masks[0], x, mask)}
 
     def _require_one_length(self, mask: Any) -> None:
-        """Refuses padding that the network would read as if it were a record."""
+        """Refuse padding that the network would read as if it were a record."""
         known = None if mask is None or self.length is not None else read_host_array(mask)
         if known is not None and not known.all():
             raise ShapeError(
@@ -275,7 +275,7 @@ class OnnxModule(Module):
             )
 
     def _crop(self, x: Tensor) -> Tensor:
-        """Cuts or pads records to the length that the network reads."""
+        """Cut or pads records to the length that the network reads."""
         if self.length is None:
             return x
         axis = position_axis(self.encoder)
@@ -287,7 +287,7 @@ class OnnxModule(Module):
         return pad_axis(x, axis, (0, missing), value=self.encoder.pad_value)
 
     def _make_mask(self, name: str, x: Tensor, mask: Any) -> Tensor:
-        """Gives the mask the element type that the file declares; all true by default."""
+        """Return the mask the element type that the file declares; all true by default."""
         axis = position_axis(self.encoder)
         shape = (x.shape[0], x.shape[axis])
         mask = np.ones(shape, bool) if mask is None else mask
@@ -298,7 +298,7 @@ class OnnxModule(Module):
     def _name_inputs(
         self, inputs: tuple[Any, ...], named: dict[str, Any]
     ) -> dict[str, Tensor]:
-        """Gives inputs their names; refuses too many and too few."""
+        """Return inputs their names; refuses too many and too few."""
         names = [it.name for it in self.graph.inputs]
         given = dict(zip(names, inputs, strict=False)) | named
         if len(inputs) > len(names) or given.keys() != {*names}:
@@ -309,7 +309,7 @@ class OnnxModule(Module):
         return {name: self._to_tensor(value) for name, value in given.items()}
 
     def _to_tensor(self, value: Any) -> Tensor:
-        """Gives an array as a tensor on the network's backend."""
+        """Return an array as a tensor on the network's backend."""
         if isinstance(value, Tensor):
             return value
         # A network without weights has no backend of its own.
@@ -322,7 +322,7 @@ class OnnxModule(Module):
 
 
 def position_axis(encoder: Any) -> int:
-    """Finds the axis of the positions in what an encoder makes."""
+    """Find the axis of the positions in what an encoder makes."""
     is_first = getattr(encoder, "channels", None) == "first"
     return _SEQUENCE_AXES - 1 if is_first else 1
 
@@ -334,6 +334,6 @@ class Given:
         self.array = array
 
     def __call__(self, backend: Backend, key: Key, shape: tuple[int, ...]) -> Any:
-        """Returns a copy of the numbers."""
+        """Return a copy of the numbers."""
         del key, shape
         return backend.asarray(self.array, copy=True)

@@ -48,7 +48,7 @@ class Layer:
     reverse: bool
 
     def run(self) -> tuple[Tensor, list[Tensor]]:
-        """Gives the state at each position, and the last state and cell."""
+        """Return the state at each position, and the last state and cell."""
         call, operator, weights = self.call, self.call.node.operator, self.weights
         options: dict[str, Any] = {"mask": self.mask, "reverse": self.reverse}
         activations = list_activations(call, _PLAIN[operator])[self.number]
@@ -67,7 +67,7 @@ class Layer:
         return out, [last]
 
     def _has_own_gates(self) -> bool:
-        """Whether gates are computed in another way than torch's."""
+        """Return whether gates are computed in another way than torch's."""
         call = self.call
         if call.node.operator == "GRU":
             return not call.attribute("linear_before_reset", 0)
@@ -75,7 +75,7 @@ class Layer:
 
 
 def recurrent(call: Call) -> tuple[Any, ...]:
-    """Runs all directions of a node."""
+    """Run all directions of a node."""
     if call.attribute("clip") is not None:
         call.refuse("has a clip, which is not supported")
     layout = call.attribute("layout", 0)
@@ -92,7 +92,7 @@ def recurrent(call: Call) -> tuple[Any, ...]:
 
 
 def _list_layers(call: Call, x: Tensor) -> list[Layer]:
-    """Lists the directions of a node, with what each of them is given."""
+    """List the directions of a node, with what each of them is given."""
     kind = call.word("direction", "forward", ("forward", "reverse", "bidirectional"))
     reverses = {"forward": [False], "reverse": [True]}.get(kind, [False, True])
     mask = mask_lengths(x, call.tensor(_LENGTHS)) if call.has(_LENGTHS) else None
@@ -109,7 +109,7 @@ def _list_layers(call: Call, x: Tensor) -> list[Layer]:
 
 
 def _find_weights(call: Call) -> list[Weights]:
-    """Gives the weights of each direction, in torch's order of gates."""
+    """Return the weights of each direction, in torch's order of gates."""
     if len(call) > _SPLIT:
         parts = [call.optional(place) for place in range(_SPLIT, len(call))]
         return [Weights(*parts[at : at + 4]) for at in range(0, len(parts), 4)]  # pyright: ignore[reportArgumentType]
@@ -119,7 +119,7 @@ def _find_weights(call: Call) -> list[Weights]:
 
 
 def _first_state(call: Call, place: int, x: Tensor, *, width: int, number: int) -> Tensor:
-    """Gives the first state of a direction; zeros where none is given."""
+    """Return the first state of a direction; zeros where none is given."""
     shape = (x.shape[0], width)
     if not call.has(place):
         return fill_like(x, shape, np.zeros((), x.dtype)[()])
@@ -132,7 +132,7 @@ def _first_state(call: Call, place: int, x: Tensor, *, width: int, number: int) 
 
 
 def _as_gru(weights: Weights) -> Weights:
-    """Makes an RNN of tanh a GRU that never resets and always takes the new state."""
+    """Make an RNN of tanh a GRU that never resets and always takes the new state."""
     w_hh, width = weights.w_hh, weights.w_hh.shape[1]
 
     def after_zeros(x: Tensor) -> Tensor:
@@ -182,7 +182,7 @@ _ACTIVATIONS: dict[str, Activation] = {
 
 
 def list_activations(call: Call, plain: Sequence[str]) -> list[list[NamedActivation]]:
-    """Lists the activations of each direction; those that are not named are the usual."""
+    """List the activations of each direction; those that are not named are the usual."""
     directions = 2 if call.attribute("direction", "forward") == "bidirectional" else 1
     names = call.attribute("activations") or [*plain] * directions
     if len(names) != len(plain) * directions:
@@ -194,7 +194,7 @@ def list_activations(call: Call, plain: Sequence[str]) -> list[list[NamedActivat
 
 
 def _activation(call: Call, name: str, given: dict[str, list[float]]) -> NamedActivation:
-    """Makes one activation; its numbers are the next that the node gives, or the usual."""
+    """Make one activation; its numbers are the next that the node gives, or the usual."""
     if name not in _ACTIVATIONS:
         call.refuse(f"has the activation {name}, which is not supported")
     function, usual = _ACTIVATIONS[name]
@@ -214,17 +214,17 @@ class Cell:
     peepholes: Tensor | None
 
     def step(self, seen: Tensor, states: list[Tensor]) -> list[Tensor]:
-        """Gives the new states; the first of them is the output."""
+        """Return the new states; the first of them is the output."""
         steps = {"GRU": self._gru, "LSTM": self._lstm, "RNN": self._rnn}
         return steps[self.call.node.operator](seen, states)
 
     def _rnn(self, seen: Tensor, states: list[Tensor]) -> list[Tensor]:
-        """Computes an RNN."""
+        """Compute an RNN."""
         (activate,) = (it.function for it in self.activations)
         return [activate(seen + self._recurrent(states[0]))]
 
     def _gru(self, seen: Tensor, states: list[Tensor]) -> list[Tensor]:
-        """Computes a GRU, with the reset gate before the product or after it."""
+        """Compute a GRU, with the reset gate before the product or after it."""
         gate, activate = (it.function for it in self.activations)
         state, width = states[0], states[0].shape[1]
         hidden = self._recurrent(state)
@@ -241,7 +241,7 @@ class Cell:
         return [new + update * (state - new)]
 
     def _lstm(self, seen: Tensor, states: list[Tensor]) -> list[Tensor]:
-        """Computes an LSTM; its gates may see the cell."""
+        """Compute an LSTM; its gates may see the cell."""
         gate, activate, show = (it.function for it in self.activations)
         (state, cell), width = states, states[0].shape[1]
         parts = seen + self._recurrent(state)
@@ -253,26 +253,26 @@ class Cell:
         return [gate(part(3) + self._peep(cell, 1)) * show(cell), cell]
 
     def _peep(self, cell: Tensor, number: int) -> Any:
-        """Gives what a gate sees of the cell: input, output and forget gate in order."""
+        """Return what a gate sees of the cell: input, output and forget gate in order."""
         if self.peepholes is None:
             return 0.0
         width = cell.shape[1]
         return cell * self.peepholes[number * width : (number + 1) * width]
 
     def _recurrent(self, state: Tensor) -> Tensor:
-        """Gives what the state adds to the gates."""
+        """Return what the state adds to the gates."""
         return apply("linear", state, self.weights.w_hh, self.weights.b_hh)
 
 
 def _part(x: Tensor, number: int, width: int) -> Tensor:
-    """Gives one gate's part of all."""
+    """Return one gate's part of all."""
     return x[:, number * width : (number + 1) * width]
 
 
 def run_steps(
     cell: Cell, x: Tensor, first: list[Tensor], *, mask: Tensor | None, reverse: bool
 ) -> tuple[Tensor, list[Tensor]]:
-    """Goes over the positions; at padding the states stay and the output is 0."""
+    """Go over the positions; at padding the states stay and the output is 0."""
     seen = apply("linear", x, cell.weights.w_ih, cell.weights.b_ih)
     states, outs = first, list[Tensor]()
     places = range(x.shape[1])

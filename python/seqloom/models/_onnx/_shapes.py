@@ -32,19 +32,19 @@ _TWO = 2  # the number of a record, and a position in it
 
 
 def shape(call: Call) -> NDArray[np.int64]:
-    """Gives the sizes, as known numbers."""
+    """Return the sizes, as known numbers."""
     sizes = call.shape(0)
     start, stop = call.attribute("start", 0), call.attribute("end", len(sizes))
     return np.asarray(sizes[slice(start, stop)], np.int64)
 
 
 def size(call: Call) -> NDArray[np.int64]:
-    """Gives the number of elements, as a known number."""
+    """Return the number of elements, as a known number."""
     return np.asarray(math.prod(call.shape(0)), np.int64)
 
 
 def change_shape(call: Call) -> Any:
-    """Gives another shape: 0 keeps a size, -1 is what is left."""
+    """Return another shape: 0 keeps a size, -1 is what is left."""
     old, new = call.shape(0), call.integers(1, "shape")
     if not call.attribute("allowzero", 0):
         new = [old[at] if n == 0 and at < len(old) else n for at, n in enumerate(new)]
@@ -58,7 +58,7 @@ def change_shape(call: Call) -> Any:
 
 
 def flatten(call: Call) -> Any:
-    """Makes two axes: those before one, and those from it on."""
+    """Make two axes: those before one, and those from it on."""
     old = call.shape(0)
     axis = call.attribute("axis", 1)
     axis = axis + len(old) if axis < 0 else axis
@@ -68,7 +68,7 @@ def flatten(call: Call) -> Any:
 
 
 def transpose(call: Call) -> Any:
-    """Brings axes into another order; the reverse one where none is given."""
+    """Bring axes into another order; the reverse one where none is given."""
     rank = len(call.shape(0))
     order = call.attribute("perm", [*range(rank)][::-1])
     if sorted(order) != [*range(rank)]:
@@ -77,7 +77,7 @@ def transpose(call: Call) -> Any:
 
 
 def squeeze(call: Call) -> Any:
-    """Leaves out axes of length 1."""
+    """Leave out axes of length 1."""
     value, old = call.value(0), call.shape(0)
     axes = call.listed("axes", 1)
     if axes is None:
@@ -91,7 +91,7 @@ def squeeze(call: Call) -> Any:
 
 
 def unsqueeze(call: Call) -> Any:
-    """Adds axes of length 1."""
+    """Add axes of length 1."""
     old, axes = [*call.shape(0)], call.listed("axes", 1, [])
     rank = len(old) + len(axes)
     for axis in sorted(call.axis(it, rank) for it in axes):
@@ -100,7 +100,7 @@ def unsqueeze(call: Call) -> Any:
 
 
 def expand(call: Call) -> Any:
-    """Repeats axes of length 1."""
+    """Repeat axes of length 1."""
     new = np.broadcast_shapes(call.shape(0), tuple(call.integers(1, "shape")))
     require_few(call, new)
     if call.is_known:
@@ -109,14 +109,14 @@ def expand(call: Call) -> Any:
 
 
 def tile(call: Call) -> Tensor:
-    """Repeats a tensor along each axis."""
+    """Repeat a tensor along each axis."""
     times = tuple(call.integers(1, "repeats"))
     require_few(call, [n * k for n, k in zip(call.shape(0), times, strict=True)])
     return apply("tile", call.tensor(0), times)
 
 
 def constant_of_shape(call: Call) -> NDArray[Any]:
-    """Fills a shape with one known number."""
+    """Fill a shape with one known number."""
     value = call.attribute("value", np.zeros(1, np.float32))
     new = call.integers(0, "shape")
     require_few(call, new)
@@ -124,7 +124,7 @@ def constant_of_shape(call: Call) -> NDArray[Any]:
 
 
 def count(call: Call) -> NDArray[Any]:
-    """Counts from one known number to another."""
+    """Count from one known number to another."""
     limits = [call.known(place, "limits") for place in range(3)]
     start, stop, step = (it.item() for it in limits)
     if step == 0:
@@ -134,19 +134,19 @@ def count(call: Call) -> NDArray[Any]:
 
 
 def nonzero(call: Call) -> NDArray[np.int64]:
-    """Finds the places of known numbers that are not 0."""
+    """Find the places of known numbers that are not 0."""
     return np.stack(np.nonzero(call.known(0, "places"))).astype(np.int64)
 
 
 def require_few(call: Call, sizes: Sequence[int]) -> None:
-    """Refuses a shape that is not possible, or far larger than what it is made of."""
+    """Refuse a shape that is not possible, or far larger than what it is made of."""
     most = max(_MOST_MADE, _MOST_TIMES * math.prod(call.shape(0)))
     if min(sizes, default=0) < 0 or math.prod(sizes) > most:
         call.refuse(f"would make the shape {tuple(sizes)}, which is not possible")
 
 
 def concat(call: Call) -> Any:
-    """Joins tensors along an axis."""
+    """Join tensors along an axis."""
     rank = len(call.shape(0))
     axis = call.axis(call.attribute("axis", 0), rank)
     if len(call) == 1:
@@ -157,7 +157,7 @@ def concat(call: Call) -> Any:
 
 
 def _record_places(call: Call) -> RecordPlaces | None:
-    """Finds the number of each record beside a position in it."""
+    """Find the number of each record beside a position in it."""
     # As torch exports ``x[arange(n), positions]`` since 2.5.
     numbers = call.value(0)
     if len(call) != _TWO or not is_known(numbers) or is_known(call.value(1)):
@@ -169,7 +169,7 @@ def _record_places(call: Call) -> RecordPlaces | None:
 
 
 def split(call: Call) -> tuple[Any, ...]:
-    """Cuts a tensor into parts along an axis."""
+    """Cut a tensor into parts along an axis."""
     x, outputs = call.tensor(0), len(call.node.outputs)
     axis = call.axis(call.attribute("axis", 0), x.ndim)
     length = x.shape[axis]

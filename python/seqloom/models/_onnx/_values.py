@@ -40,7 +40,7 @@ class Permuted:
         return tuple(self.base.shape[axis] for axis in self.order)
 
     def tensor(self) -> Tensor:
-        """Brings the axes into order."""
+        """Bring the axes into order."""
         return apply("permute_dims", self.base, self.order)
 
 
@@ -52,7 +52,7 @@ class Reshaped:
     shape: tuple[int, ...]
 
     def tensor(self) -> Tensor:
-        """Gives the values the shape."""
+        """Return the values the shape."""
         return apply("reshape", self.base, self.shape)
 
 
@@ -75,7 +75,7 @@ class Directions:
         return (positions, *middle, width)
 
     def tensor(self) -> Tensor:
-        """Puts the directions side by side."""
+        """Put the directions side by side."""
         axis, order = (2, (1, 0, 2, 3)) if self.is_last else (1, (2, 1, 0, 3))
         return apply("permute_dims", apply("stack", list(self.states), axis=axis), order)
 
@@ -86,7 +86,7 @@ class Directions:
         return (*before, directions * width) if self.is_last else None
 
     def joined(self) -> Permuted:
-        """Gives ``(position, record, direction * width)``."""
+        """Return ``(position, record, direction * width)``."""
         is_one = len(self.states) == 1
         rows = self.states[0] if is_one else apply("concat", list(self.states), axis=2)
         return Permuted(rows, (1, 0, 2))
@@ -105,11 +105,11 @@ class RowPlaces:
         return self.positions.shape
 
     def tensor(self) -> Tensor:
-        """Adds them."""
+        """Add them."""
         return self.positions + as_operand(self.positions, self.begins)
 
     def begin_at(self, length: int) -> bool:
-        """Whether each record begins `length` rows after the one before."""
+        """Return whether each record begins `length` rows after the one before."""
         return bool((self.begins == np.arange(len(self.begins)) * length).all())
 
 
@@ -125,24 +125,24 @@ class RecordPlaces:
         return (self.positions.shape[0], 2)
 
     def tensor(self) -> Tensor:
-        """Puts the numbers beside the positions."""
+        """Put the numbers beside the positions."""
         numbers = np.arange(self.positions.shape[0])[:, None]
         numbers = as_tensor(numbers.astype(self.positions.dtype), self.positions)
         return apply("concat", [numbers, self.positions], axis=1)
 
 
 def is_known(value: Any) -> TypeGuard[NDArray[Any]]:
-    """Whether a value is known before anything is computed."""
+    """Return whether a value is known before anything is computed."""
     return isinstance(value, np.ndarray)
 
 
 def lay_out(value: Any) -> Any:
-    """Gives the tensor of a value that is still to be laid out; others as they are."""
+    """Return the tensor of a value that is still to be laid out; others as they are."""
     return value if isinstance(value, Tensor) or is_known(value) else value.tensor()
 
 
 def as_tensor(value: Any, x: Tensor) -> Tensor:
-    """Gives a value as a tensor on the backend of `x`."""
+    """Return a value as a tensor on the backend of `x`."""
     if not is_known(value):
         return lay_out(value)
     if value.ndim and value.size and not any(value.strides):
@@ -152,7 +152,7 @@ def as_tensor(value: Any, x: Tensor) -> Tensor:
 
 
 def find_extreme(dtype: np.dtype[Any], *, largest: bool) -> Any:
-    """Returns the largest or the smallest value of an element type; of floats, infinity."""
+    """Return the largest or the smallest value of an element type; of floats, infinity."""
     if dtype.kind == "b":
         return largest
     if dtype.kind not in "iu":
@@ -161,7 +161,7 @@ def find_extreme(dtype: np.dtype[Any], *, largest: bool) -> Any:
 
 
 def fill_like(x: Tensor, shape: Sequence[int], value: Any) -> Tensor:
-    """Makes a tensor of one number, on the backend of `x`."""
+    """Make a tensor of one number, on the backend of `x`."""
     # Made of `x`, so that a captured graph has no array of the batch's size.
     if not x.size or not math.prod(shape):
         return as_operand(x, np.full(tuple(shape), value, np.asarray(value).dtype))
@@ -173,19 +173,19 @@ def fill_like(x: Tensor, shape: Sequence[int], value: Any) -> Tensor:
 
 
 def take_part(x: Tensor, axis: int, part: slice | int) -> Tensor:
-    """Takes a slice or one position of an axis."""
+    """Take a slice or one position of an axis."""
     return x[(*(slice(None),) * axis, part)]
 
 
 def pad_axis(x: Tensor, axis: int, widths: tuple[int, int], *, value: Any = 0) -> Tensor:
-    """Adds a number before and after an axis."""
+    """Add a number before and after an axis."""
     around = [(0, 0)] * x.ndim
     around[axis] = widths
     return apply("pad", x, tuple(around), value=value)
 
 
 def _count_like(x: Tensor, values: NDArray[Any]) -> Tensor | None:
-    """Counts from one number to another on the backend of `x`, if the numbers are such."""
+    """Count from one number to another on the backend of `x`, if the numbers are such."""
     # A captured graph then counts to whatever size a batch has.
     row = values.ravel()
     if len(row) <= 1 or row.dtype.kind not in "if":
@@ -201,7 +201,7 @@ def _count_like(x: Tensor, values: NDArray[Any]) -> Tensor | None:
 
 
 def reshape(value: Any, shape: Sequence[int]) -> Any:
-    """Gives a value another shape; of two in a row the first is left out."""
+    """Return a value another shape; of two in a row the first is left out."""
     shape = tuple(shape)
     if isinstance(value, Reshaped):
         return reshape(value.base, shape)
@@ -213,7 +213,7 @@ def reshape(value: Any, shape: Sequence[int]) -> Any:
 
 
 def permute(value: Any, order: Sequence[int]) -> Any:
-    """Brings axes into another order; two orders in a row become one."""
+    """Bring axes into another order; two orders in a row become one."""
     order = tuple(order)
     if is_known(value):
         return value.transpose(order)
@@ -246,22 +246,22 @@ class Call:
         return all(it is None or is_known(it) for it in self.values)
 
     def has(self, place: int) -> bool:
-        """Whether an input is given."""
+        """Return whether an input is given."""
         return place < len(self.values) and self.values[place] is not None
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """Gives an attribute of the node."""
+        """Return an attribute of the node."""
         return self.node.attributes.get(name, default)
 
     def word(self, name: str, default: str, choices: Sequence[str]) -> str:
-        """Gives an attribute that is one of some words."""
+        """Return an attribute that is one of some words."""
         found = self.attribute(name, default)
         if found not in choices:
             self.refuse(f"has {name}={quote(found)}, which is not supported")
         return found
 
     def value(self, place: int) -> Any:
-        """Gives an input as it is; refuses a node that lacks it."""
+        """Return an input as it is; refuses a node that lacks it."""
         if not self.has(place):
             raise OperationError(f"has no input {place}")
         return self.values[place]
@@ -275,23 +275,23 @@ class Call:
         return backend("numpy").tensor(np.asarray(self.value(0)))
 
     def tensor(self, place: int) -> Tensor:
-        """Gives an input as a tensor."""
+        """Return an input as a tensor."""
         value = self.value(place)
         return as_tensor(value, self.first) if is_known(value) else lay_out(value)
 
     def optional(self, place: int) -> Tensor | None:
-        """Gives an input as a tensor, or None where it is left out."""
+        """Return an input as a tensor, or None where it is left out."""
         return self.tensor(place) if self.has(place) else None
 
     def operand(self, place: int) -> Any:
-        """Gives an input as a tensor, or as a number that takes the others' type."""
+        """Return an input as a tensor, or as a number that takes the others' type."""
         value = self.value(place)
         if is_known(value) and not value.ndim and not self.is_known:
             return value.item()
         return self.tensor(place)
 
     def known(self, place: int, what: str) -> NDArray[Any]:
-        """Gives an input whose numbers must be known before anything is computed."""
+        """Return an input whose numbers must be known before anything is computed."""
         value = self.value(place)
         if not is_known(value):
             self.refuse(
@@ -301,25 +301,25 @@ class Call:
         return value
 
     def integers(self, place: int, what: str) -> list[int]:
-        """Gives an input as integers that are known."""
+        """Return an input as integers that are known."""
         return [int(it) for it in self.known(place, what).ravel()]
 
     def listed(self, name: str, place: int, default: Any = None) -> Any:
-        """Gives integers that older files have as an attribute, newer ones as an input."""
+        """Return integers that older files have as an attribute, newer ones as an input."""
         if self.has(place):
             return self.integers(place, name)
         return self.attribute(name, default)
 
     def shape(self, place: int) -> tuple[int, ...]:
-        """Gives the sizes of an input, which need not be laid out for it."""
+        """Return the sizes of an input, which need not be laid out for it."""
         return tuple(map(int, self.value(place).shape))
 
     def axis(self, axis: int, rank: int) -> int:
-        """Counts an axis from the front."""
+        """Count an axis from the front."""
         if not -rank <= axis < max(rank, 1):
             self.refuse(f"has axis={axis}, but its input has {rank} axes")
         return axis % max(rank, 1)
 
     def refuse(self, reason: str) -> NoReturn:
-        """Raises an error; the node's name is put before the reason."""
+        """Raise an error; the node's name is put before the reason."""
         raise OperationError(reason)

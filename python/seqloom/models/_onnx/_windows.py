@@ -47,7 +47,7 @@ class Window:
 
 
 def _read_window(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> Window:
-    """Reads the sizes of a window over an input of the given sizes."""
+    """Read the sizes of a window over an input of the given sizes."""
     axes = len(sizes)
     if not 1 <= axes <= _MOST_AXES:
         call.refuse(f"goes over {axes} axes of positions; 1 and 2 are supported")
@@ -79,18 +79,18 @@ def _read_pads(
 
 
 def _halve(totals: Sequence[int], kind: str) -> list[Pair]:
-    """Splits lengths over both ends; the larger half is at the end for SAME_UPPER."""
+    """Split lengths over both ends; the larger half is at the end for SAME_UPPER."""
     halves = [(total // 2, total - total // 2) for total in totals]
     return halves if kind == "SAME_UPPER" else [(after, before) for before, after in halves]
 
 
 def _by_axes(x: Tensor, one: Any, two: Any) -> Any:
-    """Gives the function for one axis of positions, or for two."""
+    """Return the function for one axis of positions, or for two."""
     return one if x.ndim == 3 else two  # noqa: PLR2004 - (n, c, l)
 
 
 def conv(call: Call) -> Tensor:
-    """Computes a convolution along one axis or two."""
+    """Compute a convolution along one axis or two."""
     x, weight, bias = call.tensor(0), call.tensor(1), call.optional(2)
     window = _read_window(call, x.shape[2:], weight.shape[2:])
     padding = window.before
@@ -102,7 +102,7 @@ def conv(call: Call) -> Tensor:
 
 
 def conv_transpose(call: Call) -> Tensor:
-    """Computes the gradient of a convolution by its input, as a layer."""
+    """Compute the gradient of a convolution by its input, as a layer."""
     x, weight, bias = call.tensor(0), call.tensor(1), call.optional(2)
     window = _read_window(call, x.shape[2:], weight.shape[2:])
     function = _by_axes(x, F.conv_transpose1d, F.conv_transpose2d)
@@ -121,7 +121,7 @@ def conv_transpose(call: Call) -> Tensor:
 
 
 def _is_plain(call: Call, window: Window) -> bool:
-    """Whether as much is cut off at both ends, and nothing is added."""
+    """Return whether as much is cut off at both ends, and nothing is added."""
     names = ("output_padding", "output_shape")
     is_kept = call.attribute("auto_pad", "NOTSET") in {"NOTSET", "VALID"}
     return window.is_even and is_kept and not any(map(call.attribute, names))
@@ -130,7 +130,7 @@ def _is_plain(call: Call, window: Window) -> bool:
 def _read_cuts(
     call: Call, window: Window, sizes: Sequence[int], *, full: Sequence[int]
 ) -> list[Pair]:
-    """Reads what is cut off, a negative number, or added at each end of an axis."""
+    """Read what is cut off, a negative number, or added at each end of an axis."""
     extra = call.attribute("output_padding", [0] * len(full))
     kind = call.word("auto_pad", "NOTSET", _AUTO)
     wanted = call.attribute("output_shape")
@@ -148,7 +148,7 @@ def _read_cuts(
 
 
 def max_pool(call: Call) -> Tensor:
-    """Computes the maximum of each window."""
+    """Compute the maximum of each window."""
     if any(call.node.outputs[1:]):
         call.refuse("gives the places of the maxima, which is not supported")
     x = call.tensor(0)
@@ -166,13 +166,16 @@ def max_pool(call: Call) -> Tensor:
 
 
 def _fits_in_pool(window: Window) -> bool:
-    """Whether a pool takes the padding itself: as much on both sides, at most half."""
+    """Return whether a pool takes the padding itself.
+
+    As much on both sides, at most half.
+    """
     sizes = zip(window.before, window.kernel, strict=True)
     return window.is_even and all(before <= k // 2 for before, k in sizes)
 
 
 def _trim(out: Tensor, x: Tensor, window: Window) -> Tensor:
-    """Leaves out a last window that would begin behind the input."""
+    """Leave out a last window that would begin behind the input."""
     for at, (before, step) in enumerate(zip(window.before, window.stride, strict=True)):
         most = -(-(x.shape[at + 2] + before) // step)
         if out.shape[at + 2] > most:
@@ -181,7 +184,7 @@ def _trim(out: Tensor, x: Tensor, window: Window) -> Tensor:
 
 
 def average_pool(call: Call) -> Tensor:
-    """Computes the mean of each window; padding counts where the file says so."""
+    """Compute the mean of each window; padding counts where the file says so."""
     x = call.tensor(0)
     window = _read_window(call, x.shape[2:], ())
     if any(it != 1 for it in window.dilation):
@@ -201,7 +204,7 @@ def average_pool(call: Call) -> Tensor:
 
 
 def _make_global(name: str) -> Operator:
-    """Makes a pool over all positions."""
+    """Make a pool over all positions."""
 
     def operate(call: Call) -> Tensor:
         x = call.tensor(0)

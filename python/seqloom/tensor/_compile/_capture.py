@@ -74,7 +74,7 @@ class Capture(Backend):
             setattr(self, name, partial(self.record, name))
 
     def __getattr__(self, name: str) -> Any:
-        """Returns an attribute of the target, or a function that records a call."""
+        """Return an attribute of the target, or a function that records a call."""
         if name.startswith("_") or name in ("target", "differentiable"):
             raise AttributeError(name)
         found = getattr(self.target, name)
@@ -83,7 +83,7 @@ class Capture(Backend):
     # The leaves and the thread of the captured step ---------------------------------------
 
     def admit(self, leaf: Leaf) -> Leaf:
-        """Makes a leaf an input of the graph; it shows a symbol until `restore`."""
+        """Make a leaf an input of the graph; it shows a symbol until `restore`."""
         array = leaf.on(self.target)
         value = self.recorder.new_value(array.shape, self.target.dtype(array))
         self.recorder.root.inputs.append(value)
@@ -93,7 +93,7 @@ class Capture(Backend):
 
     @contextmanager
     def running(self) -> Generator[None]:
-        """Marks this thread as the one that runs the step on symbols."""
+        """Mark this thread as the one that runs the step on symbols."""
         token = capturing.set(self)
         try:
             with suspend_scopes():  # symbols take no memory
@@ -102,7 +102,7 @@ class Capture(Backend):
             capturing.reset(token)
 
     def restore(self) -> None:
-        """Ends the substitution of all leaves."""
+        """End the substitution of all leaves."""
         for undo in reversed(self._undo):
             undo()
         self._undo.clear()
@@ -110,7 +110,7 @@ class Capture(Backend):
     # Recording a call ---------------------------------------------------------------------
 
     def record(self, name: str, *args: Any, **options: Any) -> Any:
-        """Records one call, or computes it if none of its arguments is a symbol."""
+        """Record one call, or compute it if none of its arguments is a symbol."""
         if options and has_symbol(options.values()):
             raise CaptureError(
                 f"{current_line()}: in a compiled step the tensor arguments of {name} must "
@@ -134,11 +134,14 @@ class Capture(Backend):
             return _nest_results(name, values, outputs) if several else outputs[0]
 
     def _is_number(self, value: Value) -> bool:
-        """Returns True for an input number, and for what is computed from such only."""
+        """Return True for an input number, and for what is computed from such only."""
         return value.weak or value.number in self._of_numbers
 
     def _promote_numbers(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Gives numbers the dtype of the arrays that they meet, so they do not widen it."""
+        """Return numbers the dtype of the arrays that they meet.
+
+        So they do not widen it.
+        """
         arrays = [value for value in values_in(args) if not self._is_number(value)]
         if not arrays and all(value.weak for value in values_in(args)):
             return tuple(self._to_default_float(arg) for arg in args)
@@ -153,14 +156,14 @@ class Capture(Backend):
         return tuple(self._narrow(arg, *dtypes) for arg in args)
 
     def _narrow(self, arg: Any, dtype: np.dtype[Any]) -> Any:
-        """Casts an argument if it is computed from numbers only."""
+        """Cast an argument if it is computed from numbers only."""
         is_computed = isinstance(arg, Value) and arg.number in self._of_numbers
         if not is_computed or arg.dtype == dtype:
             return arg
         return self.recorder.write("astype", (arg, dtype), {}, [((), dtype)])[0].value
 
     def _to_default_float(self, arg: object) -> Any:
-        """Makes a number an array of the backend's default float."""
+        """Make a number an array of the backend's default float."""
         if not isinstance(arg, Value):
             return arg
         dtype = self.target.dtype(self.target.asarray(1.0))
@@ -170,7 +173,7 @@ class Capture(Backend):
     def _find_kinds(
         self, name: str, args: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[list[Kind], bool]:
-        """Finds shapes and dtypes of the results; an error names the user's line."""
+        """Find shapes and dtypes of the results; an error names the user's line."""
         try:
             call = Call(self.target, name, args, options)
             return find_kinds(call, self._run_default)
@@ -181,7 +184,7 @@ class Capture(Backend):
             raise type(ours)(f"{current_line()}: {ours}") from error
 
     def _run_default(self, call: Call) -> Kind | list[Kind]:
-        """Finds the results of a call by its default body, in a graph that is dropped."""
+        """Find the results of a call by its default body, in a graph that is dropped."""
         scratch = self._scratch
         scratch.recorder = Recorder(self.target)
         body = getattr(Backend, call.name)
@@ -196,7 +199,7 @@ class Capture(Backend):
     # Functions that are not recorded as they are called -----------------------------------
 
     def asarray(self, data: Any, dtype: Any = None, *, copy: bool | None = None) -> Array:
-        """Casts a symbol if needed; any other data becomes an array of the target."""
+        """Cast a symbol if needed; any other data becomes an array of the target."""
         if not isinstance(data, Symbol):
             # A program lives long, so it keeps a copy of what the user may write.
             own = True if isinstance(data, np.ndarray) else copy
@@ -211,32 +214,32 @@ class Capture(Backend):
         return self.add(total, more)
 
     def key_words(self, key: Any) -> Array:
-        """Returns the words of a key as a symbol or an array."""
+        """Return the words of a key as a symbol or an array."""
         if isinstance(key, SymbolKey):
             return key.symbol
         return key if isinstance(key, Symbol) else self.target.key_words(key)
 
     def to_numpy(self, x: Array) -> Any:
-        """Returns the values of a constant; refuses a symbol."""
+        """Return the values of a constant; refuses a symbol."""
         if isinstance(x, Symbol):
             refuse("its values")
         return self.target.to_numpy(x)
 
     def dtype(self, x: Array) -> np.dtype[Any]:
-        """Returns the element type."""
+        """Return the element type."""
         return x.dtype if isinstance(x, Symbol) else self.target.dtype(x)
 
     def nbytes(self, x: Array) -> int:
-        """Returns the number of bytes of the array to be."""
+        """Return the number of bytes of the array to be."""
         return x.value.nbytes if isinstance(x, Symbol) else self.target.nbytes(x)
 
     def result_type(self, *args: Any) -> Any:
-        """Returns the dtype to which the target promotes."""
+        """Return the dtype to which the target promotes."""
         dtypes = [arg.dtype if isinstance(arg, Symbol) else arg for arg in args]
         return self.target.result_type(*dtypes)
 
     def sync(self) -> None:
-        """Does nothing, because nothing runs."""
+        """Do nothing, because nothing runs."""
 
     def scan(
         self,
@@ -247,7 +250,7 @@ class Capture(Backend):
         length: int,
         reverse: bool = False,
     ) -> tuple[list[Array], list[Array]]:
-        """Records a loop as one operation, whose body is a graph of its own."""
+        """Record a loop as one operation, whose body is a graph of its own."""
         recorder = self.recorder
         first, rows = recorder.to_values(init), recorder.to_values(xs)
         graph = recorder.record_body(body, first, rows)
@@ -270,7 +273,7 @@ class Capture(Backend):
 
 
 def _to_symbols(arg: Any) -> Any:
-    """Returns an argument with a symbol instead of each value in it."""
+    """Return an argument with a symbol instead of each value in it."""
     if isinstance(arg, Value):
         return Symbol(arg)
     if type(arg) in (list, tuple):
@@ -279,7 +282,7 @@ def _to_symbols(arg: Any) -> Any:
 
 
 def _nest_results(name: str, args: tuple[Any, ...], outputs: list[Symbol]) -> Any:
-    """Returns several results as the function returns them: arrays, or lists of arrays."""
+    """Return several results as the function returns them: arrays, or lists of arrays."""
     if name not in LISTS:
         return tuple(outputs)
     queue = iter(outputs)
@@ -288,7 +291,7 @@ def _nest_results(name: str, args: tuple[Any, ...], outputs: list[Symbol]) -> An
 
 
 def _find_recorded(target: Backend) -> Iterator[str]:
-    """Yields the functions that are recorded whole: required ones, and the target's own."""
+    """Yield the functions that are recorded whole: required ones, and the target's own."""
     for name in dir(Backend):
         is_free = not name.startswith("_") and name not in vars(Capture)
         is_own = getattr(type(target), name, None) is not getattr(Backend, name)
@@ -319,14 +322,14 @@ class Recorder:
     def new_value(
         self, shape: tuple[int, ...], dtype: np.dtype[Any] | str, *, weak: bool = False
     ) -> Value:
-        """Makes a value that differs from all others."""
+        """Make a value that differs from all others."""
         self._count += 1
         return Value(self._count - 1, tuple(shape), np.dtype(dtype), weak)
 
     def new_input(
         self, shape: tuple[int, ...], dtype: np.dtype[Any] | str, *, weak: bool = False
     ) -> Symbol:
-        """Adds an input to the graph."""
+        """Add an input to the graph."""
         value = self.new_value(shape, dtype, weak=weak)
         self.graph.inputs.append(value)
         return Symbol(value)
@@ -334,14 +337,14 @@ class Recorder:
     def write(
         self, name: str, args: tuple[Any, ...], options: dict[str, Any], kinds: list[Kind]
     ) -> list[Symbol]:
-        """Adds an operation whose results have the given shapes and dtypes."""
+        """Add an operation whose results have the given shapes and dtypes."""
         outputs = tuple(self.new_value(shape, dtype) for shape, dtype in kinds)
         operation = Operation(name, args, options, outputs, current_line())
         self.graph.operations.append(operation)
         return [Symbol(value) for value in outputs]
 
     def to_value(self, arg: Any) -> Any:
-        """Returns an argument with a value instead of each symbol and array in it."""
+        """Return an argument with a value instead of each symbol and array in it."""
         if isinstance(arg, Symbol):
             return arg.value
         if isinstance(arg, SymbolKey):
@@ -353,11 +356,11 @@ class Recorder:
         return self._find_constant(arg) if is_array and not isinstance(arg, type) else arg
 
     def to_values(self, arrays: Sequence[Array]) -> list[Value]:
-        """Returns the values of symbols and arrays."""
+        """Return the values of symbols and arrays."""
         return [self.to_value(array) for array in arrays]
 
     def _find_constant(self, array: Array) -> Value:
-        """Returns the value of an array that is the same at every call."""
+        """Return the value of an array that is the same at every call."""
         known = self._constants.get(id(array))
         if known is None:
             own = self._target.asarray(array)
@@ -367,7 +370,7 @@ class Recorder:
         return known[0]
 
     def record_body(self, body: Body, init: list[Value], xs: list[Value]) -> Graph:
-        """Returns the graph of one iteration."""
+        """Return the graph of one iteration."""
         outer, self.graph = self.graph, Graph()
         try:
             carry = [self.new_input(value.shape, value.dtype) for value in init]

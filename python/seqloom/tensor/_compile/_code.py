@@ -51,12 +51,12 @@ class Node:
 
 
 def list_attributes(value: object) -> list[tuple[str, Any]]:
-    """Returns the attributes of an object, each with its name after a dot."""
+    """Return the attributes of an object, each with its name after a dot."""
     return [(f".{name}", item) for name, item in getattr(value, "__dict__", {}).items()]
 
 
 def describe_function(function: FunctionType, *, with_defaults: bool = True) -> Node:
-    """Describes a function by its code, the variables that it names and its imports."""
+    """Describe a function by its code, the variables that it names and its imports."""
     code, around = function.__code__, function.__globals__
     loads = () if is_of_library(function) else _find_globals(code)
     names = [name for name in loads if name in around or not hasattr(builtins, name)]
@@ -81,7 +81,7 @@ def describe_function(function: FunctionType, *, with_defaults: bool = True) -> 
 def _make_reader(
     function: FunctionType, names: list[str], imports: list[str]
 ) -> Callable[[Any], list[Any]]:
-    """Returns a reader of a function's variables, imports and defaults."""
+    """Return a reader of a function's variables, imports and defaults."""
     cells, get, modules = function.__closure__ or (), function.__globals__.get, sys.modules
 
     def read(function: FunctionType) -> list[Any]:
@@ -96,7 +96,7 @@ def _make_reader(
 
 
 def _list_imports(function: FunctionType) -> list[str]:
-    """Returns the names of the modules that a function of the user's imports."""
+    """Return the names of the modules that a function of the user's imports."""
     if is_of_library(function):
         return []
     package = function.__globals__.get("__package__")
@@ -107,7 +107,7 @@ def _list_imports(function: FunctionType) -> list[str]:
 
 
 def read_cell(cell: Any) -> Any:
-    """Returns the value of a closure's variable."""
+    """Return the value of a closure's variable."""
     try:
         return cell.cell_contents
     except ValueError:  # not yet filled
@@ -116,7 +116,7 @@ def read_cell(cell: Any) -> Any:
 
 @lru_cache(4096)
 def _find_globals(code: CodeType) -> tuple[str, ...]:
-    """Returns the global names that a code and the functions in it load."""
+    """Return the global names that a code and the functions in it load."""
     lines = (line for part in list_codes(code) for line in dis.get_instructions(part))
     loads = (line for line in lines if line.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
     return tuple(dict.fromkeys(line.argval for line in loads))
@@ -124,7 +124,7 @@ def _find_globals(code: CodeType) -> tuple[str, ...]:
 
 @lru_cache(4096)
 def _find_imports(code: CodeType) -> tuple[tuple[int, str], ...]:
-    """Returns the imports in a code and the functions in it: level and module's name."""
+    """Return the imports in a code and the functions in it: level and module's name."""
     found: dict[tuple[int, str], None] = {}
     for part in list_codes(code):
         loads: list[Any] = []
@@ -138,14 +138,14 @@ def _find_imports(code: CodeType) -> tuple[tuple[int, str], ...]:
 
 @lru_cache(4096)
 def find_names(code: CodeType) -> frozenset[str]:
-    """Returns the names and texts in a code, among them the attributes that it reads."""
+    """Return the names and texts in a code, among them the attributes that it reads."""
     codes = list(list_codes(code))
     texts = (item for part in codes for item in part.co_consts if isinstance(item, str))
     return frozenset(texts).union(*(part.co_names for part in codes))
 
 
 def list_codes(code: CodeType) -> Iterator[CodeType]:
-    """Yields a code and those of the functions inside it."""
+    """Yield a code and those of the functions inside it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -159,7 +159,7 @@ def _is_of_library(filename: str) -> bool:
 
 
 def is_of_library(value: Any) -> bool:
-    """Returns True for a module, class or function whose code is a library's."""
+    """Return True for a module, class or function whose code is a library's."""
     if isinstance(value, FunctionType):
         return _is_of_library(value.__code__.co_filename)
     name: str = value.__name__ if isinstance(value, ModuleType) else value.__module__
@@ -189,7 +189,7 @@ _PYTHON_FUNCTIONS = {"uuid": {"uuid1", "uuid4"}}
 
 @contextmanager
 def refuse_impure_calls(executed: set[CodeType]) -> Generator[None]:
-    """Collects the code that runs in the block; then refuses impure calls in it."""
+    """Collect the code that runs in the block; then refuses impure calls in it."""
     # Does nothing if this thread has another profile function, such as cProfile's.
     if sys.getprofile() is not None:
         yield
@@ -217,7 +217,7 @@ class _Watch:
         self._executed = executed
 
     def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
-        """Notes an impure call, if this event is one."""
+        """Note an impure call, if this event is one."""
         name = None
         if event == "c_call":
             if _is_user_file(frame.f_code.co_filename):
@@ -249,13 +249,13 @@ class unwatched:  # noqa: N801  # a context manager
 
 @cache
 def _is_user_file(name: str) -> bool:
-    """Returns True for a file of the user's code, not of a library."""
+    """Return True for a file of the user's code, not of a library."""
     is_library = "site-packages" in name or name.startswith((*STDLIB_FOLDERS, "<frozen"))
     return not (is_library or is_internal(name))
 
 
 def _name_c_call(function: Any) -> str | None:
-    """Returns the name of a C function that is impure; None for any other."""
+    """Return the name of a C function that is impure; None for any other."""
     name, owner = function.__name__, getattr(function, "__self__", None)
     module = getattr(function, "__module__", None) or ""
     owner_module = type(cast("Any", owner)).__module__
@@ -269,7 +269,7 @@ def _name_c_call(function: Any) -> str | None:
 
 
 def _name_python_call(frame: FrameType) -> str | None:
-    """Returns the name of a Python function that is impure; None for any other."""
+    """Return the name of a Python function that is impure; None for any other."""
     name, module = frame.f_code.co_name, frame.f_globals.get("__name__", "")
     if name in _PYTHON_FUNCTIONS.get(module, ()) or module == "secrets":
         return f"{module}.{name}"
@@ -281,7 +281,7 @@ def _name_python_call(frame: FrameType) -> str | None:
 
 
 def _is_shared(generator: Any) -> bool:
-    """Returns True for the global generator of `random`, and for a `SystemRandom`."""
+    """Return True for the global generator of `random`, and for a `SystemRandom`."""
     shared = getattr(random.random, "__self__", None)  # noqa: S311  # no number is drawn
     if generator is None:
         return False
@@ -289,18 +289,18 @@ def _is_shared(generator: Any) -> bool:
 
 
 def list_shared(names: set[str]) -> list[object]:
-    """Returns the generators that NumPy and Python share, if code names ``random``."""
+    """Return the generators that NumPy and Python share, if code names ``random``."""
     functions: list[Any] = [np.random.random, random.random]  # noqa: S311  # not called
     return [function.__self__ for function in functions] if "random" in names else []
 
 
 def find_generators(values: Iterable[object]) -> list[tuple[object, object]]:
-    """Returns the random generators among values, each with its state."""
+    """Return the random generators among values, each with its state."""
     return [(value, state) for value in values if (state := _find_state(value)) is not None]
 
 
 def require_undrawn(before: list[tuple[object, object]]) -> None:
-    """Refuses a step that has drawn from a generator since `find_generators`."""
+    """Refuse a step that has drawn from a generator since `find_generators`."""
     for generator, state in before:
         if _find_state(generator) != state:
             raise CaptureError(
@@ -311,7 +311,7 @@ def require_undrawn(before: list[tuple[object, object]]) -> None:
 
 
 def _find_state(value: object) -> object:
-    """Returns the state of a random generator; None for any other object."""
+    """Return the state of a random generator; None for any other object."""
     if isinstance(value, np.random.Generator):
         return repr(value.bit_generator.state)
     if isinstance(value, np.random.RandomState):

@@ -34,7 +34,7 @@ def compile(  # noqa: A001
     function: None = None, *, enabled: bool = True
 ) -> Callable[[Callable[..., Any]], Compiled]: ...
 def compile(function: Any = None, *, enabled: bool = True) -> Any:  # noqa: A001  # as torch's
-    """Compiles a training step (forward, backward, optimiser) into one program.
+    """Compile a training step (forward, backward, optimiser) into one program.
 
     The first call with arguments of some shapes traces the function: it runs on symbols,
     and the operations are recorded in a graph. NumPy then runs the graph with fused
@@ -114,15 +114,15 @@ class Compiled:
         return max(self._made - 1, 0)
 
     def renew_lock(self) -> None:
-        """Replaces the lock: in a forked process no thread releases the old one."""
+        """Replace the lock: in a forked process no thread releases the old one."""
         self._lock = threading.RLock()
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """Returns the compiled method of an instance."""
+        """Return the compiled method of an instance."""
         return self if instance is None else _BoundMethod(self, instance)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Runs the program of these arguments, or makes it first."""
+        """Run the program of these arguments, or make it first."""
         if not self.enabled or os.environ.get("SEQLOOM_COMPILE") == "0":
             return self._function(*args, **options)
         arguments = self._bind(args, options)
@@ -137,12 +137,12 @@ class Compiled:
         return (self._find(signature.key) or self._make(arguments, signature))(signature)
 
     def _find(self, key: object) -> Program | None:
-        """Returns the program of a signature and the current values around the step."""
+        """Return the program of a signature and the current values around the step."""
         environment = self._environments.get(key)
         return environment and environment.programs.get(environment.state())
 
     def _bind(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """Returns the arguments in one form, by position or by name."""
+        """Return the arguments in one form, by position or by name."""
         if len(args) == self._arity and not options:
             return args, options
         bound = self._parameters.bind(*args, **options)
@@ -150,7 +150,7 @@ class Compiled:
         return bound.args, bound.kwargs
 
     def _make(self, arguments: object, signature: Signature) -> Callable[[Signature], Any]:
-        """Makes the program of new arguments, or of new values around the step."""
+        """Make the program of new arguments, or of new values around the step."""
         with self._lock:
             signature = Signature(arguments)  # another thread may have made states
             program, after = self._find(signature.key), signature
@@ -176,7 +176,7 @@ class Compiled:
     def _keep(
         self, place: tuple[Any, Environment, int], program: Program, values: Any
     ) -> None:
-        """Keeps a program; drops one that was not called lately if there are too many."""
+        """Keep a program; drops one that was not called lately if there are too many."""
         key, environment, state = place
         if len(self._kept) >= _MOST:
             self._drop_one()
@@ -187,7 +187,7 @@ class Compiled:
             self._warn(before, self._last)
 
     def _drop_one(self) -> None:
-        """Drops the oldest program that was not called since the last drop."""
+        """Drop the oldest program that was not called since the last drop."""
         programs = [environment.programs[state] for _, environment, state in self._kept]
         first = next(
             (at for at, program in enumerate(programs) if not program.called), None
@@ -201,7 +201,7 @@ class Compiled:
             del self._environments[key]
 
     def _warn(self, before: object, last: object) -> None:
-        """Warns once about many programs, and names what made the last one."""
+        """Warn once about many programs, and name what made the last one."""
         name = getattr(self._function, "__name__", "a step")
         warn_user(
             f"{name} was compiled {_MANY} times; the last time because of "
@@ -219,16 +219,16 @@ class _BoundMethod:
         self._compiled, self._instance = compiled, instance
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Runs the step with the instance as first argument."""
+        """Run the step with the instance as first argument."""
         return self._compiled(self._instance, *args, **options)
 
     def __getattr__(self, name: str) -> Any:
-        """Returns an attribute of the compiled function."""
+        """Return an attribute of the compiled function."""
         return getattr(self._compiled, name)
 
 
 def _describe_difference(before: object, after: object) -> str:
-    """Names the first part that differs: ``"(64, 4) instead of (32, 4)"``, for example."""
+    """Name the first part that differs: ``"(64, 4) instead of (32, 4)"``, for example."""
     if _is_tuple(before) and _is_tuple(after):
         pairs = list(zip(before, after, strict=False))
         unequal = [pair for pair in pairs if pair[0] != pair[1]]
@@ -239,11 +239,11 @@ def _describe_difference(before: object, after: object) -> str:
 
 
 def _shorten(value: object) -> str:
-    """Returns the text of a value, at most 80 letters."""
+    """Return the text of a value, at most 80 letters."""
     text = repr(value)
     return text if len(text) < 80 else f"{text[:77]}..."  # noqa: PLR2004
 
 
 def _is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
-    """Returns True for a tuple."""
+    """Return True for a tuple."""
     return isinstance(value, tuple)

@@ -62,7 +62,7 @@ _DESCRIBE: list[tuple[tuple[type, ...], Callable[[Any], Node]]] = []
 
 
 def _describes(*kinds: type) -> Callable[[_Describe], _Describe]:
-    """Notes the function that describes values of some classes; the first noted decides."""
+    """Note the function that describes values of some classes; the first noted decides."""
 
     def note(function: _Describe) -> _Describe:
         _DESCRIBE.append((kinds, function))
@@ -72,7 +72,7 @@ def _describes(*kinds: type) -> Callable[[_Describe], _Describe]:
 
 
 def describe(value: Any) -> Node:
-    """Describes a value that may change between two calls."""
+    """Describe a value that may change between two calls."""
     for kinds, describe_kind in _DESCRIBE:
         if isinstance(value, kinds):
             return describe_kind(value)
@@ -81,7 +81,7 @@ def describe(value: Any) -> Node:
 
 
 def _describe_holder(value: HasLeaves) -> Node:
-    """Describes a module or an optimiser by all but its arrays."""
+    """Describe a module or an optimiser by all but its arrays."""
     parts = list(list_objects(_read_static(value)))
     return Node(type(value), parts=parts, digest=_read_static)
 
@@ -91,7 +91,7 @@ def _read_static(value: HasLeaves) -> object:
 
 
 def list_objects(static: object, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields the objects that a key compares by identity, with their paths."""
+    """Yield the objects that a key compares by identity, with their paths."""
     if type(static) is tuple:
         items = cast("tuple[Any, ...]", static)
         first = items[0] if items else None
@@ -107,7 +107,7 @@ def list_objects(static: object, path: str = "") -> Iterator[tuple[str, Any]]:
 
 @_describes(Tensor, Gradients, Leaf, Backend, ModuleType, Logger, IOBase)
 def _constant(value: object) -> Node:
-    """Describes a value by its identity alone; its contents are not compared."""
+    """Describe a value by its identity alone; its contents are not compared."""
     return Node(identity_of(value))
 
 
@@ -118,7 +118,7 @@ def _scalar(value: np.generic) -> Node:
 
 @_describes(int, float, complex, str, bytes)
 def _number(value: complex | str | bytes) -> Node:
-    """Describes a number or a text; one of a subclass may have attributes."""
+    """Describe a number or a text; one of a subclass may have attributes."""
     kind = type(value)
     if kind in (float, complex):
         return Node((kind, repr(value)))
@@ -129,13 +129,13 @@ def _number(value: complex | str | bytes) -> Node:
 
 @_describes(np.dtype, PurePath, range, dt.date, dt.time, dt.timedelta)
 def _hashable(value: Hashable) -> Node:
-    """Describes a value that does not change, and may be equal to others."""
+    """Describe a value that does not change, and may be equal to others."""
     return Node((type(value), value))
 
 
 @_describes(type)
 def _class(value: type) -> Node:
-    """Describes a class of the user's by its methods and attributes."""
+    """Describe a class of the user's by its methods and attributes."""
     if is_of_library(value):
         return Node(identity_of(value))
     # Without the attributes that Python itself sets, such as ``__module__``.
@@ -154,7 +154,7 @@ _describes(FunctionType)(describe_function)
 
 @_describes(MethodType, BuiltinFunctionType, MethodWrapperType)
 def _bound_call(value: MethodType | BuiltinFunctionType) -> Node:
-    """Describes a method with the object that it belongs to."""
+    """Describe a method with the object that it belongs to."""
     owner = value.__self__
     if owner is None or isinstance(owner, ModuleType):
         return Node(identity_of(value))
@@ -165,7 +165,7 @@ def _bound_call(value: MethodType | BuiltinFunctionType) -> Node:
 
 @_describes(partial)
 def _partial(value: partial[object]) -> Node:
-    """Describes a function with some of its arguments."""
+    """Describe a function with some of its arguments."""
     arguments = [*enumerate(value.args), *value.keywords.items()]
     parts = [("", value.func), *((f"({name})", item) for name, item in arguments)]
     return Node(
@@ -179,20 +179,20 @@ def _partial(value: partial[object]) -> Node:
 def _wrapper(
     value: property | staticmethod[..., object] | classmethod[object, ..., object],
 ) -> Node:
-    """Describes a property, a static method or a class method by its function."""
+    """Describe a property, a static method or a class method by its function."""
     function = value.fget if isinstance(value, property) else value.__func__
     return Node(type(value), parts=[("", function)])
 
 
 @_describes(ReferenceType)
 def _reference(value: ReferenceType[Any]) -> Node:
-    """Describes a weak reference by the object that it refers to."""
+    """Describe a weak reference by the object that it refers to."""
     return Node(ReferenceType, lambda reference: [reference()], [("()", value())])
 
 
 @_describes(np.ndarray)
 def _array(value: np.ndarray[Any, Any]) -> Node:
-    """Describes an array by its contents."""
+    """Describe an array by its contents."""
     if value.dtype.hasobject:
         items: list[object] = value.ravel().tolist()
         parts = [(f"[{index}]", item) for index, item in enumerate(items)]
@@ -212,7 +212,7 @@ def _array(value: np.ndarray[Any, Any]) -> Node:
 
 @_describes(dict, MappingProxyType)
 def _dict(value: Mapping[Any, Any]) -> Node:
-    """Describes a dict, and a subclass of it."""
+    """Describe a dict, and a subclass of it."""
     parts: list[tuple[str, Any]] = [(f"[{key!r}]", item) for key, item in value.items()]
     parts += list_attributes(value)
     return Node((type(value), *map(freeze, value)), _read_mapping, parts)
@@ -231,7 +231,7 @@ _DICTS: tuple[dict[Any, Any], ...] = ({}, OrderedDict())
 
 @_describes(*(type(it) for d in _DICTS for it in (d.keys(), d.values(), d.items())))
 def _view(value: Any) -> Node:
-    """Describes the keys, values or items of a dict by the dict."""
+    """Describe the keys, values or items of a dict by the dict."""
     node = _dict(value.mapping)
     form = (cast("Any", type(value)), node.form)
     return Node(form, lambda view: _read_mapping(view.mapping), node.parts)
@@ -239,14 +239,14 @@ def _view(value: Any) -> Node:
 
 @_describes(CellType)
 def _cell(value: CellType) -> Node:
-    """Describes the variable of a closure by its value."""
+    """Describe the variable of a closure by its value."""
     parts = [(".cell_contents", read_cell(value))]
     return Node(CellType, lambda cell: [read_cell(cell)], parts)
 
 
 @_describes(list, tuple, set, frozenset, deque)
 def _container(value: Collection[Any]) -> Node:
-    """Describes a list, a tuple, a set or a deque, and a subclass of these."""
+    """Describe a list, a tuple, a set or a deque, and a subclass of these."""
     is_set = issubclass(type(value), (set, frozenset))
     items: list[Any] = sorted(value, key=repr) if is_set else list(value)
     parts = [(f"[{index}]", item) for index, item in enumerate(items)]
@@ -258,7 +258,7 @@ def _container(value: Collection[Any]) -> Node:
 
 
 def _describe_object(value: Any) -> Node:
-    """Describes an object by its attributes, and by its class if that is the user's."""
+    """Describe an object by its attributes, and by its class if that is the user's."""
     kind = cast("type[Any]", type(value))
     if hasattr(kind, "__dlpack__"):
         return Node(identity_of(value), digest=_read_version)
@@ -276,7 +276,7 @@ def _describe_object(value: Any) -> Node:
 
 
 def _describe_hidden(value: Any, kind: type[Any]) -> Node:
-    """Describes an object of C code."""
+    """Describe an object of C code."""
     if hasattr(kind, "__next__"):
         return Node(identity_of(value), problem="the iterator {}")
     with suppress(TypeError):  # it is not a buffer, such as a bytearray
@@ -306,7 +306,7 @@ def _read_slot(slot: Any, value: object) -> Any:
 
 @lru_cache(4096)
 def _find_slots(kind: Any) -> tuple[Any, ...]:
-    """Returns the descriptors of the ``__slots__`` of a class and its bases."""
+    """Return the descriptors of the ``__slots__`` of a class and its bases."""
     bases: tuple[type, ...] = kind.__mro__
     own = (vars(base).values() for base in bases if "__slots__" in vars(base))
     values = (value for values in own for value in values)
@@ -314,7 +314,7 @@ def _find_slots(kind: Any) -> tuple[Any, ...]:
 
 
 def _read_version(value: Any) -> object:
-    """Returns a value that differs after an array of torch was written; None for jax."""
+    """Return a value that differs after an array of torch was written; None for jax."""
     if getattr_static(cast("Any", type(value)), "_version", None) is None:
         return None  # arrays of jax do not change
     place = value.data_ptr()
@@ -326,7 +326,7 @@ def _read_version(value: Any) -> object:
 
 @lru_cache(4096)
 def _has_hidden_state(kind: type) -> bool:
-    """Returns True for a class whose objects hold more than Python attributes."""
+    """Return True for a class whose objects hold more than Python attributes."""
     # `copyreg` finds out in the same way whether attributes are enough to copy an object.
     size = object.__basicsize__ + 8 * len(_find_slots(kind))
     size += 8 * (kind.__dictoffset__ > 0) + 8 * (kind.__weakrefoffset__ > 0)

@@ -55,14 +55,14 @@ class Environment:
         self._last = self._walk_again()
 
     def state(self) -> int:
-        """Returns the number of the present state: the same for equal values only."""
+        """Return the number of the present state: the same for equal values only."""
         walk, number = self._last
         if not walk.is_current():
             self._last = _, number = self._walk_again()
         return number
 
     def _walk_again(self) -> tuple[Walk, int]:
-        """Visits all values; returns the walk and the number of the state."""
+        """Visit all values; returns the walk and the number of the state."""
         walk = Walk(self._function, self._key)
         form = tuple(walk.items)
         if form not in self._numbers:
@@ -70,21 +70,21 @@ class Environment:
         return walk, self._numbers[form]
 
     def describe(self) -> object:
-        """Returns the paths and forms of all values."""
+        """Return the paths and forms of all values."""
         return tuple(self._last[0].items)
 
     def drop(self, state: int) -> None:
-        """Drops the program of a state, and all states without a program."""
+        """Drop the program of a state, and all states without a program."""
         self.programs.pop(state, None)
         numbers = self._numbers.items()
         self._numbers = {form: n for form, n in numbers if n in self.programs}
 
     def find_generators(self) -> list[tuple[object, object]]:
-        """Returns the random generators that the step may draw from, and their states."""
+        """Return the random generators that the step may draw from, and their states."""
         return find_generators(self._last[0].list_generators())
 
     def require_comparable(self, executed: set[CodeType] | None = None) -> None:
-        """Refuses a value that cannot be compared and that executed code may read."""
+        """Refuse a value that cannot be compared and that executed code may read."""
         # Before the step has run, only its own code counts as executed.
         if executed is None:
             executed = {getattr(self._function, "__code__", _NO_CODE)}
@@ -92,7 +92,7 @@ class Environment:
             raise CaptureError(problems[0])
 
     def require_unchanged(self) -> None:
-        """Refuses a step that has changed a value around it."""
+        """Refuse a step that has changed a value around it."""
         before = self._last[0].items
         self.state()
         self._last[0].require_no_symbol()
@@ -109,7 +109,7 @@ class Environment:
 
 
 def _is_same(before: Any, after: Any) -> bool:
-    """Returns True for equal forms, and if the value only has more parts afterwards."""
+    """Return True for equal forms, and if the value only has more parts afterwards."""
     # A new part, such as a cached property, makes the next call trace the step again.
     if before == after or isinstance(before, Repeat):
         return True
@@ -156,7 +156,7 @@ class Walk:
             self._visit(*self._waiting.popleft())
 
     def is_current(self) -> bool:
-        """Returns True if every value is the one that was visited."""
+        """Return True if every value is the one that was visited."""
         now: list[Any] = []
         for read, owner in self._reads:
             now += read(owner)
@@ -167,11 +167,11 @@ class Walk:
         return all(digest(owner) == value for digest, owner, value in self._digests)
 
     def list_generators(self) -> list[object]:
-        """Returns objects that may be random generators, with the shared ones in use."""
+        """Return objects that may be random generators, with the shared ones in use."""
         return [*(value for _, value in self._objects), *list_shared(self._names)]
 
     def require_no_symbol(self) -> None:
-        """Refuses a tensor of the step that the step has stored outside of it."""
+        """Refuse a tensor of the step that the step has stored outside of it."""
         for path, value in self._objects:
             raw: Any = value.raw if isinstance(value, Tensor) else None
             while hasattr(raw, "node"):  # recorded for a gradient
@@ -183,7 +183,7 @@ class Walk:
                 )
 
     def _visit(self, path: str, value: Any) -> None:
-        """Visits one value, and queues its contents."""
+        """Visit one value, and queues its contents."""
         kind = cast("Any", type(value))
         if kind in PLAIN or value is Missing:
             self.items.append((path, (kind, value)))
@@ -193,7 +193,7 @@ class Walk:
             self._add(path, value, describe(value))
 
     def _add(self, path: str, value: Any, node: Node) -> None:
-        """Adds a value by its description."""
+        """Add a value by its description."""
         self._places[id(value)] = len(self._places)
         self._objects.append((path, value))
         self.items.append((path, node.form))
@@ -217,7 +217,7 @@ class Walk:
         self._waiting.extend(parts)
 
     def _collect_names(self, value: FunctionType | ModuleType) -> bool:
-        """Collects the names in the code of a function; False if it did not run."""
+        """Collect the names in the code of a function; False if it did not run."""
         if isinstance(value, ModuleType):
             self._modules.append((value, set()))
         elif self._executed and value.__code__ not in self._executed:
@@ -227,14 +227,14 @@ class Walk:
         return True
 
     def _refuse(self, what: str, remedy: str = _REMEDY) -> None:
-        """Adds the error message for a value that cannot be compared."""
+        """Add the error message for a value that cannot be compared."""
         self.problems.append(
             f"the compiled step reads {what} from outside of it, where it may change; the "
             f"program would repeat its first value at every call. {remedy}"
         )
 
     def _add_module_names(self) -> bool:
-        """Adds the values of the user's modules whose names occur in the code so far."""
+        """Add the values of the user's modules whose names occur in the code so far."""
         for module, known in self._modules:
             new = sorted((self._names & vars(module).keys()) - known)
             known.update(new)
@@ -247,12 +247,12 @@ class Walk:
 
 
 def _find_remedy(value: Any) -> str:
-    """Returns the remedy for a value that cannot be compared."""
+    """Return the remedy for a value that cannot be compared."""
     if isinstance(value, np.ndarray):
         return _ARRAY_REMEDY
     return _ITERATOR_REMEDY if hasattr(cast("Any", type(value)), "__next__") else _REMEDY
 
 
 def _read_names(names: list[str], module: ModuleType) -> list[Any]:
-    """Returns the values of some names of a module."""
+    """Return the values of some names of a module."""
     return [vars(module).get(name, Missing) for name in names]

@@ -25,12 +25,12 @@ _IDLE = frozenset(
 
 
 def simplify(graph: Graph) -> Graph:
-    """Returns the graph without repeated operations, and without unused ones."""
+    """Return the graph without repeated operations, and without unused ones."""
     return _remove_unused(_remove_repeated(graph))
 
 
 def _remove_repeated(graph: Graph) -> Graph:
-    """Removes operations that change nothing, or that equal an earlier one."""
+    """Remove operations that change nothing, or that equal an earlier one."""
     replacements: dict[int, Value] = {}
     known: dict[Any, Operation] = {}
     kept: list[Operation] = []
@@ -55,7 +55,7 @@ def _remove_repeated(graph: Graph) -> Graph:
 
 
 def _find_unchanged(operation: Operation) -> Value | None:
-    """Returns the operand if the operation gives it back unchanged."""
+    """Return the operand if the operation gives it back unchanged."""
     source = operation.args[0] if operation.args else None
     if not isinstance(source, Value) or source.weak:
         return None
@@ -70,7 +70,7 @@ def _find_unchanged(operation: Operation) -> Value | None:
 
 
 def _identify(operation: Operation) -> object:
-    """Returns what is equal for equal operations; a loop equals no other."""
+    """Return what is equal for equal operations; a loop equals no other."""
     if operation.name == "scan":
         return id(operation)
     args = map_values(operation.args, lambda value: ("%", value.number))
@@ -78,7 +78,7 @@ def _identify(operation: Operation) -> object:
 
 
 def _remove_unused(graph: Graph) -> Graph:
-    """Keeps only what the outputs depend on."""
+    """Keep only what the outputs depend on."""
     needed = {value.number for value in graph.outputs}
     kept: list[Operation] = []
     for operation in reversed(graph.operations):
@@ -105,7 +105,7 @@ def insert_copies(
     state_count: int,  # the number of outputs, the first ones, that are the new state
     new_value: Callable[..., Value],
 ) -> Graph:
-    """Returns the graph with a copy wherever memory would be shared or overwritten."""
+    """Return the graph with a copy wherever memory would be shared or overwritten."""
     # Copies results that share memory with state, and state that shares it at all.
     roots = _find_roots(graph.operations)
     fixed = {value.number for value in graph.inputs} | set(graph.constants)
@@ -124,7 +124,7 @@ def insert_copies(
 
 
 def _copy_before_writes(graph: Graph, new_value: Callable[..., Value]) -> Graph:
-    """Copies what an operation would overwrite, unless it is the last reader and owner."""
+    """Copy what an operation would overwrite, unless it is the last reader and owner."""
     roots = _find_roots(graph.operations)
     # Finds the last position where each memory is read; outputs are read at the end.
     last: dict[int, int] = {}
@@ -149,7 +149,7 @@ def _copy_before_writes(graph: Graph, new_value: Callable[..., Value]) -> Graph:
 
 
 def _read_copies(operation: Operation, copies: dict[int, Operation]) -> Operation:
-    """Returns an operation that reads the copies instead of the values."""
+    """Return an operation that reads the copies instead of the values."""
     if not copies:
         return operation
 
@@ -161,7 +161,7 @@ def _read_copies(operation: Operation, copies: dict[int, Operation]) -> Operatio
 
 
 def _find_roots(operations: list[Operation]) -> dict[int, int]:
-    """Finds for each value that may be a view the value whose memory it may share."""
+    """Find for each value that may be a view the value whose memory it may share."""
     roots: dict[int, int] = {}
     for operation in operations:
         sources = list(values_in(operation.args[:1])) if operation.name in _VIEWS else []
@@ -172,7 +172,7 @@ def _find_roots(operations: list[Operation]) -> dict[int, int]:
 
 
 def _make_copy(value: Value, new_value: Callable[..., Value]) -> Operation:
-    """Returns an operation that copies a value."""
+    """Return an operation that copies a value."""
     args: tuple[Any, ...] = (value, 1)
     name = "multiply"
     if value.dtype == np.bool_:
@@ -181,7 +181,7 @@ def _make_copy(value: Value, new_value: Callable[..., Value]) -> Operation:
 
 
 def cast_numbers(graph: Graph) -> Graph:
-    """Casts each number, an array without axes, to the dtype of the array it meets."""
+    """Cast each number, an array without axes, to the dtype of the array it meets."""
     weak = {value.number for value in graph.inputs if value.weak}
     casts: dict[tuple[int, np.dtype[np.generic]], Operation] = {}
     operations: list[Operation] = []
@@ -211,7 +211,7 @@ def cast_numbers(graph: Graph) -> Graph:
 
 
 def _find_common_dtype(operation: Operation, weak: set[int]) -> np.dtype[np.generic]:
-    """Returns the dtype of the result; of a comparison, the dtype of the array."""
+    """Return the dtype of the result; of a comparison, the dtype of the array."""
     dtype = operation.outputs[0].dtype
     if dtype.kind != "b":
         return dtype

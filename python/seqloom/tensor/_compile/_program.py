@@ -43,7 +43,7 @@ renewed_at_fork: WeakSet[_Lockable] = WeakSet()
 
 
 def _renew_locks() -> None:
-    """Replaces all locks: a thread may have held one at the fork, and is not here."""
+    """Replace all locks: a thread may have held one at the fork, and is not here."""
     _leaf_locks.clear()
     for lockable in list(renewed_at_fork):
         lockable.renew_lock()
@@ -71,7 +71,7 @@ class Program:
         self.called = False  # since the last time that a program was dropped
 
     def __call__(self, signature: Signature) -> Any:
-        """Reads the leaves, runs the graph, writes the leaves, and returns the results."""
+        """Read the leaves, runs the graph, writes the leaves, and return the results."""
         self.called = True
         if not self._written:
             return self._run_step(signature)
@@ -82,7 +82,7 @@ class Program:
             return self._run_step(signature)
 
     def _run_step(self, signature: Signature) -> Any:
-        """Runs the step while no other call writes its leaves."""
+        """Run the step while no other call writes its leaves."""
         backend: Any = signature.backend
         leaves = signature.leaves
         for state, param in self._owned:
@@ -107,7 +107,7 @@ class Program:
         return self._build(iter(outputs[len(self._written) :]), signature, backend)
 
     def _prepare(self, leaves: list[Leaf], backend: Backend) -> None:
-        """Moves all leaves to the backend; copies those that are written and shared."""
+        """Move all leaves to the backend; copies those that are written and shared."""
         for leaf in leaves:
             if leaf.array is None or leaf.backend is not backend:
                 leaf.on(backend)
@@ -117,7 +117,7 @@ class Program:
 
 
 def to_array(value: object, backend: Backend) -> Array:
-    """Converts an input of the step for the program: numbers stay numbers."""
+    """Convert an input of the step for the program: numbers stay numbers."""
     if type(value) is Tensor:
         return value.raw
     if type(value) is float:
@@ -131,7 +131,7 @@ def to_array(value: object, backend: Backend) -> Array:
 def explain_failure(
     error: Exception, graph: Graph, arrays: Sequence[Array], backend: Backend
 ) -> SeqloomError:
-    """Returns our error; it names the operation, its line, shapes and dtypes if found."""
+    """Return our error; it names the operation, its line, shapes and dtypes if found."""
     if isinstance(error, (SeqloomError, MemoryError)) or backend.device != "cpu":
         return translate(error, "a compiled step", tuple(arrays), backend)
     known: dict[int, Array] = dict(graph.constants)
@@ -147,7 +147,7 @@ def explain_failure(
 def _run(
     operation: Operation, known: dict[int, Array], backend: Backend
 ) -> SeqloomError | None:
-    """Runs an operation; returns its error."""
+    """Run an operation; returns its error."""
     args = map_values(operation.args, lambda value: known[value.number])
     try:
         result = getattr(backend, operation.name)(*args, **operation.options)
@@ -176,12 +176,12 @@ class Signature:
         self.key = (static, self.backend, casting.get())
 
     def take(self, value: Any) -> object:
-        """Takes one argument apart; returns what of it decides the program."""
+        """Take one argument apart; returns what of it decides the program."""
         kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType]
         return (_TAKERS.get(kind) or _find_taker(value))(self, value)
 
     def take_other(self, value: Any) -> object:
-        """Takes a function, or a value that cannot change."""
+        """Take a function, or a value that cannot change."""
         if callable(value) or _is_immutable(value):
             return freeze(value)
         raise ArgumentError(
@@ -191,7 +191,7 @@ class Signature:
         )
 
     def take_derived(self, value: Any) -> object:
-        """Takes a value of a subclass of dict, list, tuple or array."""
+        """Take a value of a subclass of dict, list, tuple or array."""
         kind = next(kind for kind in _KINDS if isinstance(value, kind))
         return (type(cast("object", value)), _TAKERS[kind](self, value))
 
@@ -217,34 +217,34 @@ class Signature:
         return float
 
     def take_number(self, value: Any) -> object:
-        """The value itself: NumPy's integers and booleans count as Python's."""
+        """Return the value itself: NumPy's integers and booleans count as Python's."""
         return value.item()
 
     def take_static(self, value: Any) -> object:
-        """The value itself; True is not 1."""
+        """Return the value itself; True is not 1."""
         return (type(cast("object", value)), value)
 
     def take_dict(self, value: dict[Any, Any]) -> object:
-        """The keys in their order, and the signatures of their values."""
+        """Return the keys in their order, and the signatures of their values."""
         return (dict, *((key, self.take(part)) for key, part in value.items()))
 
     def take_list(self, value: Any) -> object:
-        """The signatures of the parts."""
+        """Return the signatures of the parts."""
         return (list, *map(self.take, value))
 
     def take_tuple(self, value: Any) -> object:
-        """The signatures of the parts."""
+        """Return the signatures of the parts."""
         return (tuple, *map(self.take, value))
 
     def take_gradients(self, value: Gradients) -> object:
-        """The parameters that they belong to, and their shapes and dtypes."""
+        """Return the parameters that they belong to, and their shapes and dtypes."""
         self._see(value.backend)
         arrays: list[Any] = [value.get(number) for number in value]
         self.inputs += [Tensor(array, value.backend) for array in arrays]
         return (Gradients, tuple(value), tuple((a.shape, str(a.dtype)) for a in arrays))
 
     def take_holder(self, value: HasLeaves) -> object:
-        """The static part of its `leaves`, and which leaves it shares with others."""
+        """Return static part of its `leaves`, and which leaves it shares with others."""
         static, leaves = value.leaves()
         self.holders.append(value)
         for leaf in leaves:
@@ -265,7 +265,7 @@ class Signature:
         return static
 
     def _see(self, backend: Backend | None) -> None:
-        """Notes the backend of an argument, which all others must share."""
+        """Note the backend of an argument, which all others must share."""
         if backend is None or backend is self.backend:
             return
         if hasattr(backend, "inner"):
@@ -305,7 +305,7 @@ _KINDS = (dict, list, tuple, np.ndarray, np.floating, *_STATIC_NUMBERS, np.gener
 
 
 def _find_taker(value: object) -> Callable[[Signature, Any], object]:
-    """Finds the method for a class that is met for the first time."""
+    """Find the method for a class that is met for the first time."""
     if isinstance(value, HasLeaves):
         found = Signature.take_holder
     elif isinstance(value, _KINDS):
@@ -317,7 +317,7 @@ def _find_taker(value: object) -> Callable[[Signature, Any], object]:
 
 
 def _is_immutable(value: object) -> bool:
-    """Returns True for frozen dataclasses, bytes and complex numbers."""
+    """Return True for frozen dataclasses, bytes and complex numbers."""
     parameters = getattr(value, "__dataclass_params__", None)
     return (
         parameters.frozen if parameters is not None else isinstance(value, (bytes, complex))
@@ -325,7 +325,7 @@ def _is_immutable(value: object) -> bool:
 
 
 def replace_inputs(value: object, symbols: Iterator[Any], backend: Backend) -> Any:
-    """Returns the arguments with the next symbol instead of each input."""
+    """Return the arguments with the next symbol instead of each input."""
     if isinstance(value, _STATIC_NUMBERS):
         return cast("Any", value)
     if isinstance(value, (Tensor, np.ndarray, np.generic, float, Key)):
@@ -337,7 +337,7 @@ def replace_inputs(value: object, symbols: Iterator[Any], backend: Backend) -> A
 
 
 def _replace_parts(value: Any, symbols: Iterator[Any], backend: Backend) -> Any:
-    """Replaces the inputs in a container; returns any other value as it is."""
+    """Replace the inputs in a container; returns any other value as it is."""
     kind = cast("Any", type(value))
     if isinstance(value, dict):
         items = cast("dict[Any, Any]", value).items()
@@ -352,7 +352,7 @@ def _replace_parts(value: Any, symbols: Iterator[Any], backend: Backend) -> Any:
 
 
 def dict_maker(value: dict[Any, Any]) -> Callable[[Any], dict[Any, Any]]:
-    """Returns what makes a dict of the same class of the standard library from items."""
+    """Return what makes a dict of the same class of the standard library from items."""
     if isinstance(value, defaultdict):
         make: Any = partial(cast("Any", defaultdict), value.default_factory)
         return make

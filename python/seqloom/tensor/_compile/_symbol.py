@@ -89,13 +89,13 @@ class SymbolKey:
         self.capture = capture
 
     def fold(self, word: Any) -> SymbolKey:
-        """Derives one key."""
+        """Derive one key."""
         # A name is hashed to its counter here, because no backend can hash in a program.
         counter = counter_of(word) if isinstance(word, (int, str)) else word
         return SymbolKey(self.capture.fold_in(self.symbol, counter), self.capture)
 
     def split(self, n: int) -> list[SymbolKey]:
-        """Derives several keys that differ from each other and from all folds."""
+        """Derive several keys that differ from each other and from all folds."""
         words = self.capture.split(self.symbol, n)
         rows = (self.capture.index(words, row) for row in range(n))
         return [SymbolKey(row, self.capture) for row in rows]
@@ -109,7 +109,7 @@ class SymbolKey:
 
 
 def has_symbol(tree: Iterable[object]) -> bool:
-    """Returns True if there is a symbol in arguments, or in lists and tuples of them."""
+    """Return True if there is a symbol in arguments, or in lists and tuples of them."""
     for part in tree:
         if isinstance(part, (Symbol, SymbolKey)):
             return True
@@ -119,7 +119,7 @@ def has_symbol(tree: Iterable[object]) -> bool:
 
 
 def refuse(request: str) -> NoReturn:
-    """Raises an error that names the line, and says what to do."""
+    """Raise an error that names the line, and say what to do."""
     raise CaptureError(
         f"{current_line()} needs {request}, but inside a compiled step a tensor has no "
         "values yet",
@@ -144,7 +144,7 @@ class _ClassLock:
 
     @classmethod
     def renew(cls) -> None:
-        """Replaces the lock, which another thread may have held at the fork."""
+        """Replace the lock, which another thread may have held at the fork."""
         cls.lock = threading.Lock()
 
 
@@ -152,7 +152,7 @@ after_fork(_ClassLock.renew)
 
 
 def check_declared(stored: Any) -> None:
-    """Refuses a parameter that the captured step reads, but that is in no argument."""
+    """Refuse a parameter that the captured step reads, but that is in no argument."""
     capture = capturing.get()
     if capture is not None and stored.backend is not capture:
         raise CaptureError(
@@ -163,7 +163,7 @@ def check_declared(stored: Any) -> None:
 
 
 def substitute(leaf: Leaf, array: Array, capture: Backend) -> Callable[[], None]:
-    """Shows a capture another array in a leaf, until the returned function is called."""
+    """Show a capture another array in a leaf, until the returned function is called."""
     hidden = (*_SUBSTITUTED, _SUBSTITUTES)
     before = {key: value for key, value in vars(leaf).items() if key not in hidden}
     values = {
@@ -181,7 +181,7 @@ def substitute(leaf: Leaf, array: Array, capture: Backend) -> Callable[[], None]
 
 
 def _restore(leaf: Leaf, capture: Backend, before: dict[str, Any]) -> None:
-    """Ends one substitution; after the last one the leaf has its own class again."""
+    """End one substitution; after the last one the leaf has its own class again."""
     with _ClassLock.lock:
         substitutes = vars(leaf)[_SUBSTITUTES]
         del substitutes[capture]
@@ -193,14 +193,14 @@ def _restore(leaf: Leaf, capture: Backend, before: dict[str, Any]) -> None:
 
 @cache
 def _make_class(kind: type[Leaf]) -> Any:
-    """Makes a class like that of a leaf, whose attributes depend on who reads them."""
+    """Make a class like that of a leaf, whose attributes depend on who reads them."""
     members: dict[str, Any] = {name: _make_property(name) for name in _SUBSTITUTED}
     members |= {"__reduce_ex__": _reduce, "__module__": kind.__module__, _CLASS: kind}
     return type(kind.__name__, (kind,), members)
 
 
 def _make_property(name: str) -> property:
-    """Makes an attribute that this thread's capture may have substituted."""
+    """Make an attribute that this thread's capture may have substituted."""
 
     def read(leaf: Leaf) -> Any:
         return _attributes(leaf)[name]
@@ -212,7 +212,7 @@ def _make_property(name: str) -> property:
 
 
 def _attributes(leaf: Leaf) -> dict[str, Any]:
-    """Returns the attributes that this thread sees: the capture's, or the leaf's own."""
+    """Return the attributes that this thread sees: the capture's, or the leaf's own."""
     # Few calls: while a step is captured each costs an event of the profiling hook.
     own = leaf.__dict__
     capture = capturing.get()
@@ -225,7 +225,7 @@ def _attributes(leaf: Leaf) -> dict[str, Any]:
 
 
 def _reduce(leaf: Leaf, protocol: int) -> Any:
-    """Lets another thread copy or pickle the leaf itself."""
+    """Let another thread copy or pickle the leaf itself."""
     del protocol
     hidden = (_SUBSTITUTES, "owner")
     own = {key: value for key, value in vars(leaf).items() if key not in hidden}
@@ -246,7 +246,7 @@ INDEXING = frozenset({"index", "slice_update", "slice_add", "scatter_index"})
 
 
 def require_known_shape(name: str, args: tuple[Any, ...]) -> None:
-    """Refuses a call whose result has a shape that is known only when the step runs."""
+    """Refuse a call whose result has a shape that is known only when the step runs."""
     if name in UNSIZED:
         _refuse(name)
     if name == "index":
@@ -258,7 +258,7 @@ def require_known_shape(name: str, args: tuple[Any, ...]) -> None:
 
 
 def _refuse(name: str) -> NoReturn:
-    """Raises an error that names the line, and says what to do."""
+    """Raise an error that names the line, and say what to do."""
     raise CaptureError(
         f"{current_line()}: the shape of the result of {name} depends on values, which a "
         "compiled step has only when it runs",
@@ -268,7 +268,7 @@ def _refuse(name: str) -> NoReturn:
 
 
 def replace_known_masks(target: Backend, key: Any) -> Any:
-    """Replaces each mask of known values in an index by the positions of its elements."""
+    """Replace each mask of known values in an index by the positions of its elements."""
     if not any(_is_known_mask(part) for part in parts_of(key)):
         return key
     parts: list[Any] = []
@@ -282,5 +282,5 @@ def replace_known_masks(target: Backend, key: Any) -> Any:
 
 
 def _is_known_mask(part: object) -> bool:
-    """Returns True for an array of booleans whose values are known."""
+    """Return True for an array of booleans whose values are known."""
     return not isinstance(part, Symbol) and "bool" in str(getattr(part, "dtype", ""))

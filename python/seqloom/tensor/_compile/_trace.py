@@ -42,7 +42,7 @@ def trace(
     find_known: Callable[[object], Program | None],  # by the key of a signature
     executed: set[CodeType],  # gets the code that ran
 ) -> tuple[Program, Signature]:
-    """Runs a step once on symbols; returns its program, and the signature after it."""
+    """Run a step once on symbols; returns its program, and the signature after it."""
     # The signature is taken after the step, because an optimiser makes its states in it.
     capture = Capture(signature.backend)  # pyright: ignore[reportArgumentType]
     for leaf in signature.leaves:
@@ -78,7 +78,7 @@ def trace(
 def _run(
     capture: Capture, function: Callable[..., Any], arguments: object, signature: Signature
 ) -> tuple[list[Value], Any, dict[int, Any]]:
-    """Runs the step on symbols; returns inputs, result, and the leaves' new arrays."""
+    """Run the step on symbols; returns inputs, result, and the leaves' new arrays."""
     try:
         for leaf in signature.leaves:
             capture.admit(leaf)
@@ -97,7 +97,7 @@ def _run(
 
 @contextmanager
 def refuse_foreign_calls() -> Generator[None]:
-    """Names the line that passes a symbol to a function of Python or NumPy."""
+    """Name the line that passes a symbol to a function of Python or NumPy."""
     try:
         yield
     except TypeError as error:
@@ -122,7 +122,7 @@ _FOREIGN = (
 
 
 def _make_symbol(capture: Capture, value: object) -> Tensor | SymbolKey:
-    """Makes what replaces an input within the step."""
+    """Make what replaces an input within the step."""
     array = to_array(value, capture.target)
     new_input = capture.recorder.new_input
     if isinstance(array, float):
@@ -138,7 +138,7 @@ def _finish_graph(
     new: dict[int, Any],  # the new array of each leaf, by the leaf's id
     results: list[Any],
 ) -> tuple[Graph, list[int]]:
-    """Returns the graph, with state before inputs and results, and the written leaves."""
+    """Return the graph, with state before inputs and results, and the written leaves."""
     recorder = capture.recorder
     graph = recorder.graph
     state = [capture.admitted[id(leaf)][1] for leaf in after.leaves]
@@ -164,7 +164,7 @@ def _finish_graph(
 
 
 def _find_owned(after: Signature) -> Iterator[tuple[int, int]]:
-    """Yields the indices of a state and of its parameter, one state for each."""
+    """Yield the indices of a state and of its parameter, one state for each."""
     indices = {id(leaf): index for index, leaf in enumerate(after.leaves)}
     owners = {id(leaf.owner()): leaf for leaf in after.leaves if leaf.owner}
     for owner, leaf in owners.items():
@@ -186,7 +186,7 @@ class Results:
         self.raws: list[Any] = []  # the symbols that become outputs of the program
 
     def plan(self, value: Any) -> Build:
-        """Collects the symbols of a result; returns what builds the like from arrays."""
+        """Collect the symbols of a result; returns what builds the like from arrays."""
         makers: list[tuple[Any, Callable[[Any], Build]]] = [
             (Tensor, self._plan_tensor),
             (SymbolKey, self._plan_key),
@@ -200,7 +200,7 @@ class Results:
         return _plan_constant(value)
 
     def _plan_tensor(self, value: Tensor) -> Build:
-        """A tensor; a Python number of the call stays one."""
+        """Return a tensor; a Python number of the call stays one."""
         raw = value.raw
         while hasattr(raw, "node"):  # recorded for a gradient
             raw = raw.value
@@ -211,14 +211,14 @@ class Results:
         return lambda arrays, _signature, backend: Tensor(next(arrays), backend).keep()
 
     def _plan_key(self, value: SymbolKey) -> Build:
-        """A random key."""
+        """Return a random key."""
         self.raws.append(value.symbol)
         return lambda arrays, _signature, backend: Key.from_json(
             [int(word) for word in backend.to_numpy(next(arrays))]
         )
 
     def _plan_holder(self, value: HasLeaves) -> Build:
-        """A module or optimiser: the one in the same position among the arguments."""
+        """Return module or optimiser: the one in the same position among the arguments."""
         for index, holder in enumerate(self._holders):
             if holder is value:
                 return lambda _arrays, signature, _backend, at=index: signature.holders[at]
@@ -228,7 +228,7 @@ class Results:
         )
 
     def _plan_container(self, value: Any) -> Build:
-        """A dict, list or tuple of results."""
+        """Return a dict, list or tuple of results."""
         if isinstance(value, dict):
             items = cast("dict[Any, Any]", value).items()
             named = {key: self.plan(part) for key, part in items}
@@ -261,7 +261,7 @@ class Results:
 
 
 def _plan_constant(value: object) -> Build:
-    """A result that is the same at every call; an array is copied at each."""
+    """Return a result that is the same at every call; an array is copied at each."""
     if isinstance(value, np.ndarray):
         array = cast("np.ndarray[Any, Any]", value)
         return lambda _arrays, _signature, _backend: array.copy()
@@ -275,7 +275,7 @@ def _plan_constant(value: object) -> Build:
 
 
 def _is_immutable(value: object) -> bool:
-    """Returns True if a value cannot change, and holds no value that can."""
+    """Return True if a value cannot change, and hold no value that can."""
     if not isinstance(value, type) and dataclasses.is_dataclass(value):
         parts = [getattr(value, field.name) for field in dataclasses.fields(value)]
         instance: Any = value

@@ -55,7 +55,7 @@ def relu(b: Functions, x: Array) -> Array:
 
 
 def relu_grad(b: Functions, grad: Array, out: Array, /) -> Array:
-    """The derivative of ``relu`` from its output."""
+    """Return the derivative of ``relu`` from its output."""
     return b.where(b.less_equal(out, 0), 0, grad)  # of NaN, all of it
 
 
@@ -65,7 +65,7 @@ def sigmoid(b: Functions, x: Array) -> Array:
 
 
 def sigmoid_grad(b: Functions, grad: Array, out: Array, /) -> Array:
-    """The derivative of ``sigmoid`` from its output."""
+    """Return the derivative of ``sigmoid`` from its output."""
     return b.multiply(grad, b.multiply(out, b.subtract(1.0, out)))
 
 
@@ -75,7 +75,7 @@ def gelu(b: Functions, x: Array) -> Array:
 
 
 def gelu_grad(b: Functions, grad: Array, x: Array) -> Array:
-    """The derivative of ``gelu`` from its input."""
+    """Return the derivative of ``gelu`` from its input."""
     density = b.multiply(b.exp(b.multiply(b.square(x), -0.5)), _DENSITY)
     slope = b.add(_normal_share(b, x), b.multiply(x, density))
     return b.multiply(grad, slope)
@@ -102,7 +102,7 @@ def softmax(b: Functions, x: Array, *, axis: int = -1) -> Array:
 
 
 def softmax_grad(b: Functions, grad: Array, out: Array, /, *, axis: int = -1) -> Array:
-    """The derivative of ``softmax`` from its output."""
+    """Return the derivative of ``softmax`` from its output."""
     if not out.shape:
         return _as_row(b, b.softmax_grad, grad, out, axis=axis)
     inner = b.sum(b.multiply(grad, out), axis=axis, keepdims=True)
@@ -110,7 +110,7 @@ def softmax_grad(b: Functions, grad: Array, out: Array, /, *, axis: int = -1) ->
 
 
 def log_softmax(b: Functions, x: Array, *, axis: int = -1) -> Array:
-    """The logarithm of ``softmax``, without its rounding."""
+    """Return the logarithm of ``softmax``, without its rounding."""
     if 0 in x.shape:
         return x
     if not x.shape:
@@ -119,7 +119,7 @@ def log_softmax(b: Functions, x: Array, *, axis: int = -1) -> Array:
 
 
 def log_softmax_grad(b: Functions, grad: Array, out: Array, /, *, axis: int = -1) -> Array:
-    """The derivative of ``log_softmax`` from its output."""
+    """Return the derivative of ``log_softmax`` from its output."""
     if not out.shape:
         return _as_row(b, b.log_softmax_grad, grad, out, axis=axis)
     total = b.sum(grad, axis=axis, keepdims=True)
@@ -127,13 +127,13 @@ def log_softmax_grad(b: Functions, grad: Array, out: Array, /, *, axis: int = -1
 
 
 def _as_row(b: Functions, function: Any, *arrays: Array, axis: int) -> Array:
-    """A function over an axis, of single numbers: each is a row of its own."""
+    """Return a function over an axis, of single numbers: each is a row of its own."""
     rows = [b.reshape(array, (1,)) for array in arrays]
     return b.reshape(function(*rows, axis=axis), ())
 
 
 def logsumexp(b: Functions, x: Array, *, axis: Any = None, keepdims: bool = False) -> Array:
-    """The logarithm of the sum of exponentials over an axis, several, or all."""
+    """Return the logarithm of the sum of exponentials over an axis, several, or all."""
     if 0 in x.shape:  # nothing has a peak, and its sum is 0
         total = b.sum(x, axis=axis, keepdims=keepdims)
         return b.log(total)
@@ -147,7 +147,7 @@ def logsumexp(b: Functions, x: Array, *, axis: Any = None, keepdims: bool = Fals
 
 
 def _peak(b: Functions, x: Array, axis: Any) -> Array:
-    """The largest value, that keeps powers small; 0 where it is infinite."""
+    """Return the largest value, that keeps powers small; 0 where it is infinite."""
     peak = b.stop_gradient(b.max(x, axis=axis, keepdims=True))
     return b.where(b.isfinite(peak), peak, 0.0)
 
@@ -229,7 +229,7 @@ SHAPES: dict[str, ShapeRule] = {
 
 
 def _by_element(kernel: _Kernel) -> Callable[..., Floats]:
-    """Makes NumPy's function of a kernel of one array, or of several of one shape."""
+    """Make NumPy's function of a kernel of one array, or of several of one shape."""
 
     @widen
     def call(b: Functions, x: Floats, *others: Floats, out: Floats | None = None) -> Floats:
@@ -239,7 +239,7 @@ def _by_element(kernel: _Kernel) -> Callable[..., Floats]:
 
 
 def _by_row(kernel: _Kernel) -> Callable[..., Floats]:
-    """Makes NumPy's function of a kernel of the rows along an axis of its arrays."""
+    """Make NumPy's function of a kernel of the rows along an axis of its arrays."""
 
     @widen
     def call(
@@ -261,7 +261,7 @@ def _by_row(kernel: _Kernel) -> Callable[..., Floats]:
 
 
 def _rows(x: Floats) -> Floats:
-    """All but the last axis as one."""
+    """Return all but the last axis as one."""
     if x.ndim == 2:  # noqa: PLR2004 - rows already
         return x
     width = x.shape[-1] if x.ndim else 1

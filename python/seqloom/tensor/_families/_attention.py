@@ -64,7 +64,7 @@ def attention(
     causal: bool = False,
     dropout: float = 0.0,
 ) -> tuple[Array, Array]:
-    """The result ``(n, h, l, d)`` and the log-sum-exp of the scores ``(n, h, l)``."""
+    """Return result ``(n, h, l, d)`` and the log-sum-exp of the scores ``(n, h, l)``."""
     scores = scores_of(b, q, k, mask, scale, causal=causal)
     weights, lse = _weights(b, scores)
     if dropout and key is not None:
@@ -88,7 +88,7 @@ def attention_grad(
     causal: bool = False,
     dropout: float = 0.0,
 ) -> tuple[Array, Array, Array]:
-    """The derivatives of ``attention`` by q, k and v."""
+    """Return the derivatives of ``attention`` by q, k and v."""
     del out, lse
     weights = _weights(b, scores_of(b, q, k, mask, scale, causal=causal))[0]
     drop = bool(dropout) and key is not None
@@ -157,7 +157,7 @@ RULES: dict[str, Rule] = {}
 
 
 def _keep_all(args: Args, out: Array, _needs: Needs, options: Options) -> Any:
-    """The inputs, the output and its log-sum-exponents; never the weights."""
+    """Return the inputs, the output and its log-sum-exponents; never the weights."""
     mask, key = (*args[3:], None, None)[:2]
     return (*args[:3], mask, key, *out), options
 
@@ -175,7 +175,7 @@ def _pull_attention(b: Functions, saved: Any, grad: Array, needs: Needs) -> Part
 
 
 def _by_mask(b: Functions, arrays: Any, grad: Array, options: Options) -> Array:
-    """The gradient by what is added to the scores."""
+    """Return the gradient by what is added to the scores."""
     q, k, v, mask, key, *_ = arrays
     scale = options["scale"] or 1 / math.sqrt(q.shape[-1])
     scores = b.multiply(b.matmul(q, b.matrix_transpose(k)), scale)
@@ -193,7 +193,7 @@ def _by_mask(b: Functions, arrays: Any, grad: Array, options: Options) -> Array:
 
 
 def attention_shape(call: Call) -> list[Kind]:
-    """The output, and the logsumexp of each row of scores."""
+    """Return the output, and the logsumexp of each row of scores."""
     q, _, v = call.args[:3]
     rows = q.shape[:-1]
     if call.name == "attention_varlen":  # sequences end to end: (total, heads, width)
@@ -229,7 +229,7 @@ def numpy_attention(
     dropout: float = 0.0,
     out: Pair | None = None,
 ) -> Pair:
-    """The result ``(n, h, l, d)`` and the log-sum-exp of the scores ``(n, h, l)``."""
+    """Return result ``(n, h, l, d)`` and the log-sum-exp of the scores ``(n, h, l)``."""
     q, k, v = with_unit_stride(q), with_unit_stride(k), with_unit_stride(v)
     mask = _broadcast_mask(mask, (*q.shape[:3], k.shape[2]), q.dtype)
     made = _heads((*q.shape[:3], v.shape[3]), q.dtype, out and out[0])
@@ -257,7 +257,7 @@ def numpy_attention_grad(
     dropout: float = 0.0,
     out: Triple | None = None,
 ) -> Triple:
-    """The derivatives of ``attention`` by q, k and v."""
+    """Return the derivatives of ``attention`` by q, k and v."""
     grad, q, k, v, output = (with_unit_stride(array) for array in (grad, q, k, v, output))
     mask = _broadcast_mask(mask, (*q.shape[:3], k.shape[2]), q.dtype)
     rule = scale_of(q, scale), causal, _dropping(key, dropout)
@@ -275,7 +275,7 @@ def numpy_attention_grad(
 
 
 def _compute_joined_grad(b: Functions, given: tuple[Any, ...], q: Floats) -> Triple:
-    """The derivatives as parts of one array, as q, k and v are."""
+    """Return the derivatives as parts of one array, as q, k and v are."""
     n, h, rows, d = q.shape
     made = fresh((n, rows, 3, h, d), q.dtype)
     joined = made.reshape((n, rows, 3 * h, d)).swapaxes(1, 2)
@@ -286,7 +286,7 @@ def _compute_joined_grad(b: Functions, given: tuple[Any, ...], q: Floats) -> Tri
 
 
 def with_unit_stride(x: Floats) -> Floats:
-    """The array as the kernel reads it: numbers of the last axis side by side."""
+    """Return the array as the kernel reads it: numbers of the last axis side by side."""
     steps = x.strides
     if (steps[-1] == x.itemsize or x.shape[-1] <= 1) and min(steps) >= 0:
         return x
@@ -311,7 +311,7 @@ def make_sums(shape: Sequence[int], dtype: DTypeLike, out: Floats | None) -> Flo
 def _broadcast_mask(
     mask: Floats | None, shape: Sequence[int], dtype: DTypeLike
 ) -> Floats | None:
-    """A mask over all pairs that repeats its numbers in place."""
+    """Return a mask over all pairs that repeats its numbers in place."""
     if mask is None:
         return None
     mask = np.asarray(mask)
@@ -329,5 +329,5 @@ def scale_of(q: Floats, scale: float | None) -> float:
 
 
 def _dropping(key: KeyLike | None, rate: float) -> tuple[int, int, float] | None:
-    """The key's words and the rate, where weights are dropped at all."""
+    """Return the key's words and the rate, where weights are dropped at all."""
     return (*words_of(key), rate) if rate and key is not None else None

@@ -46,7 +46,7 @@ def accumulate(b: Functions, total: Array, more: Array) -> Array:
 
 
 def logical_xor(b: Functions, x: Array, y: Array) -> Array:
-    """Whether just one of two is true."""
+    """Return whether just one of two is true."""
     return b.not_equal(x, y)
 
 
@@ -61,18 +61,18 @@ def hypot(b: Functions, x: Array, y: Array) -> Array:
 
 
 def copysign(b: Functions, x: Array, y: Array) -> Array:
-    """The size of `x` with the sign of `y`."""
+    """Return the size of `x` with the sign of `y`."""
     size, y = b.abs(x), _beside(b, x, y)
     return b.where(b.signbit(y), b.negative(size), size)
 
 
 def nextafter(b: Functions, x: Array, y: Array) -> Array:
-    """The next number of that type from `x` towards `y`."""
+    """Return the next number of that type from `x` towards `y`."""
     return b.asarray(np.nextafter(b.to_numpy(x), b.to_numpy(y)))
 
 
 def _beside(b: Functions, x: Array, y: Operand) -> Array:
-    """An array, or a number as one of x's type."""
+    """Return an array, or a number as one of x's type."""
     is_number = isinstance(y, (int, float))
     return b.full((), y, dtype=b.dtype(x)) if is_number else y
 
@@ -111,7 +111,7 @@ def _pull_multiply(b: Functions, saved: Factors, grad: Array, _needs: Needs) -> 
 
 
 def _keep_quotient(args: Args, out: Array, needs: Needs, options: Options) -> Any:
-    """The divisor; the quotient only where the divisor is followed."""
+    """Return the divisor; the quotient only where the divisor is followed."""
     return args[1], out if needs[1] else None, keep.likes(args, out, needs, options)
 
 
@@ -126,22 +126,22 @@ def _pull_divide(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
 
 
 def _keep_pair(args: Args, out: Array, needs: Needs, options: Options) -> Saved:
-    """The inputs, the output and what the followed inputs look like."""
+    """Return the inputs, the output and what the followed inputs look like."""
     return args, out, keep.likes(args, out, needs, options)
 
 
 def _keep_inputs(args: Args, out: Array, needs: Needs, options: Options) -> Saved:
-    """The inputs and what the followed ones look like."""
+    """Return the inputs and what the followed ones look like."""
     return args, None, keep.likes(args, out, needs, options)
 
 
 def _keep_power(args: Args, out: Array, needs: Needs, options: Options) -> Saved:
-    """The inputs; the power only where the exponent is followed."""
+    """Return the inputs; the power only where the exponent is followed."""
     return args, out if needs[1] else None, keep.likes(args, out, needs, options)
 
 
 def _by_slopes(save: Save[Saved], *slopes: Slope) -> Rule:
-    """The rule of a function whose derivative by each input is a factor."""
+    """Return the rule of a function whose derivative by each input is a factor."""
 
     def pull(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
         args, out, likes = saved
@@ -181,14 +181,17 @@ def _power_by_exponent(
 
 
 def _over_square_of_radius(b: Functions, grad: Array, part: Array, other: Array) -> Array:
-    """The gradient times ``part / (part² + other²)``; 0 where both are 0, as torch's."""
+    """Return the gradient times ``part / (part² + other²)``.
+
+    0 where both are 0, as torch's.
+    """
     square = b.add(b.multiply(part, part), b.multiply(other, other))
     none = b.equal(square, 0)
     return b.where(none, 0.0, b.divide(b.multiply(grad, part), b.where(none, 1.0, square)))
 
 
 def _rule_of_choice(left_loses: str, right_loses: str) -> Pull[Saved]:
-    """The rule of maximum and minimum: to the chosen input, to equal ones half each."""
+    """Return rule of maximum and minimum: to the chosen input, to equal ones half each."""
     # Where one of them is NaN neither loses, and both get all of it, as torch's do.
 
     def pull(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
@@ -205,7 +208,7 @@ def _rule_of_choice(left_loses: str, right_loses: str) -> Pull[Saved]:
 
 
 def _keep_condition(args: Args, out: Array, needs: Needs, options: Options) -> Any:
-    """The condition alone, as truth values."""
+    """Return the condition alone, as truth values."""
     return args[0], keep.likes(args, out, needs, options)
 
 

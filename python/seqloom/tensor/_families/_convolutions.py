@@ -75,7 +75,7 @@ def conv_input_grad(
     groups: int = 1,
     **geometry: Size,
 ) -> Array:
-    """The gradient of `conv` by its input, which had `shape`."""
+    """Return the gradient of `conv` by its input, which had `shape`."""
     windows = Windows.of(weight.shape[2:], **geometry)
     weight = _split_groups(b, weight, 0, groups)
     rows = _to_rows(b, grad, groups)
@@ -96,7 +96,7 @@ def conv_weight_grad(
     groups: int = 1,
     **geometry: Size,
 ) -> tuple[Array, Array]:
-    """The gradients of `conv` by its weight, which had `shape`, and by its bias."""
+    """Return the gradients of `conv` by its weight, which had `shape`, and by its bias."""
     windows = Windows.of(shape[2:], **geometry)
     rows = _to_rows(b, grad, groups)
     parts: list[Array] = []
@@ -117,7 +117,7 @@ def conv_transpose(
     groups: int = 1,
     **geometry: Size,
 ) -> Array:
-    """The gradient of `conv` by its input as a layer: weight ``(c, o / groups, …)``."""
+    """Return gradient of `conv` by its input as a layer: weight ``(c, o / groups, …)``."""
     windows = Windows.of(weight.shape[2:], **geometry)
     extra = to_sizes(output_padding, len(windows.kernel))
     cut = ((0, 0),) * len(extra)
@@ -141,19 +141,19 @@ def conv_transpose(
 
 
 def _split_groups(b: Functions, x: Array, axis: int, groups: int) -> Array:
-    """Splits an axis of channels into two: groups, and the channels of a group."""
+    """Split an axis of channels into two: groups, and the channels of a group."""
     channels = x.shape[axis] // groups
     return b.reshape(x, (*x.shape[:axis], groups, channels, *x.shape[axis + 1 :]))
 
 
 def _to_rows(b: Functions, x: Array, groups: int) -> Array:
-    """Reshapes ``(n, c, …)`` to ``(n, groups, c / groups, positions)``."""
+    """Reshape ``(n, c, …)`` to ``(n, groups, c / groups, positions)``."""
     x = _split_groups(b, x, 1, groups)
     return b.reshape(x, (*x.shape[:3], math.prod(x.shape[3:])))
 
 
 def _add_bias(b: Functions, out: Array, bias: Array | None) -> Array:
-    """Adds one number for each channel."""
+    """Add one number for each channel."""
     if bias is None:
         return out
     return b.add(out, b.reshape(bias, (-1, *(1 for _ in out.shape[2:]))))
@@ -170,14 +170,17 @@ conv_transpose1d = conv_transpose2d = conv_transpose
 
 
 def _keep_factors(args: Args, _out: Array, needs: Needs, options: Options) -> Any:
-    """The input if the weight is tracked, the weight if the input is; shapes, options."""
+    """Return the input if the weight is tracked, the weight if the input is.
+
+    Shapes, options.
+    """
     x, weight = args[:2]
     kept = x if needs[1] else None, weight if needs[0] else None
     return kept, (tuple(x.shape), tuple(weight.shape)), options
 
 
 def _conv_rule(name: str) -> Rule:
-    """The rule of a convolution."""
+    """Return the rule of a convolution."""
 
     def pull(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
         (x, weight), (x_shape, weight_shape), options = saved
@@ -201,7 +204,7 @@ def _conv_rule(name: str) -> Rule:
 def _pull_together(
     together: Callable[..., Any], arrays: Args, needs: Needs, options: Options
 ) -> Parts:
-    """Computes the gradients that are needed in one call of the library."""
+    """Compute the gradients that are needed in one call of the library."""
     wanted = (*needs, False)[:3]  # by input, weight and bias
     found = together(*arrays, wanted=wanted, **options)
     parts = iter(found if sum(wanted) > 1 else (found,))
@@ -209,7 +212,10 @@ def _pull_together(
 
 
 def _conv_input_grad_rule(name: str) -> Rule:
-    """The rule of a convolution's gradient by its input, of (gradient, weight, shape)."""
+    """Return the rule of a convolution's gradient by its input, of (gradient, weight.
+
+    Shape).
+    """
 
     def pull(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
         (slope, weight), (_, weight_shape), options = saved
@@ -225,7 +231,7 @@ def _conv_input_grad_rule(name: str) -> Rule:
 
 
 def _conv_weight_grad_rule(name: str) -> Rule:
-    """The rule of its gradients by weight and bias, of (input, gradient, shape)."""
+    """Return the rule of its gradients by weight and bias, of (input, gradient, shape)."""
 
     def pull(b: Functions, saved: Any, grads: Any, needs: Needs) -> Parts:
         (x, slope), (x_shape, slope_shape), options = saved
@@ -260,7 +266,7 @@ SHAPES: dict[str, ShapeRule] = {
 
 @add_shape(SHAPES, "conv1d", "conv2d")
 def _shape_conv(call: Call) -> Kind:
-    """A number for each window and output channel."""
+    """Return a number for each window and output channel."""
     x, weight = call.args[:2]
     counts = windows_of(weight.shape[2:], call.options).counts(x.shape[2:])
     return (x.shape[0], weight.shape[0], *counts), x.dtype
@@ -278,7 +284,7 @@ def _shape_conv_transpose(call: Call) -> Kind:
 
 @add_shape(SHAPES, "conv1d_weight_grad", "conv2d_weight_grad")
 def _shape_weight_grad(call: Call) -> list[Kind]:
-    """The weight's shape, which is the third argument, and the bias's."""
+    """Return the weight's shape, which is the third argument, and the bias's."""
     shape, dtype = like_last(call)
     return [(shape, dtype), (shape[:1], dtype)]
 
@@ -321,7 +327,7 @@ def numpy_conv_input_grad(
     out: Floats | None = None,
     **geometry: Size,
 ) -> Floats:
-    """The gradient of `conv` by its input, which had `shape`."""
+    """Return the gradient of `conv` by its input, which had `shape`."""
     windows = Windows.of(weight.shape[2:], **geometry)
     out = fresh(tuple(shape), grad.dtype) if out is None else out
     arrays = _to_image(grad), _to_image(weight), _to_image(out)
@@ -340,7 +346,7 @@ def numpy_conv_weight_grad(
     out: tuple[Floats, Floats] | None = None,
     **geometry: Size,
 ) -> tuple[Floats, Floats]:
-    """The gradients of `conv` by its weight, which had `shape`, and by its bias."""
+    """Return the gradients of `conv` by its weight, which had `shape`, and by its bias."""
     windows = Windows.of(shape[2:], **geometry)
     if out is None:
         out = fresh(tuple(shape), grad.dtype), np.empty(shape[0], grad.dtype)
@@ -361,7 +367,7 @@ def numpy_conv_transpose(
     out: Floats | None = None,
     **geometry: Any,
 ) -> Floats:
-    """The gradient of `conv` by its input as a layer: weight ``(c, o / groups, …)``."""
+    """Return gradient of `conv` by its input as a layer: weight ``(c, o / groups, …)``."""
     windows = Windows.of(weight.shape[2:], **geometry)
     extra = to_sizes(output_padding, x.ndim - 2)
     if any(more >= step for more, step in zip(extra, windows.stride, strict=True)):
@@ -379,13 +385,13 @@ def numpy_conv_transpose(
 
 
 def _to_image(x: Floats) -> Floats:
-    """Returns the array in C order, with a height of 1 in front of a single axis."""
+    """Return the array in C order, with a height of 1 in front of a single axis."""
     x = np.ascontiguousarray(x)
     return x[:, :, None, :] if x.ndim == _ONE_AXIS else x
 
 
 def _to_steps(windows: Windows) -> tuple[Steps, Steps, Steps]:
-    """Returns stride, padding and dilation of an image: each (height, width)."""
+    """Return stride, padding and dilation of an image: each (height, width)."""
     _, stride, padding, dilation, _ = windows
     if len(stride) > 1:
         return stride, padding, dilation

@@ -100,7 +100,7 @@ def broadcast_arrays(b: Functions, *arrays: Array) -> tuple[Array, ...]:
 def meshgrid(
     b: Functions, *arrays: Array, indexing: Literal["xy", "ij"] = "xy"
 ) -> tuple[Array, ...]:
-    """The coordinates of a grid, from those along each axis."""
+    """Return the coordinates of a grid, from those along each axis."""
     if indexing not in {"xy", "ij"}:
         raise ArgumentError(f'indexing must be "xy" or "ij", got {indexing!r}')
     positions = list(range(len(arrays)))
@@ -119,7 +119,7 @@ def meshgrid(
 
 
 def _like(b: Functions, x: Array, dtype: DType) -> DTypeLike:
-    """The type that is asked for, or x's."""
+    """Return the type that is asked for, or x's."""
     return b.dtype(x) if dtype is None else dtype
 
 
@@ -148,7 +148,7 @@ SHAPES: dict[str, ShapeRule] = {
 
 @add_shape(SHAPES, "astype", "asarray")
 def _shape_cast(call: Call) -> Kind:
-    """The shape of the first argument, and the dtype that is asked for."""
+    """Return the shape of the first argument, and the dtype that is asked for."""
     options = call.options
     dtype = options["dtype"] if "dtype" in options else call.args[1]
     return call.args[0].shape, to_numpy_dtype(call.target, dtype)
@@ -160,7 +160,7 @@ def _shape_cast(call: Call) -> Kind:
 def numpy_asarray(
     b: Functions, data: Any, dtype: DType = None, *, copy: bool | None = None
 ) -> Floats:
-    """An array of the data; Python's floats become `float_dtype`."""
+    """Return an array of the data; Python's floats become `float_dtype`."""
     # Not every library's arrays know the word copy.
     plain = not copy or isinstance(data, (np.ndarray, list, tuple, int, float))
     array = np.asarray(data, dtype=to_dtype(dtype), copy=copy if plain else None)
@@ -238,14 +238,14 @@ def numpy_arange(
 
 
 def numpy_dtype(x: Floats) -> np.dtype[np.generic]:
-    """The array's own."""
+    """Return the array's own."""
     return x.dtype
 
 
 def numpy_astype(
     x: Floats, dtype: DTypeLike, *, copy: bool = True, out: Floats | None = None
 ) -> Floats:
-    """The values in another type."""
+    """Return the values in another type."""
     if out is None:
         return x.astype(to_dtype(dtype), copy=copy)
     out[...] = x
@@ -253,7 +253,7 @@ def numpy_astype(
 
 
 def numpy_finfo(dtype: Any) -> Any:
-    """The limits of a float type."""
+    """Return the limits of a float type."""
     import ml_dtypes
 
     finfo = cast("Callable[[Any], Any]", ml_dtypes.finfo)
@@ -261,7 +261,7 @@ def numpy_finfo(dtype: Any) -> Any:
 
 
 def numpy_isdtype(dtype: DTypeLike, kind: str | tuple[str, ...]) -> bool:
-    """Whether a type is of a kind, as in the standard."""
+    """Return whether a type is of a kind, as in the standard."""
     dtype = np.dtype(dtype)
     return np.isdtype(dtype if dtype in NATIVE else np.dtype(np.float16), kind)
 

@@ -27,7 +27,7 @@ _LETTERS = frozenset(string.ascii_letters)
 
 
 def einsum(b: Functions, equation: str, *operands: Array) -> Array:
-    """Contracts the operands one by one, from the left."""
+    """Contract the operands one by one, from the left."""
     require_diagonals(equation, operands)
     labels, out = _parse(equation, tuple(len(x.shape) for x in operands))
     terms = [_diagonal(b, term) for term in zip(operands, labels, strict=True)]
@@ -42,7 +42,10 @@ def einsum(b: Functions, equation: str, *operands: Array) -> Array:
 
 @lru_cache(maxsize=256)
 def _parse(equation: str, ranks: tuple[int, ...]) -> tuple[list[str], str]:
-    """The labels of each operand and of the result; an ellipsis has labels of its own."""
+    """Return the labels of each operand and of the result.
+
+    An ellipsis has labels of its own.
+    """
     equation = equation.replace(" ", "")
     _require_terms(equation, ranks)
     left, arrow, out = equation.partition("->")
@@ -67,7 +70,7 @@ def _parse(equation: str, ranks: tuple[int, ...]) -> tuple[list[str], str]:
 
 
 def _require_terms(equation: str, ranks: tuple[int, ...]) -> None:
-    """Refuses an equation that does not name the axes of its operands."""
+    """Refuse an equation that does not name the axes of its operands."""
     left, _, out = equation.partition("->")
     terms = left.split(",")
     fits = len(terms) == len(ranks) and len(set(out) - {"."}) == len(out.replace("...", ""))
@@ -84,7 +87,7 @@ def _require_terms(equation: str, ranks: tuple[int, ...]) -> None:
 
 
 def require_diagonals(equation: str, operands: tuple[Array, ...]) -> None:
-    """Refuses two axes of one operand that share a letter and differ in length."""
+    """Refuse two axes of one operand that share a letter and differ in length."""
     labels, _ = _parse(equation, tuple(len(x.shape) for x in operands))
     for x, letters in zip(operands, labels, strict=True):
         lengths: dict[str, int] = {}
@@ -127,7 +130,7 @@ def _sum_out(b: Functions, term: Term, needed: Iterable[str]) -> Term:
 
 
 def _contract(b: Functions, left: Term, right: Term, needed: set[str]) -> Term:
-    """The product of two operands, as one product of matrices."""
+    """Return the product of two operands, as one product of matrices."""
     left = _sum_out(b, left, needed | set(right[1]))
     right = _sum_out(b, right, needed | set(left[1]))
     both = [label for label in left[1] if label in right[1]]
@@ -146,7 +149,7 @@ def _contract(b: Functions, left: Term, right: Term, needed: set[str]) -> Term:
 def _matrix(
     b: Functions, term: Term, groups: tuple[list[str], ...], sizes: dict[str, int]
 ) -> Array:
-    """The operand with its axes in three groups; axes of length 1 are repeated."""
+    """Return the operand with its axes in three groups; axes of length 1 are repeated."""
     x, labels = term
     wanted = [label for group in groups for label in group]
     x = b.permute_dims(x, tuple(labels.index(label) for label in wanted))
@@ -159,12 +162,12 @@ def _matrix(
 
 
 def _met(left: dict[str, int], right: dict[str, int]) -> dict[str, int]:
-    """The lengths of both; of a shared label, the one that is not 1."""
+    """Return the lengths of both; of a shared label, the one that is not 1."""
     return left | {label: n for label, n in right.items() if n != 1 or label not in left}
 
 
 def _sizes(term: Term) -> dict[str, int]:
-    """The length of each label's axis."""
+    """Return the length of each label's axis."""
     return dict(zip(term[1], term[0].shape, strict=True))
 
 
@@ -175,7 +178,7 @@ RULES: dict[str, Rule] = {}
 
 
 def _keep(args: Args, _out: Array, needs: Needs, _options: Options) -> Any:
-    """The formula, the factors that another one's gradient needs, and all shapes."""
+    """Return the formula, the factors that another one's gradient needs, and all shapes."""
     formula, *factors = args
     kept = [
         factor
@@ -210,7 +213,7 @@ def _pull_einsum(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
 def _by_factor(
     b: Functions, wanted: str, known: list[tuple[str, Any]], sizes: Any
 ) -> Array:
-    """The sum over all but the wanted letters; a letter known nowhere is repeated."""
+    """Return sum over all but the wanted letters; a letter known nowhere is repeated."""
     dtype, seen = known[0][1].dtype, "".join(term for term, _ in known)
     unique = ""
     for letter in wanted:

@@ -67,7 +67,7 @@ _SERIES = (
 
 
 def erf(b: Functions, x: Array) -> Array:
-    """The error function of each value."""
+    """Return the error function of each value."""
     far = b.multiply(b.sign(x), b.subtract(1.0, _tail(b, b.abs(x))))
     return b.where(b.less(b.abs(x), _NEAR), _series(b, x), far)
 
@@ -136,7 +136,7 @@ _WIDE = (
 
 
 def erf_inv(b: Functions, x: Array, *, narrow: bool) -> Array:
-    """The inverse of erf, by the polynomials of one precision."""
+    """Return the inverse of erf, by the polynomials of one precision."""
     w = b.negative(b.log1p(b.negative(b.square(x))))
     if narrow:
         near = _polynomial(b, _NARROW[0], b.subtract(w, 2.5))
@@ -196,7 +196,7 @@ _ERF = {
 
 @widen
 def numpy_erf(b: Functions, x: Floats, *, out: Floats | None = None) -> Floats:
-    """The error function."""
+    """Return the error function."""
     x = to_contiguous(to_floats(x))
     made = make_out(out, x.shape, x.dtype)
     _ERF[x.dtype.char].run((x,), (made,), b.threads)
@@ -225,7 +225,7 @@ _END = np.float32(3.832506856900711)
 
 
 def erf_in_float32(x: Any) -> float:
-    """The error function, in single precision to XLA's last bit."""
+    """Return the error function, in single precision to XLA's last bit."""
     if x.dtype != np.float32:
         return math.erf(x)
     x = np.clip(x, -_END, _END)

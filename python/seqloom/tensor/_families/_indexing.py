@@ -61,12 +61,12 @@ def index(b: Functions, x: Array, key: Any) -> Array:
 
 
 def is_basic(part: Any) -> bool:
-    """Whether a part of a key is a number, a slice or a new axis."""
+    """Return whether a part of a key is a number, a slice or a new axis."""
     return part is None or isinstance(part, (int, slice))
 
 
 def parts_of(b: Functions, key: Any, shape: Sequence[int]) -> list[Any]:
-    """The key with one part for each axis: an ellipsis written out, the end filled."""
+    """Return key with one part for each axis: an ellipsis written out, the end filled."""
     given = list(cast("tuple[Any, ...]", key)) if isinstance(key, tuple) else [key]
     parts = [array for part in given for array in _positions(b, part)]
     taken = sum(1 for part in parts if part is not None and part is not ...)
@@ -78,7 +78,7 @@ def parts_of(b: Functions, key: Any, shape: Sequence[int]) -> list[Any]:
 
 
 def _positions(b: Functions, part: Any) -> Sequence[Any]:
-    """A part of a key; an array of truths as the positions that are true."""
+    """Return a part of a key; an array of truths as the positions that are true."""
     if is_basic(part) or part is ...:
         return (part,)
     part = b.asarray(part)
@@ -86,7 +86,10 @@ def _positions(b: Functions, part: Any) -> Sequence[Any]:
 
 
 def _stand_together(parts: list[Any]) -> bool:
-    """Whether the arrays and integers of a key are neighbours, without a slice between."""
+    """Return whether the arrays and integers of a key are neighbours.
+
+    Without a slice between.
+    """
     positions = [
         at for at, part in enumerate(parts) if isinstance(part, int) or not is_basic(part)
     ]
@@ -111,19 +114,19 @@ def _take_arrays(
 
 
 def _move_front_axes(b: Functions, x: Array, count: int, position: int) -> Array:
-    """The first axes, as many as `count`, behind `position` others."""
+    """Return the first axes, as many as `count`, behind `position` others."""
     order = [*range(count, count + position), *range(count)]
     return b.permute_dims(x, (*order, *range(count + position, len(x.shape))))
 
 
 def embedding(b: Functions, weight: Array, ids: Array) -> Array:
-    """The row of `weight` ``(rows, d)`` for each id: ``(..., d)``."""
+    """Return the row of `weight` ``(rows, d)`` for each id: ``(..., d)``."""
     rows = b.take(weight, b.reshape(ids, (-1,)), axis=0)
     return b.reshape(rows, (*ids.shape, weight.shape[-1]))
 
 
 def embedding_grad(b: Functions, grad: Array, ids: Array, *, rows: int) -> Array:
-    """The derivative of ``embedding`` by its weight, of so many rows."""
+    """Return the derivative of ``embedding`` by its weight, of so many rows."""
     hits = b.one_hot(b.reshape(ids, (-1,)), rows, dtype="bool")
     flat = b.reshape(grad, (math.prod(ids.shape), 1, grad.shape[-1]))
     # No product with 0, which a NaN would pass.
@@ -186,7 +189,7 @@ SHAPES: dict[str, ShapeRule] = {}
 
 
 def shape_index(call: Call) -> Kind:
-    """The shape that NumPy's indexing gives."""
+    """Return the shape that NumPy's indexing gives."""
     x, key = call.args[:2]
     found = make_bare(x.shape)[_make_bare_key(key)].shape
     parts = list(cast("tuple[Any, ...]", key)) if isinstance(key, tuple) else [key]
@@ -207,7 +210,7 @@ def shape_index(call: Call) -> Kind:
 
 
 def _code(part: Any, rows: Any) -> Any:
-    """Replaces a part of an index: a slice takes all, and an array has other lengths."""
+    """Replace a part of an index: a slice takes all, and an array has other lengths."""
     if isinstance(part, Value):
         return rows
     if isinstance(part, slice):
@@ -216,7 +219,7 @@ def _code(part: Any, rows: Any) -> Any:
 
 
 def _count(part: slice, size: int) -> int:
-    """Counts the elements of an axis that a slice takes."""
+    """Count the elements of an axis that a slice takes."""
     step: int = part.step or 1
     ends = (0, size) if step > 0 else (size - 1, -1)
     low, high = min(ends), max(ends)
@@ -228,7 +231,7 @@ def _count(part: slice, size: int) -> int:
 
 
 def _make_bare_key(key: Any) -> Any:
-    """Replaces each array of an index by zeros."""
+    """Replace each array of an index by zeros."""
     if isinstance(key, Value):
         return make_bare(key.shape, np.intp)
     if isinstance(key, tuple):
@@ -238,7 +241,7 @@ def _make_bare_key(key: Any) -> Any:
 
 @add_shape(SHAPES, "take")
 def _shape_take(call: Call) -> Kind:
-    """The shape of the indices instead of the axis."""
+    """Return the shape of the indices instead of the axis."""
     x, indices = call.args[:2]
     axis = call.options.get("axis", call.get(2, "axis"))
     if axis is None:
@@ -249,7 +252,7 @@ def _shape_take(call: Call) -> Kind:
 
 @add_shape(SHAPES, "take_along_axis")
 def _shape_take_along(call: Call) -> Kind:
-    """The length of the indices along the axis; the other axes broadcast."""
+    """Return the length of the indices along the axis; the other axes broadcast."""
     x, indices = call.args[:2]
     at = normalize_axis_index(call.options.get("axis", -1), len(x.shape))
     others = tuple(1 if axis == at else size for axis, size in enumerate(x.shape))
@@ -267,7 +270,7 @@ SHAPES.update(
 
 
 def numpy_take_along_axis(x: Floats, indices: Any, axis: int = -1) -> Floats:
-    """The values at the indices along an axis."""
+    """Return the values at the indices along an axis."""
     return np.take_along_axis(x, np.asarray(indices), axis)
 
 
@@ -280,7 +283,7 @@ def numpy_index(x: Floats, key: Any) -> Floats:
 def numpy_embedding(
     weight: Floats, ids: NDArray[Any], *, out: Floats | None = None
 ) -> Floats:
-    """The row of `weight` ``(rows, d)`` for each id: ``(..., d)``."""
+    """Return the row of `weight` ``(rows, d)`` for each id: ``(..., d)``."""
     if ids.size and ids.min() < 0:  # where NumPy would count from the end
         raise IndexError(f"ids: expected numbers from 0, got {ids.min()}")
     return np.take(weight, ids, axis=0, out=out)
@@ -290,7 +293,7 @@ def numpy_embedding(
 def numpy_embedding_grad(
     b: Functions, grad: Floats, ids: NDArray[Any], *, rows: int, out: Floats | None = None
 ) -> Floats:
-    """The derivative of ``embedding`` by its weight, of so many rows."""
+    """Return the derivative of ``embedding`` by its weight, of so many rows."""
     width = grad.shape[-1]
     made = make_out(out, (rows, width), grad.dtype)
     ids = np.ascontiguousarray(ids, np.int64).reshape(-1)

@@ -56,7 +56,7 @@ def pad(
 
 
 def _block(b: Functions, x: Array, axis: int, width: int, value: float) -> Array | None:
-    """A constant block to stand beside an array, if it has a width."""
+    """Return a constant block to stand beside an array, if it has a width."""
     if width <= 0:
         return None
     shape = (*x.shape[:axis], width, *x.shape[axis + 1 :])
@@ -83,7 +83,7 @@ RULES: dict[str, Rule] = {}
 
 
 def _keep_shapes(args: Args, _out: Array, _needs: Needs, options: Options) -> Saved:
-    """The shapes of all inputs and the axis."""
+    """Return the shapes of all inputs and the axis."""
     return [tuple(arg.shape) for arg in args], options.get("axis", 0)
 
 
@@ -102,7 +102,7 @@ def _pull_concat(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts
 
 
 def _slice(b: Functions, grad: Array, axis: int, which: Any) -> Array:
-    """A part along one axis."""
+    """Return a part along one axis."""
     return b.index(grad, (slice(None),) * axis + (which,))
 
 
@@ -178,7 +178,7 @@ SHAPES: dict[str, ShapeRule] = {}
 
 @add_shape(SHAPES, "repeat")
 def _shape_repeat(call: Call) -> Kind:
-    """An axis, or all elements, as often as the number says."""
+    """Return an axis, or all elements, as often as the number says."""
     (x, repeats), axis = call.args[:2], call.get(2, "axis")
     if not isinstance(repeats, int) or repeats < 0:
         found = np.repeat(make_bare(x.shape), repeats, axis)  # a number for each, or wrong
@@ -192,7 +192,10 @@ def _shape_repeat(call: Call) -> Kind:
 
 @add_shape(SHAPES, "tile")
 def _shape_tile(call: Call) -> Kind:
-    """Each axis as often as its number says; the shorter of both starts with ones."""
+    """Return each axis as often as its number says.
+
+    The shorter of both starts with ones.
+    """
     x, times = call.args
     times = (times,) if isinstance(times, int) else tuple(times)
     rank = max(len(times), len(x.shape))
@@ -202,7 +205,7 @@ def _shape_tile(call: Call) -> Kind:
 
 @add_shape(SHAPES, "concat")
 def _shape_concat(call: Call) -> Kind:
-    """The sum of the lengths along the axis; of all lengths if there is no axis."""
+    """Return the sum of the lengths along the axis; of all lengths if there is no axis."""
     shapes = [value.shape for value in call.args[0]]
     axis = call.options.get("axis", (*call.args, 0)[1])
     if axis is None:
@@ -216,7 +219,7 @@ def _shape_concat(call: Call) -> Kind:
 
 
 def _require_equal_shapes(shapes: list[Shape], axis: int | None = None) -> None:
-    """Refuses shapes that differ in more than one axis."""
+    """Refuse shapes that differ in more than one axis."""
     rest = {(len(s), *(n for at, n in enumerate(s) if at != axis)) for s in shapes}
     if len(rest) > 1:
         raise ValueError(f"the shapes {', '.join(map(str, shapes))} do not fit together")
@@ -224,7 +227,7 @@ def _require_equal_shapes(shapes: list[Shape], axis: int | None = None) -> None:
 
 @add_shape(SHAPES, "stack")
 def _shape_stack(call: Call) -> Kind:
-    """A new axis, as long as the list."""
+    """Return a new axis, as long as the list."""
     values = call.args[0]
     _require_equal_shapes([value.shape for value in values])
     shape = list(values[0].shape)
@@ -237,7 +240,7 @@ def _shape_stack(call: Call) -> Kind:
 
 @add_shape(SHAPES, "unstack")
 def _shape_unstack(call: Call) -> list[Kind]:
-    """The slices along an axis."""
+    """Return the slices along an axis."""
     x = call.args[0]
     shape = list(x.shape)
     axis = call.options.get("axis", (*call.args, 0)[1])
@@ -247,7 +250,7 @@ def _shape_unstack(call: Call) -> list[Kind]:
 
 @add_shape(SHAPES, "pad")
 def _shape_pad(call: Call) -> Kind:
-    """Each axis longer by what is added before and after."""
+    """Return each axis longer by what is added before and after."""
     x = call.args[0]
     sizes = zip(x.shape, call.get(1, "widths"), strict=True)
     return tuple(size + before + after for size, (before, after) in sizes), x.dtype

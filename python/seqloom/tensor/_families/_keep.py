@@ -55,19 +55,19 @@ def nothing(_args: Args, _out: Array, _needs: Needs, _options: Options) -> tuple
 
 
 def output(_args: Args, out: Array, _needs: Needs, _options: Options) -> Array:
-    """The output."""
+    """Return the output."""
     return out
 
 
 def output_and_options(
     _args: Args, out: Array, _needs: Needs, options: Options
 ) -> OneArray:
-    """The output and the options."""
+    """Return the output and the options."""
     return out, options
 
 
 def first(args: Args, _out: Array, _needs: Needs, _options: Options) -> Array:
-    """The first input."""
+    """Return the first input."""
     return args[0]
 
 
@@ -77,17 +77,17 @@ def first_like(args: Args, _out: Array, _needs: Needs, _options: Options) -> Lik
 
 
 def first_and_options(args: Args, _out: Array, _needs: Needs, options: Options) -> OneArray:
-    """The first input and the options."""
+    """Return the first input and the options."""
     return args[0], options
 
 
 def inputs(args: Args, _out: Array, _needs: Needs, _options: Options) -> Args:
-    """All inputs."""
+    """Return all inputs."""
     return args
 
 
 def everything(args: Args, out: Array, _needs: Needs, options: Options) -> Everything:
-    """The inputs, the output and the options."""
+    """Return the inputs, the output and the options."""
     return args, out, options
 
 
@@ -102,12 +102,12 @@ def partners(args: Args, out: Array, needs: Needs, options: Options) -> Factors:
 
 
 def shape(args: Args, _out: Array, _needs: Needs, _options: Options) -> Shape:
-    """The shape of the first input."""
+    """Return the shape of the first input."""
     return tuple(args[0].shape)
 
 
 def shape_and_options(args: Args, _out: Array, _needs: Needs, options: Options) -> OfShape:
-    """The shape of the first input, the further arguments and the options."""
+    """Return the shape of the first input, the further arguments and the options."""
     return tuple(args[0].shape), args[1:], options
 
 
@@ -124,5 +124,5 @@ def further_and_options(
 
 
 def statistics(args: Args, out: Array, _needs: Needs, options: Options) -> Statistics:
-    """The inputs, the statistics of a norm and the options, but not the output."""
+    """Return the inputs, the statistics of a norm and the options, but not the output."""
     return args, out[1:], options

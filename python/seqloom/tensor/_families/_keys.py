@@ -41,7 +41,7 @@ _WORD_TYPE = np.dtype(np.uint32)
 
 
 def threefry(b: Functions, key: Array, high: Array, low: Array) -> tuple[Array, Array]:
-    """The two words of each counter."""
+    """Return the two words of each counter."""
     first, second = b.index(key, slice(0, 1)), b.index(key, slice(1, 2))
     third = b.bitwise_xor(b.bitwise_xor(first, second), _PARITY)
     words = (first, second, third)
@@ -56,7 +56,7 @@ def threefry(b: Functions, key: Array, high: Array, low: Array) -> tuple[Array, 
 
 
 def _rotate_left(b: Functions, x: Array, positions: int) -> Array:
-    """The bits of each word, rotated to the left."""
+    """Return the bits of each word, rotated to the left."""
     upper = b.bitwise_left_shift(x, positions)
     return b.bitwise_or(upper, b.bitwise_right_shift(x, 32 - positions))
 
@@ -73,13 +73,13 @@ def counter(word: int | str | Array) -> tuple[int | Array, int | Array]:
 
 
 def key_words(b: Functions, key: KeyLike) -> Array:
-    """The two words of a key as a uint32 array."""
+    """Return the two words of a key as a uint32 array."""
     words = getattr(key, "words", None)
     return key if words is None else b.asarray(list(words), dtype="uint32")
 
 
 def fold_in(b: Functions, key: KeyLike, word: int | str | Array) -> Array:
-    """The words of the key of one thing below a key, as ``Key.fold``."""
+    """Return the words of the key of one thing below a key, as ``Key.fold``."""
     high, low = counter(word)
     counts = (_word(b, high), _word(b, low))
     return b.concat(list(threefry(b, b.key_words(key), *counts)), axis=0)
@@ -118,7 +118,7 @@ def jax_split(b: Functions, key: KeyLike) -> tuple[Array, Array]:
 
 
 def to_shape(shape: Sequence[int]) -> tuple[int, ...]:
-    """A shape to draw, without lengths below 0."""
+    """Return a shape to draw, without lengths below 0."""
     lengths = tuple(shape)
     if lengths and min(lengths) < 0:
         raise ArgumentError(f"random numbers of shape {lengths}: a length is below 0")
@@ -134,14 +134,14 @@ def to_count(n: int) -> int:
 
 
 def check_share(p: float) -> float:
-    """A probability."""
+    """Return a probability."""
     if not 0 <= p <= 1:
         raise ArgumentError(f"a probability must lie in [0, 1], got {p}")
     return p
 
 
 def check_range(low: int, high: int) -> tuple[int, int]:
-    """The ends of a range of int32 numbers that is not empty."""
+    """Return the ends of a range of int32 numbers that is not empty."""
     if not _WHOLE.min <= low < high <= _WHOLE.max:
         raise ArgumentError(
             f"randint: low must be below high, both of int32; got {low} and {high}"
@@ -181,7 +181,7 @@ def find_edge(low: float, high: float, least: float, most: float) -> float | Non
 
 
 def draw_shape(position: int, default: str) -> ShapeRule:
-    """Makes the rule of a draw whose shape is the argument at a position."""
+    """Make the rule of a draw whose shape is the argument at a position."""
 
     def rule(call: Call) -> Kind:
         dtype = to_numpy_dtype(call.target, call.options.get("dtype", default))
@@ -201,7 +201,7 @@ SHAPES: dict[str, ShapeRule] = {
 
 
 def numpy_fold_in(key: KeyLike, word: int | str | Array) -> NDArray[np.uint32]:
-    """The words of the key of one thing below a key, as ``Key.fold``."""
+    """Return the words of the key of one thing below a key, as ``Key.fold``."""
     high, low = (int(part) for part in counter(word))
     return np.array(_native.threefry(*words_of(key), high, low), np.uint32)
 
@@ -228,7 +228,7 @@ def numpy_random_bits(
 
 
 def words_of(key: Any) -> tuple[int, int]:
-    """The two words of a key."""
+    """Return the two words of a key."""
     words = getattr(key, "words", key)
     try:
         return int(words[0]), int(words[1])

@@ -81,7 +81,7 @@ def rotary_linear(
 
 
 def _turn(b: Functions, x: Array, cosine: Array, sine: Array) -> Array:
-    """Turns pairs of numbers; those of half precision in the angles' own."""
+    """Turn pairs of numbers; those of half precision in the angles' own."""
     dtype, half = b.dtype(x), x.shape[-1] // 2
     cosine, sine = b.expand_dims(cosine, axis=-2), b.expand_dims(sine, axis=-2)
     x = b.astype(x, b.dtype(cosine))
@@ -169,7 +169,7 @@ def feed_forward_int8(
 def _restore_layer(
     b: Functions, x: Array, weight: Array, scale: Array, factor: Array, bias: Array | None
 ) -> tuple[Array, Array | None]:
-    """The weight and the bias of a layer of floats, in the type of the input."""
+    """Return the weight and the bias of a layer of floats, in the type of the input."""
     dtype = b.dtype(x)
     wide = b.multiply(b.astype(weight, b.dtype(scale)), b.expand_dims(scale, axis=1))
     plain = b.astype(b.multiply(wide, factor), dtype)
@@ -331,6 +331,6 @@ def numpy_feed_forward_int8(
 
 
 def _suits_int8(x: Floats, weight: NDArray[np.int8], *arrays: Floats | None) -> bool:
-    """Whether there are numbers, of 8 bits and floats of 32."""
+    """Return whether there are numbers, of 8 bits and floats of 32."""
     given = [x, weight, *(array for array in arrays if array is not None)]
     return all(array.size and array.dtype in _TYPES_OF_INT8 for array in given)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def layer_norm(
     b: Functions, x: Array, weight: Array | None, bias: Array | None, *, eps: float
 ) -> tuple[Array, Array, Array]:
-    """The result, and the mean and 1 / deviation of each row (Ba et al. 2016)."""
+    """Return the result, and the mean and 1 / deviation of each row (Ba et al. 2016)."""
     scaled, mean, rstd = _standardise(b, x, eps)
     out = scaled if weight is None else b.multiply(scaled, weight)
     out = out if bias is None else b.add(out, bias)
@@ -45,7 +45,7 @@ def layer_norm(
 def layer_norm_grad(
     b: Functions, grad: Array, x: Array, weight: Array | None, mean: Array, rstd: Array
 ) -> tuple[Array, Array, Array]:
-    """The derivatives of ``layer_norm`` by its input, weight and bias."""
+    """Return the derivatives of ``layer_norm`` by its input, weight and bias."""
     # Standardised rows and 1 / deviation from the input; of rstd only eps is taken.
     del mean
     variance = b.var(b.stop_gradient(x), axis=-1, keepdims=True)
@@ -62,7 +62,7 @@ def layer_norm_grad(
 def rms_norm(
     b: Functions, x: Array, weight: Array | None, *, eps: float
 ) -> tuple[Array, Array]:
-    """The result and 1 / root mean square of each row (Zhang and Sennrich 2019)."""
+    """Return the result and 1 / root mean square of each row (Zhang and Sennrich 2019)."""
     power = b.mean(b.square(x), axis=-1, keepdims=True)
     rstd = b.rsqrt(b.add(power, eps))
     out = b.multiply(x, rstd)
@@ -73,7 +73,7 @@ def rms_norm(
 def rms_norm_grad(
     b: Functions, grad: Array, x: Array, weight: Array | None, rstd: Array
 ) -> tuple[Array, Array]:
-    """The derivatives of ``rms_norm`` by its input and weight."""
+    """Return the derivatives of ``rms_norm`` by its input and weight."""
     power = b.mean(b.square(x), axis=-1, keepdims=True)
     rstd = b.rsqrt(b.add(power, _eps(b, power, rstd)))
     scaled = b.multiply(x, rstd)
@@ -109,7 +109,7 @@ def batch_norm(
     *,
     eps: float,
 ) -> tuple[Array, Array, Array]:
-    """The result, the means and the biased variances ``(c,)``."""
+    """Return the result, the means and the biased variances ``(c,)``."""
     x = _apply_mask(b, x, mask)
     mean = _channel_mean(b, x, mask)
     centred = b.subtract(x, _wide(b, x, mean))
@@ -131,7 +131,7 @@ def batch_norm_grad(
     *,
     eps: float,
 ) -> tuple[Array, Array, Array]:
-    """The derivatives of ``batch_norm`` by its input, weight and bias."""
+    """Return the derivatives of ``batch_norm`` by its input, weight and bias."""
     x = _apply_mask(b, x, mask)
     mean = _channel_mean(b, x, mask)
     centred = b.subtract(x, _wide(b, x, mean))
@@ -157,7 +157,7 @@ def scale_shift(
 
 
 def _wide(b: Functions, x: Array, channels: Array) -> Array:
-    """A number for each channel, shaped to meet ``(n, c, …)``."""
+    """Return a number for each channel, shaped to meet ``(n, c, …)``."""
     return b.reshape(channels, (-1, *(1 for _ in x.shape[2:])))
 
 
@@ -170,7 +170,7 @@ def _apply_mask(b: Functions, x: Array, mask: Array | None) -> Array:
 
 
 def _channel_mean(b: Functions, x: Array, mask: Array | None) -> Array:
-    """The mean of each channel over the positions that count."""
+    """Return the mean of each channel over the positions that count."""
     axes = (0, *range(2, len(x.shape)))
     if mask is None:
         return b.mean(x, axis=axes)
@@ -204,7 +204,7 @@ def _pull_batch_norm(b: Functions, saved: Statistics, grad: Array, _needs: Needs
 
 
 def _keep_scaled(args: Args, _out: Array, needs: Needs, _options: Options) -> Any:
-    """The input if the scale is followed, the scale if the input is; the mask."""
+    """Return the input if the scale is followed, the scale if the input is; the mask."""
     x, scale, _shift, *mask = args
     kept = x if needs[1] else None, scale if needs[0] else None
     return *kept, mask[0] if mask else None
@@ -243,7 +243,7 @@ def numpy_layer_norm(
     eps: float,
     out: Triple | None = None,
 ) -> Triple:
-    """The result, and the mean and 1 / deviation of each row (Ba et al. 2016)."""
+    """Return the result, and the mean and 1 / deviation of each row (Ba et al. 2016)."""
     if x.size == 0:
         return write_each(layer_norm(b, x, weight, bias, eps=eps), out)
     into = out or (None, None, None)
@@ -261,7 +261,7 @@ def numpy_layer_norm_grad(
     *,
     out: Triple | None = None,
 ) -> Triple:
-    """The derivatives of ``layer_norm`` by its input, weight and bias."""
+    """Return the derivatives of ``layer_norm`` by its input, weight and bias."""
     if x.size == 0:
         return write_each(layer_norm_grad(b, grad, x, weight, mean, rstd), out)
     parts = _rows_grad(b, grad, x, weight, mean, rstd, out or (None, None, None))
@@ -272,7 +272,7 @@ def numpy_layer_norm_grad(
 def numpy_rms_norm(
     b: Functions, x: Floats, weight: Floats | None, *, eps: float, out: Pair | None = None
 ) -> Pair:
-    """The result and 1 / root mean square of each row (Zhang and Sennrich 2019)."""
+    """Return the result and 1 / root mean square of each row (Zhang and Sennrich 2019)."""
     if x.size == 0:
         return write_each(rms_norm(b, x, weight, eps=eps), out)
     into, inverses = out or (None, None)
@@ -290,7 +290,7 @@ def numpy_rms_norm_grad(
     *,
     out: Pair | None = None,
 ) -> Pair:
-    """The derivatives of ``rms_norm`` by its input and weight."""
+    """Return the derivatives of ``rms_norm`` by its input and weight."""
     if x.size == 0:
         return write_each(rms_norm_grad(b, grad, x, weight, rstd), out)
     into = (*(out or (None, None)), None)
@@ -301,7 +301,7 @@ def numpy_rms_norm_grad(
 def _rows_grad(
     b: Functions, grad: Floats, x: Floats, weight: Any, mean: Any, rstd: Floats, out: Any
 ) -> Triple:
-    """The derivatives by input, weight and bias, of either norm."""
+    """Return the derivatives by input, weight and bias, of either norm."""
     x, grad, width = to_contiguous(x), to_contiguous(grad), x.shape[-1]
     made = make_out(out[0], x.shape, x.dtype)
     by_weight, by_bias = (make_out(array, (width,), x.dtype) for array in out[1:])
@@ -321,7 +321,7 @@ def _normalise(
     eps: float,
     out: Any,
 ) -> Triple:
-    """The rows, and two statistics of each."""
+    """Return the rows, and two statistics of each."""
     x, width = to_contiguous(x), x.shape[-1]
     made = make_out(out[0], x.shape, x.dtype)
     mean, rstd = (make_out(array, x.shape[:-1], x.dtype) for array in out[1:])
@@ -350,7 +350,7 @@ def numpy_batch_norm(
     eps: float,
     out: Triple | None = None,
 ) -> Triple:
-    """Normalises ``(n, c, l)`` by channel over what the mask ``(n, l)`` keeps.
+    """Normalise ``(n, c, l)`` by channel over what the mask ``(n, l)`` keeps.
 
     Returns:
         The output, 0 at masked positions; the means and the biased variances ``(c,)``.
@@ -375,7 +375,7 @@ def numpy_batch_norm_grad(
     eps: float,
     out: Triple | None = None,
 ) -> Triple:
-    """The derivatives of ``batch_norm`` by its input, weight and bias."""
+    """Return the derivatives of ``batch_norm`` by its input, weight and bias."""
     x, grad = np.ascontiguousarray(x), np.ascontiguousarray(grad)
     by_weight, by_bias = np.empty((2, *weight.shape), x.dtype)
     outs = out or (fresh(x.shape, x.dtype), by_weight, by_bias)

@@ -61,7 +61,7 @@ class Blocks:
             return self._idle
 
     def fresh(self, shape: tuple[int, ...] | int, dtype: DTypeLike) -> NDArray[Any]:
-        """An array that holds anything, in memory that was used before where there is some.
+        """Return an array with undefined contents, in reused memory if some is free.
 
         Args:
             shape: Its axes.
@@ -84,7 +84,7 @@ class Blocks:
         return lent[:nbytes].view(dtype).reshape(shape)
 
     def _take(self, size: int) -> _Block:
-        """A block of that size: one that waits, or a new one."""
+        """Return a block of that size: one that waits, or a new one."""
         with self._lock:
             self._collect()
             waiting = self._waiting.get(size)
@@ -96,12 +96,12 @@ class Blocks:
         return block or _Block(size)
 
     def give_back(self, block: _Block) -> None:
-        """Keeps a block that nobody uses any more."""
+        """Keep a block that nobody uses any more."""
         # Called whenever an array dies, in the midst of `_take` too: it may not wait.
         self._returned.append(block)
 
     def _collect(self) -> None:
-        """Sorts what came back, by its size."""
+        """Sort what came back, by its size."""
         while self._returned:
             block = self._returned.popleft()
             self._live -= block.size
@@ -109,7 +109,7 @@ class Blocks:
             self._waiting.setdefault(block.size, []).append(block)
 
     def _let_go(self) -> None:
-        """Drops blocks that wait, oldest sizes first, while too much is kept."""
+        """Drop blocks that wait, oldest sizes first, while too much is kept."""
         most = self._peak * _KEPT
         for size in list(self._waiting):
             waiting = self._waiting[size]
@@ -120,14 +120,14 @@ class Blocks:
                 del self._waiting[size]
 
     def drain(self) -> None:
-        """Lets go of all that waits."""
+        """Let go of all that waits."""
         with self._lock:
             self._collect()
             self._waiting.clear()
             self._idle, self._peak = 0, self._live
 
     def unlock(self) -> None:
-        """Opens a lock that another thread held when this process was forked."""
+        """Open a lock that another thread held when this process was forked."""
         self._lock = Lock()
 
 
@@ -175,7 +175,7 @@ def fill(
     threads: int,
     out: Floats | None = None,
 ) -> Floats:
-    """Runs an elementwise kernel: its output is shaped as its input."""
+    """Run an elementwise kernel: its output is shaped as its input."""
     x = to_contiguous(x)
     made = make_out(out, x.shape, x.dtype)
     kernel(x, *rest, made, threads)
@@ -183,18 +183,18 @@ def fill(
 
 
 def to_contiguous(x: Any) -> Floats:
-    """The array without gaps, in C order; with all its axes, which may be none."""
+    """Return the array without gaps, in C order; with all its axes, which may be none."""
     x = np.asarray(x)
     return x if x.flags.c_contiguous else np.ascontiguousarray(x)
 
 
 def all_contiguous(*arrays: Floats | None) -> Any:
-    """The arrays without gaps; None stays None."""
+    """Return the arrays without gaps; None stays None."""
     return tuple(None if array is None else to_contiguous(array) for array in arrays)
 
 
 def suit_rust(*arrays: Floats | None) -> bool:
-    """Whether all arrays are of one type that Rust knows, and none is empty."""
+    """Return whether all arrays are of one type that Rust knows, and none is empty."""
     given = [array for array in arrays if array is not None]
     dtype = given[0].dtype
     is_one_type = all(array.dtype == dtype and array.size for array in given)
@@ -202,7 +202,7 @@ def suit_rust(*arrays: Floats | None) -> bool:
 
 
 def to_rows(x: Floats) -> Floats:
-    """The array without gaps, all but its last axis as one."""
+    """Return the array without gaps, all but its last axis as one."""
     return to_contiguous(x).reshape((math.prod(x.shape[:-1]), x.shape[-1]))
 
 
@@ -236,7 +236,7 @@ def split_heads(made: Floats, heads: int) -> tuple[Floats, Floats, Floats]:
 
 
 def parts_of_one(*arrays: Floats) -> bool:
-    """Whether arrays are equal steps apart in the memory of one."""
+    """Return whether arrays are equal steps apart in the memory of one."""
     first, *others = arrays
     if not others or first.base is None or first.size == 0:
         return False
@@ -269,12 +269,12 @@ _ARRAY: Any = np.ndarray  # of any shape and type
 
 
 def is_half(dtype: np.dtype[Any]) -> bool:
-    """Whether a type is float16 or bfloat16; NumPy says that the latter is void."""
+    """Return whether a type is float16 or bfloat16; NumPy says that the latter is void."""
     return dtype.itemsize == _HALF and dtype.kind in "fV"
 
 
 def widen(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose arithmetic is in float32 where an array is narrower."""
+    """Return a function whose arithmetic is in float32 where an array is narrower."""
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
@@ -290,7 +290,7 @@ def widen(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _are_narrow(args: Any) -> bool:
-    """Whether an array is of half precision; a list answers by its first."""
+    """Return whether an array is of half precision; a list answers by its first."""
     for arg in args:
         if isinstance(arg, _ARRAY):
             if arg.itemsize == _HALF and arg.dtype.kind in "fV":
@@ -306,14 +306,17 @@ _PROMOTING = frozenset({"numpy_matmul", "numpy_tensordot"})
 
 
 def _narrow_type(name: str, types: list[Any]) -> Any:
-    """The type of half precision of a function's result; None where it is a wider one."""
+    """Return the type of half precision of a function's result.
+
+    None where it is a wider one.
+    """
     deciding = types if name in _PROMOTING else types[:1]
     is_narrow = is_half(types[0]) and all(dtype == types[0] for dtype in deciding)
     return types[0] if is_narrow else None
 
 
 def _float_types(args: Any) -> Any:
-    """The float types among the arguments."""
+    """Return the float types among the arguments."""
     for arg in args:
         if isinstance(arg, (list, tuple)):
             yield from _float_types(arg)
@@ -326,14 +329,14 @@ _WITH_SUMS = frozenset({"numpy_attention", "numpy_attention_varlen"})
 
 
 def _narrow_all(name: str, found: Any, dtype: DTypeLike) -> Any:
-    """A function's results in the type that went in."""
+    """Return a function's results in the type that went in."""
     if name in _WITH_SUMS:
         return _narrow(found[0], dtype), found[1]
     return _each(_narrow, found, dtype)
 
 
 def _each(change: Callable[..., Any], found: Any, *with_: Any) -> Any:
-    """Changes an array, or each of a list or a tuple of them."""
+    """Change an array, or each of a list or a tuple of them."""
     if isinstance(found, (list, tuple)):
         parts = cast("list[Any]", found)
         kind = cast("Any", type(parts))
@@ -342,19 +345,19 @@ def _each(change: Callable[..., Any], found: Any, *with_: Any) -> Any:
 
 
 def _wide(x: Any) -> Any:
-    """A narrow array in float32; anything else as it is."""
+    """Return a narrow array in float32; anything else as it is."""
     narrow = isinstance(x, _ARRAY) and is_half(x.dtype)
     return x.astype(np.float32) if narrow else x
 
 
 def _narrow(x: Any, dtype: DTypeLike) -> Any:
-    """A float32 result in the type that went in."""
+    """Return a float32 result in the type that went in."""
     wide = getattr(x, "dtype", None) == np.float32
     return np.asarray(x, dtype) if wide else x
 
 
 def _put(found: Any, out: Any) -> Any:
-    """A result, or each of several, in the memory that the caller gave."""
+    """Return a result, or each of several, in the memory that the caller gave."""
     if isinstance(found, tuple):
         parts = zip(cast("Any", found), out, strict=True)
         return tuple([_put(part, room) for part, room in parts])

@@ -25,13 +25,13 @@ _NUMBERS = (bool, int, float, complex)
 
 
 def to_dtype(dtype: Any) -> Any:
-    """A type as NumPy is told it; Python's ``float`` is `float_dtype`."""
+    """Return a type as NumPy is told it; Python's ``float`` is `float_dtype`."""
     return FLOAT if dtype is float else dtype
 
 
 @cache
 def find_common_type(*dtypes: DType) -> DType:
-    """The type of a result of arrays of these types."""
+    """Return the type of a result of arrays of these types."""
     floats = [dtype for dtype in dtypes if dtype.kind not in _WHOLE]
     return np.result_type(*(floats or dtypes))
 
@@ -57,7 +57,7 @@ def promote_two(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _beside(x: Any, number: Any) -> tuple[Any, Any]:
-    """An array and a number; a fraction makes floats of integers."""
+    """Return an array and a number; a fraction makes floats of integers."""
     if type(number) is not float:
         return x, number
     if x.dtype.kind in _WHOLE:
@@ -76,7 +76,7 @@ def promote_all(arrays: Sequence[Any]) -> Sequence[Any]:
 
 
 def give_floats(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A mean or a spread, which of integers is of `float_dtype`."""
+    """Return a mean or a spread, which of integers is of `float_dtype`."""
 
     @wraps(function)
     def call(x: Any, out: Any = None, **options: Any) -> Any:
@@ -94,7 +94,7 @@ def give_floats(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def take_float_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A sum or a product, whose type may be said as Python's ``float``."""
+    """Return a sum or a product, whose type may be said as Python's ``float``."""
 
     @wraps(function)
     def call(x: Any, **options: Any) -> Any:
@@ -123,7 +123,7 @@ _LARGE = 65_536  # numbers: from here on, new memory costs more than asking for 
 
 
 def of_one(name: str) -> Callable[..., Floats]:
-    """A function of NumPy's of one array; where it can, in memory that was used before.
+    """Wrap a NumPy function of one array so that it reuses memory if it can.
 
     Args:
         name: The name, as in the Array API standard.
@@ -149,7 +149,7 @@ def of_one(name: str) -> Callable[..., Floats]:
 
 
 def of_two(name: str) -> Callable[..., Floats]:
-    """A function of NumPy's of two arrays, or of one and a number, in their common type.
+    """Wrap a NumPy function of two operands so that it computes in their common dtype.
 
     Args:
         name: The name, as in the Array API standard.
@@ -181,13 +181,13 @@ def of_two(name: str) -> Callable[..., Floats]:
 
 
 def _note_ufunc(call: Any, ufunc: np.ufunc, name: str) -> Any:
-    """The function, with NumPy's own noted on it, and its name for errors."""
+    """Return the function, with NumPy's own noted on it, and its name for errors."""
     call.ufunc, call.__qualname__ = ufunc, name
     return call
 
 
 def _reusing(ufunc: np.ufunc) -> Callable[..., Floats]:
-    """A function of two arrays, or of an array and a number."""
+    """Return a function of two arrays, or of an array and a number."""
 
     def call(x: Any, y: Any, out: Floats | None) -> Floats:
         if out is None and type(x) is np.ndarray and x.size >= _LARGE:

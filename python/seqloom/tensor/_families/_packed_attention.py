@@ -103,7 +103,7 @@ def attention_varlen_grad(
     scale: float | None = None,
     causal: bool = False,
 ) -> tuple[Array, Array, Array]:
-    """The derivatives of ``attention_varlen`` by q, k and v."""
+    """Return the derivatives of ``attention_varlen`` by q, k and v."""
     total = q.shape[0]
     if not total:
         return q, k, v
@@ -123,7 +123,7 @@ def attention_varlen_grad(
 def _tiles(
     b: Functions, cu_seqlens: Array, total: int, longest: int, *, causal: bool
 ) -> _Tiles:
-    """The tiles of all sequences: whole ones, unless that were mostly padding."""
+    """Return the tiles of all sequences: whole ones, unless that were mostly padding."""
     count, reach = max(cu_seqlens.shape[0] - 1, 1), max(min(longest, total), 1)
     whole = count * reach <= _WASTE * total
     # Beside one long sequence, tiles as long as it would hold little of short ones.
@@ -148,7 +148,7 @@ def _tiles(
 def _owners(
     b: Functions, cu_seqlens: Array, length: int, number: int
 ) -> tuple[Array, Array]:
-    """Each tile's sequence, and how many tiles of that sequence come before it."""
+    """Return each tile's sequence, and how many tiles of that sequence come before it."""
     lengths = _lengths(b, cu_seqlens)
     tiles = b.floor_divide(b.add(lengths, length - 1), length)
     ends = b.astype(b.cumulative_sum(tiles, axis=0), b.dtype(cu_seqlens))
@@ -160,7 +160,7 @@ def _owners(
 
 
 def _rows_at(b: Functions, cu_seqlens: Array, owner: Array, at: Array, total: int) -> Array:
-    """The rows at positions of each tile's sequence; the total beyond its end."""
+    """Return the rows at positions of each tile's sequence; the total beyond its end."""
     start = b.expand_dims(b.take(cu_seqlens, owner, axis=0), axis=1)
     end = b.expand_dims(b.take(cu_seqlens, b.add(owner, 1), axis=0), axis=1)
     rows = b.add(start, at)
@@ -273,7 +273,7 @@ def numpy_attention_varlen_grad(
     causal: bool = False,
     out: Triple | None = None,
 ) -> Triple:
-    """The derivatives of ``attention_varlen`` by q, k and v."""
+    """Return the derivatives of ``attention_varlen`` by q, k and v."""
     bounds = _find_bounds(cu_seqlens, max_seqlen)
     made = (
         fresh(q.shape, q.dtype),

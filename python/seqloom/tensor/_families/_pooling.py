@@ -49,7 +49,7 @@ def max_pool(
     ceil_mode: bool = False,
     **geometry: Size,
 ) -> tuple[Array, Array]:
-    """The maximum of each window, and its index."""
+    """Return the maximum of each window, and its index."""
     sizes = to_sizes(kernel, len(x.shape) - 2)
     windows = Windows.of(sizes, stride=stride, **geometry)._replace(ceil=ceil_mode)
     plain = b.stop_gradient(x)
@@ -69,7 +69,7 @@ def max_pool(
 
 
 def max_pool_grad(b: Functions, grad: Array, indices: Array, shape: Sequence[int]) -> Array:
-    """The gradient of `max_pool` by its input, which had `shape`."""
+    """Return the gradient of `max_pool` by its input, which had `shape`."""
     flat = (*shape[:2], math.prod(shape[2:]))
     zeros = b.zeros(flat, dtype=b.dtype(grad))
     out = b.scatter_add(zeros, _flatten(b, indices), _flatten(b, grad), axis=-1)
@@ -87,7 +87,7 @@ def avg_pool(
     divisor_override: int | None = None,
     **geometry: Size,
 ) -> Array:
-    """The mean of each window."""
+    """Return the mean of each window."""
     sizes = to_sizes(kernel, len(x.shape) - 2)
     windows = Windows.of(sizes, stride=stride, **geometry)._replace(ceil=ceil_mode)
     factors = windows.mean_factors(
@@ -116,7 +116,7 @@ def avg_pool_grad(
     divisor_override: int | None = None,
     **geometry: Size,
 ) -> Array:
-    """The gradient of `avg_pool` by its input, which had `shape`."""
+    """Return the gradient of `avg_pool` by its input, which had `shape`."""
     sizes = to_sizes(kernel, len(shape) - 2)
     windows = Windows.of(sizes, stride=stride, **geometry)._replace(ceil=ceil_mode)
     factors = windows.mean_factors(
@@ -131,21 +131,21 @@ def avg_pool_grad(
 
 
 def _lowest(b: Functions, x: Array) -> float:
-    """Returns the least number of the array's type."""
+    """Return the least number of the array's type."""
     if b.isdtype(b.dtype(x), "integral"):
         return int(b.iinfo(x.dtype).min)
     return -math.inf
 
 
 def _flatten(b: Functions, x: Array) -> Array:
-    """Reshapes ``(n, c, …)`` to ``(n, c, positions)``."""
+    """Reshape ``(n, c, …)`` to ``(n, c, positions)``."""
     return b.reshape(x, (*x.shape[:2], math.prod(x.shape[2:])))
 
 
 def _to_indices(
     b: Functions, winners: Array, windows: Windows, shape: Sequence[int]
 ) -> Array:
-    """Converts the winning tap of each window to a position in the flattened input."""
+    """Convert the winning tap of each window to a position in the flattened input."""
     total: Any = 0
     span, step = math.prod(windows.kernel), math.prod(shape[2:])
     for axis, (k, s, p, d) in enumerate(
@@ -171,7 +171,7 @@ avg_pool1d_grad = avg_pool2d_grad = avg_pool_grad
 
 
 def _pull_max_pool_grad(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
-    """The values at the indices, which count positions."""
+    """Return the values at the indices, which count positions."""
     indices, _ = saved
     shape = tuple(indices.shape)
     rows = b.reshape(grad, (*shape[:2], math.prod(grad.shape[2:])))
@@ -180,7 +180,7 @@ def _pull_max_pool_grad(b: Functions, saved: Any, grad: Array, _needs: Needs) ->
 
 
 def _rules(maximum: str, mean: str) -> dict[str, Rule]:
-    """The rules of the pools of one rank."""
+    """Return the rules of the pools of one rank."""
     return {
         maximum: Rule(
             lambda args, out, _, __: (out[1], tuple(args[0].shape)),
@@ -214,7 +214,7 @@ _INDEX = np.dtype(np.int64)
 
 
 def _shape_pool(call: Call) -> Kind:
-    """A number for each window."""
+    """Return a number for each window."""
     x = call.args[0]
     kernel = to_sizes(call.options["kernel"], len(x.shape) - 2)
     return (*x.shape[:2], *windows_of(kernel, call.options).counts(x.shape[2:])), x.dtype
@@ -222,7 +222,7 @@ def _shape_pool(call: Call) -> Kind:
 
 @add_shape(SHAPES, "max_pool1d", "max_pool2d")
 def _shape_max_pool(call: Call) -> list[Kind]:
-    """The maxima and their indices."""
+    """Return the maxima and their indices."""
     shape, dtype = _shape_pool(call)
     return [(shape, dtype), (shape, _INDEX)]
 
@@ -251,7 +251,7 @@ def numpy_max_pool1d(
     ceil_mode: bool = False,
     out: tuple[Floats, NDArray[np.int64]] | None = None,
 ) -> tuple[Floats, NDArray[np.int64]]:
-    """The maximum of each window of ``(n, c, l)``, and its index in the row."""
+    """Return the maximum of each window of ``(n, c, l)``, and its index in the row."""
     sizes = to_sizes(kernel, 1)
     windows = Windows.of(sizes, stride=stride, padding=padding, dilation=dilation)
     if x.dtype.kind in "iu" or ceil_mode or windows.dilation != (1,):  # not in the kernel
@@ -279,14 +279,14 @@ def numpy_max_pool_grad(
     *,
     out: Floats | None = None,
 ) -> Floats:
-    """The gradient of a max pool by its input, which had `shape`."""
+    """Return the gradient of a max pool by its input, which had `shape`."""
     out = fresh(tuple(shape), grad.dtype) if out is None else out
     _native.max_pool1d_grad(_to_rows(grad), _to_rows(indices), _to_rows(out), b.threads)
     return out
 
 
 def _to_rows(x: NDArray[Any]) -> NDArray[Any]:
-    """Returns ``(n, c, …)`` in C order with its positions in one row."""
+    """Return ``(n, c, …)`` in C order with its positions in one row."""
     x = np.ascontiguousarray(x)
     return x.reshape(*x.shape[:2], math.prod(x.shape[2:]))
 

@@ -49,7 +49,7 @@ def linear(b: Functions, x: Array, weight: Array, bias: Array | None = None) -> 
 
 
 def require_bias(weight: Array, bias: Array | None) -> None:
-    """Refuses a bias that has not one number for each output."""
+    """Refuse a bias that has not one number for each output."""
     if bias is not None and tuple(bias.shape) != tuple(weight.shape[:1]):
         raise ShapeError(
             f"linear: bias: expected shape {list(weight.shape[:1])}, got {list(bias.shape)}"
@@ -57,7 +57,7 @@ def require_bias(weight: Array, bias: Array | None) -> None:
 
 
 def require_equal_lengths(name: str, x: Array, y: Array, axes: Any) -> None:
-    """Refuses products over axes of other lengths; a length of 1 is not repeated."""
+    """Refuse products over axes of other lengths; a length of 1 is not repeated."""
     one, other = tuple(x.shape), tuple(y.shape)
     if isinstance(axes, int):
         pairs = zip(one[len(one) - axes :], other[:axes], strict=False)
@@ -72,7 +72,7 @@ def require_equal_lengths(name: str, x: Array, y: Array, axes: Any) -> None:
 
 
 def vecdot(b: Functions, x: Array, y: Array, *, axis: int = -1) -> Array:
-    """The sum of products along an axis; of complex numbers, by conjugates of x."""
+    """Return the sum of products along an axis; of complex numbers, by conjugates of x."""
     require_equal_lengths("vecdot", x, y, (axis, axis))
     left = b.conj(x) if is_complex(b, x) else x
     products = b.multiply(left, y)
@@ -116,7 +116,7 @@ def _pull_matmul(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
 
 
 def _with_unit_axes(b: Functions, arrays: Any, left_shape: Any, right_shape: Any) -> Any:
-    """A product with a vector as one of matrices: an axis of length 1 put in."""
+    """Return a product with a vector as one of matrices: an axis of length 1 put in."""
     left, right, grad = arrays
     if len(left_shape) == 1:
         left = None if left is None else b.expand_dims(left, axis=0)
@@ -128,7 +128,7 @@ def _with_unit_axes(b: Functions, arrays: Any, left_shape: Any, right_shape: Any
 
 
 def _keep_linear(args: Args, _out: Array, needs: Needs, _options: Options) -> Any:
-    """The input if the weight is followed, the weight if the input is; a shape."""
+    """Return the input if the weight is followed, the weight if the input is; a shape."""
     x, weight = args[:2]
     kept = x if needs[1] else None, weight if needs[0] else None
     return *kept, tuple(x.shape)
@@ -167,7 +167,7 @@ def _pull_tensordot(b: Functions, saved: Any, grad: Array, needs: Needs) -> Part
 
 
 def _rest(axes: list[int], ndim: int) -> list[int]:
-    """The axes that are not summed over."""
+    """Return the axes that are not summed over."""
     return [axis for axis in range(ndim) if axis not in axes]
 
 
@@ -177,7 +177,7 @@ def _met(axes: list[int], by: list[int]) -> list[int]:
 
 
 def _find_contracted_axes(axes: Any, left: int, right: int) -> tuple[list[int], list[int]]:
-    """The axes of both factors that are summed over, in pairs."""
+    """Return the axes of both factors that are summed over, in pairs."""
     if isinstance(axes, int):
         return list(range(left - axes, left)), list(range(axes))
     ours, theirs = axes
@@ -185,7 +185,7 @@ def _find_contracted_axes(axes: Any, left: int, right: int) -> tuple[list[int], 
 
 
 def _in_order(b: Functions, part: Array, axes: list[int]) -> Array:
-    """An array whose axes stand in another order, put right."""
+    """Return an array whose axes stand in another order, put right."""
     return b.permute_dims(part, tuple(axes.index(axis) for axis in range(len(axes))))
 
 
@@ -210,7 +210,7 @@ def _shape_matmul(call: Call) -> Kind:
 
 @add_shape(SHAPES, "linear")
 def _shape_linear(call: Call) -> Kind:
-    """The rows of the weight instead of the last axis."""
+    """Return the rows of the weight instead of the last axis."""
     x, weight = call.args[:2]
     require_fit(x.shape[-1] == weight.shape[1], x.shape, weight.shape)
     dtype = find_dtype(Call(call.target, "add", (x, weight), {}))
@@ -219,7 +219,7 @@ def _shape_linear(call: Call) -> Kind:
 
 @add_shape(SHAPES, "tensordot")
 def _shape_tensordot(call: Call) -> Kind:
-    """The axes that are not summed over, those of the left first."""
+    """Return the axes that are not summed over, those of the left first."""
     x, y = call.args[:2]
     axes = call.options.get("axes", call.get(2, "axes", 2))
     if isinstance(axes, int):
@@ -229,7 +229,7 @@ def _shape_tensordot(call: Call) -> Kind:
 
 
 def _drop(shape: Shape, axes: Any) -> list[int]:
-    """A shape without some axes."""
+    """Return a shape without some axes."""
     gone = {axis % len(shape) for axis in axes}
     return [size for axis, size in enumerate(shape) if axis not in gone]
 
@@ -248,7 +248,7 @@ _SMALL = 1 << 21
 def numpy_matmul(
     b: Functions, x: Floats, y: Floats, *, out: Floats | None = None
 ) -> Floats:
-    """The product of matrices, of as many pairs as there are."""
+    """Return the product of matrices, of as many pairs as there are."""
     return _product(b, x, y, None, out)
 
 
@@ -271,7 +271,7 @@ def numpy_linear(
 
 
 def is_ours(b: Functions) -> bool:
-    """Whether Rust multiplies large matrices on this machine."""
+    """Return whether Rust multiplies large matrices on this machine."""
     return _OURS or b.deterministic
 
 
@@ -308,7 +308,7 @@ def _product(
 
 @widen
 def numpy_tensordot(b: Functions, x: Floats, y: Floats, *, axes: Any = 2) -> Floats:
-    """The sum of products over several axes."""
+    """Return the sum of products over several axes."""
     require_equal_lengths("tensordot", x, y, axes)
     x, y = promote_all((x, y))
     if not is_ours(b) or x.dtype.kind != "f":
@@ -324,7 +324,10 @@ def numpy_tensordot(b: Functions, x: Floats, y: Floats, *, axes: Any = 2) -> Flo
 
 
 def _suits_rust(b: Functions, x: Floats, y: Floats) -> bool:
-    """Whether both are matrices of one type that Rust knows, and it may multiply them."""
+    """Return whether both are matrices of one type that Rust knows.
+
+    And it may multiply them.
+    """
     if x.ndim < 2 or y.ndim < 2 or x.dtype != y.dtype or x.dtype.char not in "fd":  # noqa: PLR2004 - matrices
         return False
     if x.shape[-1] != y.shape[-2] or not x.size or not y.size:
@@ -336,7 +339,7 @@ def _suits_rust(b: Functions, x: Floats, y: Floats) -> bool:
 
 
 def _is_for_matrices(b: Functions, x: Floats, y: Floats) -> bool:
-    """Whether BLAS would multiply vectors or two float types, where it must not."""
+    """Return whether BLAS would multiply vectors or two float types, where it must not."""
     are_floats = x.dtype.kind == y.dtype.kind == "f" and 0 not in {x.ndim, y.ndim}
     if not are_floats or not is_ours(b):
         return False
@@ -344,7 +347,7 @@ def _is_for_matrices(b: Functions, x: Floats, y: Floats) -> bool:
 
 
 def _as_matrices(b: Functions, x: Floats, y: Floats) -> Floats:
-    """The product of vectors or of two float types, as one of matrices."""
+    """Return the product of vectors or of two float types, as one of matrices."""
     dtype = np.result_type(x, y)
     row, column = x.ndim == 1, y.ndim == 1
     x, y = x.astype(dtype, copy=False), y.astype(dtype, copy=False)
@@ -354,7 +357,7 @@ def _as_matrices(b: Functions, x: Floats, y: Floats) -> Floats:
 
 
 def _stack(x: Floats, batch: tuple[int, ...]) -> tuple[Floats, bool]:
-    """The matrices in one row, and whether each is transposed in memory."""
+    """Return the matrices in one row, and whether each is transposed in memory."""
     count = math.prod(batch)
     x = np.broadcast_to(x, (*batch, *x.shape[-2:])).reshape(count, *x.shape[-2:])
     transposed = x.mT
@@ -364,5 +367,5 @@ def _stack(x: Floats, batch: tuple[int, ...]) -> tuple[Floats, bool]:
 
 
 def _regular(x: Floats) -> Floats:
-    """The array, or a copy without gaps at an address that its type allows."""
+    """Return the array, or a copy without gaps at an address that its type allows."""
     return np.require(x, requirements=["C", "A"])

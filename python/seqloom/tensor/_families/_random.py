@@ -115,7 +115,7 @@ def randint(b: Functions, key: KeyLike, low: int, high: int, shape: Sequence[int
 
 
 def permutation(b: Functions, key: KeyLike, n: int) -> Array:
-    """The numbers (int32) from 0 to n - 1 in random order."""
+    """Return the numbers (int32) from 0 to n - 1 in random order."""
     n = to_count(n)
     order = b.arange(n, dtype="int32")
     rounds = math.ceil(3 * math.log(max(1, n)) / math.log((1 << 32) - 1))
@@ -268,7 +268,7 @@ def numpy_randint(
 
 @widen
 def numpy_permutation(b: Functions, key: KeyLike, n: int) -> NDArray[np.int32]:
-    """The numbers (int32) from 0 to n - 1 in random order."""
+    """Return the numbers (int32) from 0 to n - 1 in random order."""
     made = np.empty(to_count(n), np.int32)
     _native.shuffled(*words_of(key), made, b.threads)
     return made

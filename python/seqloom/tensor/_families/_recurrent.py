@@ -55,7 +55,7 @@ def scan(
     length: int,
     reverse: bool = False,
 ) -> tuple[list[Array], list[Array]]:
-    """Runs ``carry, y = body(carry, x)`` at each position of the first axis of ``xs``."""
+    """Run ``carry, y = body(carry, x)`` at each position of the first axis of ``xs``."""
     # body takes and returns lists of arrays, of the same shapes at each step. The result
     # is the last carry, and the values y of all steps, stacked in the order of positions.
     carry = list(init)
@@ -82,7 +82,7 @@ def gru(
     *,
     reverse: bool = False,
 ) -> tuple[Array, Array, Array]:
-    """Runs one direction of gated units in torch's order of gates (Cho et al. 2014)."""
+    """Run one direction of gated units in torch's order of gates (Cho et al. 2014)."""
     # x (n, l, in), h0 (n, width), w_ih (3 * width, in) for the gates reset, update and new,
     # w_hh (3 * width, width), biases (3 * width,), mask (n, l), true where a position
     # changes the state. The result is every state (n, l, width), the last one, and what a
@@ -116,7 +116,7 @@ def lstm(
     *,
     reverse: bool = False,
 ) -> tuple[Array, Array, Array, Array]:
-    """Runs one direction of long short-term memory (Hochreiter and Schmidhuber 1997)."""
+    """Run one direction of long short-term memory (Hochreiter and Schmidhuber 1997)."""
     # As `gru`, with c0 (n, width), w_ih (4 * width, in) for input, forget, cell and output.
     # The result is every state (n, l, width), the last one, the last cell, and what a
     # kernel keeps for `lstm_grad`: here nothing.
@@ -140,7 +140,7 @@ def lstm(
 def _list_seen(
     b: Functions, x: Array, w_ih: Array, b_ih: Array | None, mask: Array | None
 ) -> list[Array]:
-    """Returns what each step reads: the inputs' part of the gates, and the mask."""
+    """Return what each step reads: the inputs' part of the gates, and the mask."""
     # What the inputs add to the gates is one product before the loop.
     seen = [swap(b, b.linear(x, w_ih, b_ih))]
     if mask is not None:
@@ -149,7 +149,7 @@ def _list_seen(
 
 
 def _hold(b: Functions, seen: list[Array], new: Array, old: Array) -> Array:
-    """Returns the new state, or the old one where a position is masked."""
+    """Return the new state, or the old one where a position is masked."""
     return b.where(seen[1], new, old) if len(seen) > 1 else new
 
 
@@ -157,7 +157,7 @@ def _hold(b: Functions, seen: list[Array], new: Array, old: Array) -> Array:
 
 
 def _recurrent_rule(name: str, firsts: int) -> Rule:
-    """The rule of a recurrent layer with one first state, or with a first cell too."""
+    """Return rule of a recurrent layer with one first state, or with a first cell too."""
 
     def save(args: Args, out: Array, _needs: Needs, options: Options) -> Saved:
         inputs = (*args, *(None,) * (6 + firsts - len(args)))
@@ -183,7 +183,7 @@ def _recurrent_rule(name: str, firsts: int) -> Rule:
 def _pull_by_inputs(
     b: Functions, pairs: Sequence[tuple[Array, Array]], w_ih: Array, needs: Needs
 ) -> list[Array | None]:
-    """The gradients by the inputs, by both weights and by both biases."""
+    """Return the gradients by the inputs, by both weights and by both biases."""
     # Each pair is the gradient by a sum, and what a weight multiplied in it.
     of_x, *others = (*needs, *(False,) * 4)
     by_weights = [
@@ -200,7 +200,7 @@ def _pull_by_inputs(
 def _fill(
     b: Functions, grads: Sequence[Array | None], like: Sequence[Array]
 ) -> list[Array]:
-    """The gradients by the results, zeros where none arrived."""
+    """Return the gradients by the results, zeros where none arrived."""
     pairs = zip(grads, like, strict=False)
     return [
         b.zeros(tuple(other.shape), dtype=other.dtype) if grad is None else grad
@@ -209,14 +209,14 @@ def _fill(
 
 
 def _by_input(b: Functions, by_gates: Array, weight: Array) -> Array:
-    """The gradient by the inputs: one product over all positions of all sequences."""
+    """Return gradient by the inputs: one product over all positions of all sequences."""
     rows, length, gates = by_gates.shape
     flat = b.matmul(b.reshape(by_gates, (rows * length, gates)), weight)
     return b.reshape(flat, (rows, length, weight.shape[1]))
 
 
 def _by_weight(b: Functions, by_gates: Array, x: Array) -> Array:
-    """The gradient by a weight, likewise."""
+    """Return the gradient by a weight, likewise."""
     rows, length, gates = by_gates.shape
     flat = b.reshape(by_gates, (rows * length, gates))
     x = b.reshape(x, (rows * length, x.shape[-1]))
@@ -233,7 +233,10 @@ RULES: dict[str, Rule] = {
 
 
 def _recurrent(call: Call, firsts: tuple[Value, ...], kept: int) -> list[Kind]:
-    """The results of a recurrent layer, which keeps so many numbers for each of a state."""
+    """Return the results of a recurrent layer.
+
+    Which keeps so many numbers for each of a state.
+    """
     x, h0, w_ih, w_hh = (*call.args[:2], *call.args[1 + len(firsts) :][:2])
     width = h0.shape[-1]
     require_fit(x.shape[-1] == w_ih.shape[1], x.shape, w_ih.shape)

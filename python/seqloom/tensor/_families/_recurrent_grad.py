@@ -49,7 +49,10 @@ def gru_grad(
     *,
     reverse: bool = False,
 ) -> tuple[Array, Array, Array]:
-    """The derivatives of ``gru`` by what inputs and states add to the gates, and by h0."""
+    """Return the derivatives of ``gru`` by what inputs and states add to the gates.
+
+    And by h0.
+    """
     del kept
     before = shift_states(b, states, h0, reverse=reverse)
     sums = b.linear(x, w_ih, b_ih), b.linear(before, w_hh, b_hh)
@@ -77,7 +80,7 @@ def gru_grad(
 def _gru_slopes(
     b: Functions, sums: tuple[Array, Array], before: Array, mask: Array | None
 ) -> list[Array]:
-    """The slopes of a state by what its gates sum; and the update gate."""
+    """Return the slopes of a state by what its gates sum; and the update gate."""
     r, z, n = split_gates(b, sums[0], 3)
     hr, hz, hn = split_gates(b, sums[1], 3)
     r, z = b.sigmoid(b.add(r, hr)), b.sigmoid(b.add(z, hz))
@@ -111,7 +114,7 @@ def lstm_grad(
     *,
     reverse: bool = False,
 ) -> tuple[Array, Array, Array]:
-    """The derivatives of ``lstm`` by what the gates sum, by h0 and by c0."""
+    """Return the derivatives of ``lstm`` by what the gates sum, by h0 and by c0."""
     del kept
     before = shift_states(b, states, h0, reverse=reverse)
     sums = b.add(b.linear(x, w_ih, b_ih), b.linear(before, w_hh, b_hh))
@@ -163,7 +166,7 @@ def _lstm_slopes(
 def shift_states(
     b: Functions, states: Array, first: Array, *, reverse: bool = False
 ) -> Array:
-    """Returns the state before each position, of the states after them."""
+    """Return the state before each position, of the states after them."""
     first = b.expand_dims(first, axis=1)
     length = states.shape[1]
     if reverse:
@@ -179,7 +182,7 @@ def _run_cells(
     *,
     reverse: bool,
 ) -> Array:
-    """Computes every cell again, which the states do not tell."""
+    """Compute every cell again, which the states do not tell."""
     i, f, g = gates
     added = b.multiply(i, g)
     if real is not None:
@@ -200,22 +203,22 @@ def _one_minus(b: Functions, x: Array) -> Array:
 
 
 def _slope_of_sigmoid(b: Functions, y: Array) -> Array:
-    """The derivative of the sigmoid where its value is y."""
+    """Return the derivative of the sigmoid where its value is y."""
     return b.multiply(y, _one_minus(b, y))
 
 
 def _slope_of_tanh(b: Functions, y: Array) -> Array:
-    """The derivative of the hyperbolic tangent where its value is y."""
+    """Return the derivative of the hyperbolic tangent where its value is y."""
     return _one_minus(b, b.square(y))
 
 
 def swap(b: Functions, x: Array) -> Array:
-    """Swaps batch and time."""
+    """Swap batch and time."""
     return b.permute_dims(x, (1, 0, 2))
 
 
 def split_gates(b: Functions, x: Array, count: int) -> list[Array]:
-    """Returns equal parts of the last axis."""
+    """Return equal parts of the last axis."""
     width = x.shape[-1] // count
     return [b.index(x, (..., slice(i * width, (i + 1) * width))) for i in range(count)]
 
@@ -263,7 +266,10 @@ def numpy_gru_grad(
     *,
     reverse: bool = False,
 ) -> Triple:
-    """The derivatives of ``gru`` by what inputs and states add to the gates, and by h0."""
+    """Return the derivatives of ``gru`` by what inputs and states add to the gates.
+
+    And by h0.
+    """
     if not kept.size:
         rest = (b_ih, b_hh, mask, states, kept)
         return gru_grad(b, grad, by_last, x, h0, w_ih, w_hh, *rest, reverse=reverse)
@@ -298,7 +304,7 @@ def numpy_lstm_grad(
     *,
     reverse: bool = False,
 ) -> Triple:
-    """The derivatives of ``lstm`` by what the gates sum, by h0 and by c0."""
+    """Return the derivatives of ``lstm`` by what the gates sum, by h0 and by c0."""
     if not kept.size:
         rest = (w_ih, w_hh, b_ih, b_hh, mask, states, kept)
         return lstm_grad(b, grad, by_last, by_cell, x, h0, c0, *rest, reverse=reverse)
@@ -312,10 +318,10 @@ def numpy_lstm_grad(
 
 
 def _copy(x: Floats) -> Floats:
-    """A copy without gaps, which the kernel overwrites."""
+    """Return a copy without gaps, which the kernel overwrites."""
     return np.array(x, order="C")
 
 
 def to_truths(mask: Floats | None) -> Floats | None:
-    """A mask as booleans without gaps."""
+    """Return a mask as booleans without gaps."""
     return None if mask is None else np.ascontiguousarray(mask, np.bool_)

@@ -61,7 +61,7 @@ def std(
     correction: float = 0.0,
     keepdims: bool = False,
 ) -> Array:
-    """The standard deviation over axes."""
+    """Return the standard deviation over axes."""
     variance = b.var(x, axis=axis, correction=correction, keepdims=keepdims)
     return b.sqrt(variance)
 
@@ -87,7 +87,7 @@ def cumulative_prod(
 
 
 def logcumsumexp(b: Functions, x: Array, *, axis: int) -> Array:
-    """The logarithms of the sums of exponentials up to each position."""
+    """Return the logarithms of the sums of exponentials up to each position."""
     position = normalize_axis_index(axis, len(x.shape))
     return _running(b, b.logaddexp, x, position, -math.inf)
 
@@ -101,7 +101,7 @@ def diff(
     axis: int = -1,
     n: int = 1,
 ) -> Array:
-    """Each value less the one before it, n times."""
+    """Return each value less the one before it, n times."""
     if n < 0:
         raise ArgumentError(f"diff: n must be at least 0, got {n}")
     position = normalize_axis_index(axis, len(x.shape))
@@ -118,7 +118,10 @@ def diff(
 def _running(
     b: Functions, join: Callable[[Array, Array], Array], x: Array, axis: int, empty: float
 ) -> Array:
-    """All values up to each position joined, by doubling: no division, so 0 is right."""
+    """Return all values up to each position joined, by doubling.
+
+    No division, so 0 is right.
+    """
     length, reach = x.shape[axis], 1
     while reach < length:
         widths = [(reach * (at == axis), 0) for at in range(len(x.shape))]
@@ -129,7 +132,7 @@ def _running(
 
 
 def _of_products(b: Functions, x: Array) -> Any:
-    """The type that products of such numbers have."""
+    """Return the type that products of such numbers have."""
     return b.dtype(b.prod(b.ones((1,), dtype=b.dtype(x))))
 
 
@@ -205,7 +208,7 @@ def _pull_extreme(b: Functions, saved: Everything, grad: Array, _needs: Needs) -
 
 @add_rule(RULES, "prod", save=keep.first_and_options)
 def _pull_prod(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
-    """The product of all others, without a division, so that zeros are right."""
+    """Return the product of all others, without a division, so that zeros are right."""
     x, options = saved
     shape = tuple(x.shape)
     gone = axes_of(options.get("axis"), len(shape))
@@ -222,7 +225,7 @@ def _pull_prod(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Par
 
 
 def _before(b: Functions, rows: Array) -> Array:
-    """The product of all before each position of a row, by doubling."""
+    """Return the product of all before each position of a row, by doubling."""
     length, reach = rows.shape[-1], 1
     found = _shift_right(b, rows, 1)
     while reach < length:
@@ -253,7 +256,7 @@ def _pull_cumulative_sum(b: Functions, saved: Saved, grad: Array, _needs: Needs)
 def _pull_logcumsumexp(
     b: Functions, saved: Everything, grad: Array, _needs: Needs
 ) -> Parts:
-    """Sums from the end of weighted shares; positive and negative weights apart."""
+    """Sum from the end of weighted shares; positive and negative weights apart."""
     (x,), out, options = saved
     axis = options["axis"]
     low = b.where(b.isfinite(out), out, 0.0)
@@ -295,7 +298,7 @@ def _shape_cumulative(call: Call) -> Kind:
 
 
 def numpy_logcumsumexp(x: Floats, *, axis: int) -> Floats:
-    """The logarithms of the sums of exponentials up to each position."""
+    """Return the logarithms of the sums of exponentials up to each position."""
     x = to_floats(x)
     wide = x.astype(np.float32) if is_half(x.dtype) else x
     return np.logaddexp.accumulate(wide, axis=axis).astype(x.dtype, copy=False)

@@ -48,13 +48,13 @@ class ArrayFunctions:
     def __init_subclass__(
         cls, *, functions: Mapping[str, Callable[..., Any]] = _NONE, **options: Any
     ) -> None:
-        """Makes functions, which take the backend first, methods of the class by name."""
+        """Make functions, which take the backend first, methods of the class by name."""
         super().__init_subclass__(**options)
         for name, function in functions.items():
             setattr(cls, name, function)
 
     def dtype(self, x: Array) -> np.dtype[np.generic]:
-        """The element type of an array as NumPy's; of bfloat16, as ml_dtypes'."""
+        """Return the element type of an array as NumPy's; of bfloat16, as ml_dtypes'."""
         return np.dtype(x.dtype)
 
     if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def add_rule(
     of_sequence: bool = False,
     tracked: int = 1,
 ) -> Callable[[Pull[_S]], Pull[_S]]:
-    """Adds a function to the rules of a family, as the `pull` of these operations."""
+    """Add a function to the rules of a family, as the `pull` of these operations."""
 
     def add(pull: Pull[_S]) -> Pull[_S]:
         rule = Rule(save, pull, of_sequence, tracked)
@@ -114,17 +114,17 @@ def add_rule(
 
 
 def by_output(slope: Callable[[Functions, Array, Array], Array]) -> Rule:
-    """The rule of a function of one input whose derivative needs only its output."""
+    """Return the rule of a function of one input whose derivative needs only its output."""
     return Rule(keep.output, lambda b, out, grad, _: (slope(b, grad, out),))
 
 
 def by_input(slope: Callable[[Functions, Array, Array], Array]) -> Rule:
-    """The rule of a function of one input whose derivative needs only that input."""
+    """Return the rule of a function of one input whose derivative needs only that input."""
     return Rule(keep.first, lambda b, x, grad, _: (slope(b, grad, x),))
 
 
 def of_each_rank(rule: Callable[[str], Rule], name: str, end: str = "") -> dict[str, Rule]:
-    """Makes the rules of an operation along one axis and along two."""
+    """Make the rules of an operation along one axis and along two."""
     return {f"{name}{rank}d{end}": rule(f"{name}{rank}d") for rank in (1, 2)}
 
 
@@ -132,7 +132,7 @@ def of_each_rank(rule: Callable[[str], Rule], name: str, end: str = "") -> dict[
 
 
 def unbroadcast(b: Functions, grad: Array, shape: tuple[int, ...]) -> Array:
-    """Sums a gradient, at once, over the axes along which its input was repeated."""
+    """Sum a gradient, at once, over the axes along which its input was repeated."""
     found = tuple(grad.shape)
     if found == shape:
         return grad
@@ -146,14 +146,14 @@ def unbroadcast(b: Functions, grad: Array, shape: tuple[int, ...]) -> Array:
 
 
 def as_input(b: Functions, grad: Array, like: Like) -> Array:
-    """A gradient in the shape and the element type of its input."""
+    """Return a gradient in the shape and the element type of its input."""
     shape, dtype = like
     grad = unbroadcast(b, grad, tuple(shape))
     return grad if grad.dtype == dtype else b.astype(grad, dtype)
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
-    """An option ``axis`` as axes from 0 up."""
+    """Return an option ``axis`` as axes from 0 up."""
     if axis is None or ndim == 0:
         return tuple(range(ndim))
     several = cast("tuple[int, ...]", axis) if isinstance(axis, (tuple, list)) else (axis,)
@@ -193,7 +193,7 @@ class Call(NamedTuple):
     options: keep.Options
 
     def get(self, position: int, name: str, default: Any = None) -> Any:
-        """Returns an argument that may be passed by position or by name."""
+        """Return an argument that may be passed by position or by name."""
         if len(self.args) > position:
             return self.args[position]
         return self.options.get(name, default)
@@ -206,7 +206,7 @@ ShapeRule: TypeAlias = Callable[[Call], "Kind | list[Kind]"]
 def add_shape(
     shapes: dict[str, ShapeRule], *names: str
 ) -> Callable[[ShapeRule], ShapeRule]:
-    """Adds a function to the shape rules of a family, for these operations."""
+    """Add a function to the shape rules of a family, for these operations."""
 
     def add(rule: ShapeRule) -> ShapeRule:
         shapes.update(dict.fromkeys(names, rule))
@@ -219,7 +219,7 @@ _dtypes: dict[object, np.dtype[np.generic]] = {}
 
 
 def find_dtype(call: Call) -> np.dtype[np.generic]:
-    """Finds the dtype of the first result: calls the function once on single elements."""
+    """Find the dtype of the first result: calls the function once on single elements."""
     target, name, args, options = call
     key = (type(target), name, _describe(args), _describe(tuple(options.items())))
     if key not in _dtypes:
@@ -233,12 +233,12 @@ def find_dtype(call: Call) -> np.dtype[np.generic]:
 
 
 def promote(target: Functions, *values: Any) -> np.dtype[np.generic]:
-    """Finds the dtype of a product or sum of values."""
+    """Find the dtype of a product or sum of values."""
     return find_dtype(Call(target, "multiply", values, {}))
 
 
 def run_on_ones(call: Call) -> Kind | list[Kind]:
-    """Finds the results of a function that has no rule and no body: calls it on ones."""
+    """Find the results of a function that has no rule and no body: calls it on ones."""
     target, name, args, options = call
     whole = [_make_ones(target, arg, lambda value: value.shape) for arg in args]
     result = getattr(target, name)(*whole, **options)
@@ -247,7 +247,7 @@ def run_on_ones(call: Call) -> Kind | list[Kind]:
 
 
 def to_numpy_dtype(target: Functions, dtype: Any) -> np.dtype[np.generic]:
-    """Returns an element type as NumPy's, for each way to name it."""
+    """Return an element type as NumPy's, for each way to name it."""
     if dtype in {float, int}:  # the backend has its own default for these
         return target.dtype(target.zeros((), dtype=dtype))
     try:
@@ -267,12 +267,12 @@ def kind_of(value: Value) -> Kind:
 
 
 def make_bare(shape: Shape, dtype: type[np.generic | bool] = bool) -> NDArray[np.generic]:
-    """Makes an array of a shape that takes the memory of one element."""
+    """Make an array of a shape that takes the memory of one element."""
     return np.broadcast_to(np.zeros((), np.dtype(dtype)), shape)
 
 
 def _make_ones(target: Functions, arg: Any, shape_of: Callable[[Value], Shape]) -> Array:
-    """Replaces each value in an argument by ones."""
+    """Replace each value in an argument by ones."""
     if isinstance(arg, Value):
         return 1.0 if arg.weak else target.ones(shape_of(arg), dtype=arg.dtype)
     if isinstance(arg, (list, tuple)):
@@ -283,7 +283,7 @@ def _make_ones(target: Functions, arg: Any, shape_of: Callable[[Value], Shape]) 
 
 
 def _describe(arg: object) -> object:
-    """Returns all of an argument that may decide a dtype, hashable."""
+    """Return all of an argument that may decide a dtype, hashable."""
     if isinstance(arg, Value):
         return (arg.dtype, len(arg.shape), arg.weak)
     if isinstance(arg, (list, tuple)):
@@ -295,18 +295,18 @@ def _describe(arg: object) -> object:
 
 
 def elementwise(call: Call) -> Kind:
-    """The shape that all arguments fit."""
+    """Return the shape that all arguments fit."""
     shapes = [arg.shape for arg in call.args if hasattr(arg, "shape")]
     return broadcast_shapes(*shapes), find_dtype(call)
 
 
 def like_last(call: Call) -> Kind:
-    """The shape that the last argument is."""
+    """Return the shape that the last argument is."""
     return tuple(call.args[-1]), call.args[0].dtype
 
 
 def reduce_axes(call: Call) -> Kind:
-    """The shape without the reduced axes, or with length 1 there."""
+    """Return the shape without the reduced axes, or with length 1 there."""
     shape: Shape = call.args[0].shape
     axes = _reduced_axes(len(shape), call.options.get("axis"))
     if call.name in _CHOOSING and 0 in (shape[axis] for axis in axes):
@@ -319,7 +319,7 @@ def reduce_axes(call: Call) -> Kind:
 
 
 def _reduced_axes(rank: int, axis: int | Sequence[int] | None) -> set[int]:
-    """The reduced axes; an array without axes may be reduced along axis 0."""
+    """Return the reduced axes; an array without axes may be reduced along axis 0."""
     if axis is None:
         return set(range(rank))
     axes = set(normalize_axis_tuple(axis, max(rank, 1)))
@@ -327,18 +327,18 @@ def _reduced_axes(rank: int, axis: int | Sequence[int] | None) -> set[int]:
 
 
 def along_axis(call: Call) -> Kind:
-    """The shape of the first argument, whose axis must exist."""
+    """Return the shape of the first argument, whose axis must exist."""
     target, name, args, options = call
     normalize_axis_index(options.get("axis", -1), max(len(args[0].shape), 1))
     return args[0].shape, find_dtype(Call(target, name, args, {**options, "axis": -1}))
 
 
 def require_fit(fits: bool, left: Shape, right: Shape) -> None:  # noqa: FBT001
-    """Refuses factors that do not fit, as the product itself does."""
+    """Refuse factors that do not fit, as the product itself does."""
     if not fits:
         raise ValueError(f"the shapes {left} and {right} do not fit together")
 
 
 def dtype_of_statistic(x: Value) -> np.dtype[np.generic]:
-    """The dtype of a statistic: at least float32."""
+    """Return the dtype of a statistic: at least float32."""
     return x.dtype if x.dtype.itemsize >= _FULL.itemsize else _FULL

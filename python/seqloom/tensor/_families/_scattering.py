@@ -63,7 +63,7 @@ def scatter_add(b: Functions, x: Array, index: Array, src: Array, *, axis: int) 
 
 
 def require_covered(index: Array, src: Array) -> None:
-    """Refuses values that have not one for each index; a length of 1 is not repeated."""
+    """Refuse values that have not one for each index; a length of 1 is not repeated."""
     if not hasattr(src, "shape"):
         raise ArgumentError(
             f"scatter_add: src must be a tensor, got {quote(src)}; make a tensor of it in "
@@ -149,7 +149,7 @@ def _at(b: Functions, values: Array, axis: int, positions: range, length: int) -
 
 
 def _span(part: Any, length: int) -> range:
-    """The positions of an axis that a number or a slice names."""
+    """Return the positions of an axis that a number or a slice names."""
     if isinstance(part, int):
         return range(part % length, part % length + 1)
     return range(length)[cast("slice[Any, Any, Any]", part)]
@@ -166,7 +166,10 @@ RULES: dict[str, Rule] = {
 
 
 def _keep_positions(args: Args, _out: Array, needs: Needs, options: Options) -> Saved:
-    """The indices, the shape and dtype of the values if they are tracked, the options."""
+    """Return the indices, the shape and dtype of the values if they are tracked.
+
+    The options.
+    """
     return args[1], keep.like(args[2]) if needs[2] else None, options
 
 
@@ -179,7 +182,10 @@ def _pull_scatter_add(b: Functions, saved: Saved, grad: Array, needs: Needs) -> 
 
 
 def _gather(b: Functions, grad: Array, positions: Array, axis: int) -> Array:
-    """The values at the indices, which may be fewer than the array has on other axes."""
+    """Return the values at the indices.
+
+    Which may be fewer than the array has on other axes.
+    """
     reach = tuple(
         slice(None) if other == axis else slice(0, size)
         for other, size in enumerate(positions.shape)
@@ -228,7 +234,7 @@ SHAPES: dict[str, ShapeRule] = {
 
 @add_shape(SHAPES, "slice_update", "slice_add")
 def _shape_write(call: Call) -> Kind:
-    """The shape of the first argument; the values must broadcast to the index."""
+    """Return the shape of the first argument; the values must broadcast to the index."""
     x, key, values = call.args
     if hasattr(values, "shape") and not any(v.dtype == np.bool_ for v in values_in(key)):
         np.broadcast_to(make_bare(values.shape), shape_index(call)[0])
@@ -291,13 +297,13 @@ def numpy_put_along_axis(
 
 
 def meets_each_position_once(key: Any) -> bool:
-    """Whether an index is of numbers and slices alone, so that no place repeats."""
+    """Return whether an index is of numbers and slices alone, so that no place repeats."""
     parts = cast("tuple[Any, ...]", key) if isinstance(key, tuple) else (key,)
     return all(part is None or isinstance(part, (int, slice, type(...))) for part in parts)
 
 
 def _copy(x: Floats, out: Floats | None) -> Floats:
-    """The array again, in memory that may be written."""
+    """Return the array again, in memory that may be written."""
     if out is None:
         return np.array(x)
     out[...] = x
@@ -305,7 +311,7 @@ def _copy(x: Floats, out: Floats | None) -> Floats:
 
 
 def _add_at(made: Floats, key: Any, values: Any) -> Floats:
-    """An array with values added at its ``[key]``."""
+    """Return an array with values added at its ``[key]``."""
     if meets_each_position_once(key):
         made[key] += values
     else:

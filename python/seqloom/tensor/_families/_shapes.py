@@ -69,19 +69,19 @@ def _below(b: Functions, x: Array, k: int) -> Array:
 
 
 def _within(axes: Any, count: int) -> list[int]:
-    """An axis, or several, as numbers from 0 up."""
+    """Return an axis, or several, as numbers from 0 up."""
     if not isinstance(axes, tuple):
         return [axes % count]
     return [axis % count for axis in cast("tuple[int, ...]", axes)]
 
 
 def along(axis: int, part: Any) -> tuple[Any, ...]:
-    """The key that takes a part of one axis and all of the others."""
+    """Return the key that takes a part of one axis and all of the others."""
     return (*(slice(None),) * axis, part, ...)
 
 
 def topk(b: Functions, x: Array, k: int, *, axis: int = -1) -> tuple[Array, Array]:
-    """The k largest values along an axis, the largest first, and their positions."""
+    """Return the k largest values along an axis, the largest first, and their positions."""
     if not 0 <= k <= x.shape[axis]:
         raise ArgumentError(
             f"topk: k must be from 0 to {x.shape[axis]}, the length of axis {axis}; got {k}"
@@ -98,7 +98,10 @@ def one_hot(b: Functions, x: Array, num_classes: int, *, dtype: Any = "int64") -
 
 
 def unique_all(b: Functions, x: Array) -> tuple[Array, Array, Array, Array]:
-    """The values, where each occurs first, which one each position holds, and counts."""
+    """Return the values, where each occurs first, which one each position holds.
+
+    And counts.
+    """
     order, starts, firsts = _groups(b, x)
     row = b.reshape(x, (-1,))
     indices = b.take(order, firsts, axis=0)
@@ -109,25 +112,28 @@ def unique_all(b: Functions, x: Array) -> tuple[Array, Array, Array, Array]:
 
 
 def unique_counts(b: Functions, x: Array) -> tuple[Array, Array]:
-    """The values, and how often each occurs."""
+    """Return the values, and how often each occurs."""
     values, _, _, counts = b.unique_all(x)
     return values, counts
 
 
 def unique_inverse(b: Functions, x: Array) -> tuple[Array, Array]:
-    """The values, and which of them each position holds."""
+    """Return the values, and which of them each position holds."""
     values, _, inverse, _ = b.unique_all(x)
     return values, inverse
 
 
 def unique_values(b: Functions, x: Array) -> Array:
-    """The values that occur."""
+    """Return the values that occur."""
     order, _, firsts = _groups(b, x)
     return b.take(b.reshape(x, (-1,)), b.take(order, firsts, axis=0), axis=0)
 
 
 def isin(b: Functions, x: Array, y: Array, *, invert: bool = False) -> Array:
-    """Whether each value of `x` is one of `y`'s; with `invert`, whether it is none."""
+    """Return whether each value of `x` is one of `y`'s.
+
+    With `invert`, whether it is none.
+    """
     x, y = (b.asarray(array) for array in (x, y))
     row = b.reshape(y, (-1,))
     found = b.any(b.equal(b.expand_dims(x, axis=-1), row), axis=-1)
@@ -135,7 +141,7 @@ def isin(b: Functions, x: Array, y: Array, *, invert: bool = False) -> Array:
 
 
 def _groups(b: Functions, x: Array) -> tuple[Array, Array, Array]:
-    """The order of the values, where in it a new one begins, and those positions."""
+    """Return the order of the values, where in it a new one begins, and those positions."""
     row = b.reshape(b.stop_gradient(x), (-1,))
     order = b.argsort(row)
     ranked = b.take(row, order, axis=0)
@@ -227,7 +233,7 @@ _ORDERING = "permute_dims expand_dims squeeze matrix_transpose"
 
 
 def _order_axes(name: str) -> ShapeRule:
-    """Makes the rule of a function of NumPy that moves axes, or those of length 1."""
+    """Make the rule of a function of NumPy that moves axes, or those of length 1."""
     function: Callable[..., Any] = getattr(np, name)
 
     def rule(call: Call) -> Kind:
@@ -242,7 +248,7 @@ def _order_axes(name: str) -> ShapeRule:
 
 @add_shape(SHAPES, "reshape")
 def _shape_reshape(call: Call) -> Kind:
-    """The given shape; -1 is what the other axes leave."""
+    """Return the given shape; -1 is what the other axes leave."""
     x, shape, *rest = call.args
     np.reshape(make_bare(x.shape), shape, *rest, **call.options)  # refuses another size
     sizes: list[int] = [shape] if isinstance(shape, int) else list(shape)
@@ -254,7 +260,7 @@ def _shape_reshape(call: Call) -> Kind:
 
 @add_shape(SHAPES, "broadcast_to")
 def _shape_broadcast_to(call: Call) -> Kind:
-    """The given shape."""
+    """Return the given shape."""
     x, shape = call.args
     np.broadcast_to(make_bare(x.shape), shape)  # refuses one that does not fit
     return broadcast_shapes(x.shape, (shape,) if isinstance(shape, int) else shape), x.dtype
@@ -262,7 +268,7 @@ def _shape_broadcast_to(call: Call) -> Kind:
 
 @add_shape(SHAPES, "flip", "roll")
 def _shape_permute_elements(call: Call) -> Kind:
-    """The shape of the first argument, whose axes must exist."""
+    """Return the shape of the first argument, whose axes must exist."""
     x, axis = call.args[0], call.options.get("axis")
     if axis is not None:
         normalize_axis_tuple(axis, len(x.shape), allow_duplicate=True)
@@ -278,7 +284,7 @@ SHAPES.update(
 
 @add_shape(SHAPES, "sort", "argsort")
 def _shape_sort(call: Call) -> Kind:
-    """The shape of the first argument."""
+    """Return the shape of the first argument."""
     x, options = call.args[0], call.options
     normalize_axis_index(options.get("axis", -1), len(x.shape))
     return x.shape, find_dtype(call._replace(options={**options, "axis": -1}))
@@ -286,7 +292,7 @@ def _shape_sort(call: Call) -> Kind:
 
 @add_shape(SHAPES, "topk")
 def _shape_topk(call: Call) -> list[Kind]:
-    """The `k` greatest values along the axis, and their indices."""
+    """Return the `k` greatest values along the axis, and their indices."""
     x, k = call.args
     at = normalize_axis_index(call.options.get("axis", -1), len(x.shape))
     if not 0 <= k <= x.shape[at]:
@@ -299,7 +305,7 @@ def _shape_topk(call: Call) -> list[Kind]:
 
 @add_shape(SHAPES, "one_hot")
 def _shape_one_hot(call: Call) -> Kind:
-    """A last axis for the classes."""
+    """Return a last axis for the classes."""
     classes: int = call.get(1, "num_classes")
     return (*call.args[0].shape, classes), find_dtype(call)
 
@@ -318,7 +324,7 @@ def numpy_triu(x: Floats, *, k: int = 0) -> Floats:
 
 
 def _matrices(name: str, x: Floats) -> Floats:
-    """The array, which NumPy would repeat to a matrix where it is a row."""
+    """Return the array, which NumPy would repeat to a matrix where it is a row."""
     if x.ndim < 2:  # noqa: PLR2004  # a matrix
         raise ShapeError(f"{name} is of matrices, this array has shape {x.shape}")
     return x
@@ -335,7 +341,7 @@ def numpy_sort(
 def numpy_argsort(
     x: Floats, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> NDArray[np.int64]:
-    """The positions of the values in order; equal ones stay in theirs."""
+    """Return the positions of the values in order; equal ones stay in theirs."""
     if not descending:
         return np.argsort(x, axis=axis, stable=stable)
     found = np.argsort(np.flip(x, axis=axis), axis=axis, stable=stable)

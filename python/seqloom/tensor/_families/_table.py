@@ -50,7 +50,7 @@ for _name in EXTENSION | {"index"}:
 def find_kinds(
     call: Call, run_default: Callable[[Call], Kind | list[Kind]]
 ) -> tuple[list[Kind], bool]:
-    """Returns shapes and dtypes of a call's results, and whether there may be several."""
+    """Return shapes and dtypes of a call's results, and whether there may be several."""
     if call.name in SHAPES:
         found = SHAPES[call.name](call)
     elif call.name in OPERATIONS and OPERATIONS[call.name].has_default:

@@ -97,7 +97,7 @@ def sgd(
 def clip_by_global_norm(
     b: Functions, grads: Arrays, max_norm: Rate
 ) -> tuple[Arrays, Array]:
-    """Scales all gradients down so that their common norm is at most `max_norm`."""
+    """Scale all gradients down so that their common norm is at most `max_norm`."""
     squares = [b.sum(b.square(grad)) for grad in grads]
     total = squares[0]
     for square in squares[1:]:
@@ -108,7 +108,7 @@ def clip_by_global_norm(
 
 
 def _blend(b: Functions, old: Array, new: Array, share: float) -> Array:
-    """A running mean."""
+    """Return a running mean."""
     return b.add(b.multiply(old, share), b.multiply(new, 1.0 - share))
 
 
@@ -130,7 +130,7 @@ def _update(
 
 
 def _correct_bias(b: Functions, mean: Array, beta: float, step: Rate) -> Array:
-    """A running mean that began at 0, divided by the share it has seen."""
+    """Return a running mean that began at 0, divided by the share it has seen."""
     if not beta:
         return mean
     if isinstance(step, (int, float)):
@@ -140,7 +140,7 @@ def _correct_bias(b: Functions, mean: Array, beta: float, step: Rate) -> Array:
 
 
 def _decay(b: Functions, param: Array, lr: Rate, decay: float) -> Array:
-    """A parameter moved towards 0."""
+    """Return a parameter moved towards 0."""
     if not decay:
         return param
     if not _is_array(lr):
@@ -150,19 +150,19 @@ def _decay(b: Functions, param: Array, lr: Rate, decay: float) -> Array:
 
 
 def _number(b: Functions, value: Rate, like: Array) -> Any:
-    """A number as it is; an array of one in the type of another array."""
+    """Return a number as it is; an array of one in the type of another array."""
     return b.astype(value, b.dtype(like)) if _is_array(value) else value
 
 
 def _is_array(value: Any) -> bool:
-    """Whether a number came as an array."""
+    """Return whether a number came as an array."""
     return not isinstance(value, (int, float))
 
 
 def cross_entropy(
     b: Functions, logits: Array, labels: Array, weights: Array | None = None
 ) -> tuple[Array, Array]:
-    """The weighted loss of each row ``(n,)``, and its derivative ``(n, k)``."""
+    """Return the weighted loss of each row ``(n,)``, and its derivative ``(n, k)``."""
     column = b.expand_dims(labels, axis=-1)
     chosen = b.take_along_axis(b.log_softmax(logits), column, axis=-1)
     losses = b.negative(b.squeeze(chosen, axis=-1))
@@ -180,7 +180,7 @@ def cross_entropy_grad(
     weights: Array | None,
     fused: Array,
 ) -> Array:
-    """The derivative of ``cross_entropy`` by the logits."""
+    """Return the derivative of ``cross_entropy`` by the logits."""
     del fused  # which no derivative follows
     slope = _slope(b, logits, labels, weights)
     return b.multiply(slope, b.expand_dims(grad, axis=-1))
@@ -199,7 +199,7 @@ def _slope(b: Functions, logits: Array, labels: Array, weights: Array | None) ->
 
 
 def _keep_loss(args: Args, out: Array, _needs: Needs, _options: Options) -> Any:
-    """The inputs, and the derivative that a fused kernel has written already."""
+    """Return the inputs, and the derivative that a fused kernel has written already."""
     logits, labels, *weights = args
     return logits, labels, weights[0] if weights else None, out[1]
 
@@ -219,21 +219,21 @@ SHAPES: dict[str, ShapeRule] = {}
 
 @add_shape(SHAPES, "adamw")
 def _shape_adamw(call: Call) -> list[Kind]:
-    """The parameters and both averages."""
+    """Return the parameters and both averages."""
     params, _, first, second = call.args[:4]
     return [kind_of(value) for value in (*params, *first, *second)]
 
 
 @add_shape(SHAPES, "sgd")
 def _shape_sgd(call: Call) -> list[Kind]:
-    """The parameters and their momenta."""
+    """Return the parameters and their momenta."""
     params, _, momenta = call.args[:3]
     return [kind_of(value) for value in values_in([params, momenta])]
 
 
 @add_shape(SHAPES, "clip_by_global_norm")
 def _shape_clip(call: Call) -> list[Kind]:
-    """The gradients, and their norm."""
+    """Return the gradients, and their norm."""
     grads: list[Value] = call.args[0]
     return [*map(kind_of, grads), ((), dtype_of_statistic(grads[0]))]
 
@@ -279,7 +279,7 @@ def numpy_cross_entropy(
     *,
     out: Pair | None = None,
 ) -> Pair:
-    """The weighted loss of each row ``(n,)`` and its derivative ``(n, k)``."""
+    """Return the weighted loss of each row ``(n,)`` and its derivative ``(n, k)``."""
     logits, (into, slopes) = to_contiguous(logits), out or (None, None)
     losses = make_out(into, logits.shape[:1], logits.dtype)
     grad = make_out(slopes, logits.shape, logits.dtype)
@@ -299,6 +299,6 @@ def numpy_cross_entropy_grad(
     *,
     out: Floats | None = None,
 ) -> Floats:
-    """The derivative of ``cross_entropy`` by the logits."""
+    """Return the derivative of ``cross_entropy`` by the logits."""
     del logits, labels, weights
     return np.multiply(fused, np.expand_dims(grad, -1), out=out)

@@ -34,7 +34,7 @@ _FAR = 20.0  # from here on exp(-x) is nothing beside exp(x)
 
 
 def stop_gradient(b: Functions, x: Array) -> Array:  # noqa: ARG001 - a method
-    """The same values, of which no gradient is taken."""
+    """Return the same values, of which no gradient is taken."""
     return x
 
 
@@ -44,22 +44,22 @@ def rsqrt(b: Functions, x: Array) -> Array:
 
 
 def positive(b: Functions, x: Array) -> Array:
-    """The same values."""
+    """Return the same values."""
     return b.multiply(x, 1)
 
 
 def isinf(b: Functions, x: Array) -> Array:
-    """Whether a value is an infinity."""
+    """Return whether a value is an infinity."""
     return b.logical_not(b.logical_or(b.isfinite(x), b.isnan(x)))
 
 
 def tan(b: Functions, x: Array) -> Array:
-    """The tangent."""
+    """Return the tangent."""
     return b.divide(b.sin(x), b.cos(x))
 
 
 def sinh(b: Functions, x: Array) -> Array:
-    """The hyperbolic sine, exact around 0."""
+    """Return the hyperbolic sine, exact around 0."""
     size = b.abs(x)
     near = b.expm1(b.minimum(size, _FAR))
     half = b.add(near, b.divide(near, b.add(near, 1.0)))
@@ -70,7 +70,7 @@ def sinh(b: Functions, x: Array) -> Array:
 
 
 def cosh(b: Functions, x: Array) -> Array:
-    """The hyperbolic cosine."""
+    """Return the hyperbolic cosine."""
     root = b.exp(b.multiply(b.abs(x), 0.5))
     small = b.square(b.reciprocal(root))
     return b.add(b.multiply(b.multiply(root, 0.5), root), b.multiply(small, 0.5))
@@ -80,32 +80,32 @@ _ROOT_IS_X = 1e9  # from here on the root of x * x + 1 is x, in every type
 
 
 def log2(b: Functions, x: Array) -> Array:
-    """The logarithm to base 2."""
+    """Return the logarithm to base 2."""
     return b.multiply(b.log(x), 1 / math.log(2))
 
 
 def log10(b: Functions, x: Array) -> Array:
-    """The logarithm to base 10."""
+    """Return the logarithm to base 10."""
     return b.multiply(b.log(x), 1 / math.log(10))
 
 
 def asin(b: Functions, x: Array) -> Array:
-    """The angle of that sine."""
+    """Return the angle of that sine."""
     return b.atan2(x, _other_side(b, x))
 
 
 def acos(b: Functions, x: Array) -> Array:
-    """The angle of that cosine."""
+    """Return the angle of that cosine."""
     return b.atan2(_other_side(b, x), x)
 
 
 def atan(b: Functions, x: Array) -> Array:
-    """The angle of that tangent."""
+    """Return the angle of that tangent."""
     return b.atan2(x, b.ones(x.shape, dtype=b.dtype(x)))
 
 
 def asinh(b: Functions, x: Array) -> Array:
-    """The number of that hyperbolic sine."""
+    """Return the number of that hyperbolic sine."""
     size = b.abs(x)
     far = b.greater(size, _ROOT_IS_X)
     near = b.where(far, 1.0, size)
@@ -117,7 +117,7 @@ def asinh(b: Functions, x: Array) -> Array:
 
 
 def acosh(b: Functions, x: Array) -> Array:
-    """The number, not below 0, of that hyperbolic cosine."""
+    """Return the number, not below 0, of that hyperbolic cosine."""
     far = b.greater(x, _ROOT_IS_X)
     above = b.subtract(b.where(far, 1.0, x), 1.0)
     root = b.sqrt(b.multiply(above, b.add(above, 2.0)))
@@ -127,42 +127,42 @@ def acosh(b: Functions, x: Array) -> Array:
 
 
 def atanh(b: Functions, x: Array) -> Array:
-    """The number of that hyperbolic tangent."""
+    """Return the number of that hyperbolic tangent."""
     both = b.subtract(b.log1p(x), b.log1p(b.negative(x)))
     return b.multiply(both, 0.5)
 
 
 def trunc(b: Functions, x: Array) -> Array:
-    """The integer that is nearest on the way to 0."""
+    """Return the integer that is nearest on the way to 0."""
     return b.where(b.less(x, 0), b.ceil(x), b.floor(x))
 
 
 def signbit(b: Functions, x: Array) -> Array:
-    """Whether a value is negative; -0.0 is."""
+    """Return whether a value is negative; -0.0 is."""
     zero = b.equal(x, 0)
     below = b.less(b.reciprocal(b.where(zero, x, 1.0)), 0)
     return b.logical_or(b.less(x, 0), b.logical_and(zero, below))
 
 
 def conj(b: Functions, x: Array) -> Array:
-    """The complex conjugate; of real numbers, themselves."""
+    """Return the complex conjugate; of real numbers, themselves."""
     return b.asarray(np.conj(b.to_numpy(x))) if is_complex(b, x) else x
 
 
 def real(b: Functions, x: Array) -> Array:
-    """The real parts; of real numbers, themselves."""
+    """Return the real parts; of real numbers, themselves."""
     return b.asarray(np.real(b.to_numpy(x))) if is_complex(b, x) else x
 
 
 def imag(b: Functions, x: Array) -> Array:
-    """The imaginary parts; of real numbers, zeros."""
+    """Return the imaginary parts; of real numbers, zeros."""
     if is_complex(b, x):
         return b.asarray(np.imag(b.to_numpy(x)))
     return b.zeros(x.shape, dtype=b.dtype(x))
 
 
 def is_complex(b: Functions, x: Array) -> bool:
-    """Whether an array holds complex numbers."""
+    """Return whether an array holds complex numbers."""
     return b.dtype(x).kind == "c"
 
 
@@ -178,7 +178,7 @@ RULES: dict[str, Rule] = {}
 
 
 def flat(b: Functions, saved: Any, _grad: Array, _needs: Needs) -> Parts:
-    """A function of steps: zero wherever it has a derivative."""
+    """Return a function of steps: zero wherever it has a derivative."""
     shape, dtype = saved
     return (b.zeros(tuple(shape), dtype=dtype),)
 
@@ -189,7 +189,7 @@ def _asin(b: Functions, grad: Array, x: Array) -> Array:
 
 
 def _logarithm(base: float) -> Rule:
-    """The rule of a logarithm to another base."""
+    """Return the rule of a logarithm to another base."""
     return by_input(lambda b, grad, x: b.divide(grad, b.multiply(x, math.log(base))))
 
 

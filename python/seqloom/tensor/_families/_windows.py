@@ -27,7 +27,7 @@ Tap = tuple[int, ...]  # one position of the kernel
 
 
 def to_sizes(size: Size, axes: int) -> tuple[int, ...]:
-    """Returns one number for each axis."""
+    """Return one number for each axis."""
     return (size,) * axes if isinstance(size, int) else tuple(size)
 
 
@@ -44,7 +44,7 @@ class Windows(NamedTuple):
     def of(
         kernel: Sequence[int], *, stride: Size = 1, padding: Size = 0, dilation: Size = 1
     ) -> Windows:
-        """Makes windows of sizes that are a number, or one for each axis."""
+        """Make windows of sizes that are a number, or one for each axis."""
         axes = len(kernel)
         return Windows(
             tuple(kernel),
@@ -54,12 +54,12 @@ class Windows(NamedTuple):
         )
 
     def counts(self, lengths: Sequence[int]) -> tuple[int, ...]:
-        """Returns how many windows fit along each axis, as torch counts them."""
+        """Return how many windows fit along each axis, as torch counts them."""
         ends = self._ends(lengths)
         return tuple([-(-end // s) for end, s in zip(ends, self.stride, strict=True)])
 
     def _ends(self, lengths: Sequence[int]) -> list[int]:
-        """Returns the position of each padded axis before which all windows start."""
+        """Return the position of each padded axis before which all windows start."""
         # Linear in the length, so that an exported graph can have it for any length.
         ends: list[int] = []
         for length, k, s, p, d in self._axes(lengths):
@@ -68,7 +68,7 @@ class Windows(NamedTuple):
         return ends
 
     def lengths(self, counts: Sequence[int], extra: Sequence[int]) -> tuple[int, ...]:
-        """Returns the lengths of axes with so many windows, and `extra` positions more."""
+        """Return the lengths of axes with so many windows, and `extra` positions more."""
         return tuple(
             (count - 1) * s - 2 * p + d * (k - 1) + more + 1
             for (count, k, s, p, d), more in zip(self._axes(counts), extra, strict=True)
@@ -77,7 +77,7 @@ class Windows(NamedTuple):
     def taps(
         self, b: Functions, x: Array, value: float, *, counts: Sequence[int] = ()
     ) -> Iterator[tuple[Tap, Array]]:
-        """Yields each tap with what it covers in all windows, or in the first `counts`."""
+        """Yield each tap with what it covers in all windows, or in the first `counts`."""
         lengths = x.shape[-len(self.kernel) :]
         ends = self._ends(lengths)
         if counts:
@@ -91,7 +91,7 @@ class Windows(NamedTuple):
     def _cut(
         self, b: Functions, x: Array, ends: Sequence[int]
     ) -> Iterator[tuple[Tap, Array]]:
-        """Yields each tap with what it covers of an array that is padded."""
+        """Yield each tap with what it covers of an array that is padded."""
         for tap in self._kernel_positions():
             steps = zip(tap, ends, self.stride, self.dilation, strict=True)
             spans = (slice(at * d, at * d + end, s) for at, end, s, d in steps)
@@ -100,7 +100,7 @@ class Windows(NamedTuple):
     def scatter(
         self, b: Functions, share: Callable[[Tap], Array], shape: Sequence[int]
     ) -> Array:
-        """Reverses `taps`: adds the share of each tap to the positions that it covers."""
+        """Reverse `taps`: adds the share of each tap to the positions that it covers."""
         total = None
         first = len(shape) - len(self.kernel)
         for tap in self._kernel_positions():
@@ -125,7 +125,7 @@ class Windows(NamedTuple):
         count_padding: bool,
         divisor: int | None,
     ) -> Array | float:
-        """Returns what turns sums into means: a number, or one for each window."""
+        """Return what turns sums into means: a number, or one for each window."""
         if divisor is not None:
             return 1.0 / divisor
         if not self.ceil and (count_padding or not any(self.padding)):
@@ -146,14 +146,14 @@ class Windows(NamedTuple):
         return product(*(range(k) for k in self.kernel))
 
     def _beyond(self, lengths: Sequence[int], ends: Sequence[int]) -> list[int]:
-        """Returns how far windows that start before the ends reach beyond the padding."""
+        """Return how far windows that start before the ends reach beyond the padding."""
         return [
             max(0, end + d * (k - 1) - length - 2 * p)
             for end, (length, k, _, p, d) in zip(ends, self._axes(lengths), strict=True)
         ]
 
     def _axes(self, sizes: Sequence[int]) -> Iterator[tuple[int, int, int, int, int]]:
-        """Yields the numbers of each axis."""
+        """Yield the numbers of each axis."""
         return zip(
             sizes, self.kernel, self.stride, self.padding, self.dilation, strict=True
         )
@@ -162,7 +162,7 @@ class Windows(NamedTuple):
 def crop_input(
     x: Array, grad: Array, shape: Sequence[int], *, groups: int = 1, **geometry: Size
 ) -> Array:
-    """Returns the part of a convolution's input that its windows reach.
+    """Return the part of a convolution's input that its windows reach.
 
     Args:
         x: The input, which may be longer if the convolution is transposed.
@@ -184,7 +184,7 @@ def crop_input(
 
 
 def unfold(b: Functions, x: Array, *, kernel: Size, **geometry: Size) -> Array:
-    """Each window of ``(n, c, h, w)`` as a column: ``(n, c * kh * kw, windows)``."""
+    """Return each window of ``(n, c, h, w)`` as a column: ``(n, c * kh * kw, windows)``."""
     windows = Windows.of(to_sizes(kernel, len(x.shape) - 2), **geometry)
     columns = b.stack([covered for _, covered in windows.taps(b, x, 0)], axis=2)
     channels = x.shape[1] * math.prod(windows.kernel)
@@ -195,7 +195,7 @@ def unfold(b: Functions, x: Array, *, kernel: Size, **geometry: Size) -> Array:
 def fold(
     b: Functions, x: Array, *, shape: Sequence[int], kernel: Size, **geometry: Size
 ) -> Array:
-    """Adds columns up where their windows lie in an image of ``shape`` (h, w)."""
+    """Add columns up where their windows lie in an image of ``shape`` (h, w)."""
     windows = Windows.of(to_sizes(kernel, len(shape)), **geometry)
     channels = x.shape[1] // math.prod(windows.kernel)
     counts = windows.counts(shape)
@@ -232,7 +232,7 @@ SHAPES: dict[str, ShapeRule] = {}
 
 
 def windows_of(kernel: Shape, options: dict[str, Any]) -> Windows:
-    """Makes the windows that the options of a call describe."""
+    """Make the windows that the options of a call describe."""
     geometry = {
         name: options[name] for name in ("stride", "padding", "dilation") if name in options
     }
@@ -241,7 +241,7 @@ def windows_of(kernel: Shape, options: dict[str, Any]) -> Windows:
 
 @add_shape(SHAPES, "unfold")
 def _shape_unfold(call: Call) -> Kind:
-    """A column of channels by kernel for each window."""
+    """Return a column of channels by kernel for each window."""
     x = call.args[0]
     kernel = to_sizes(call.options["kernel"], len(x.shape) - 2)
     counts = windows_of(kernel, call.options).counts(x.shape[2:])
@@ -250,7 +250,7 @@ def _shape_unfold(call: Call) -> Kind:
 
 @add_shape(SHAPES, "fold")
 def _shape_fold(call: Call) -> Kind:
-    """The plane that was unfolded."""
+    """Return the plane that was unfolded."""
     x, shape = call.args[0], tuple(call.options["shape"])
     kernel = to_sizes(call.options["kernel"], len(shape))
     return (x.shape[0], x.shape[1] // math.prod(kernel), *shape), x.dtype

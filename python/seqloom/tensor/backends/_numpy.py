@@ -61,26 +61,26 @@ class NumPyBackend(Backend, functions=check_overrides("numpy", _FUNCTIONS)):
         self.deterministic = deterministic
 
     def __reduce__(self) -> Any:
-        """Copies and pickles are the one backend of that number of threads."""
+        """Copy and pickles are the one backend of that number of threads."""
         return _again, (self.threads, self.deterministic)
 
     def program(self, graph: Graph) -> Callable[[Sequence[Any]], Sequence[Floats]]:
-        """Makes a captured step a program: fused groups, memory laid out before."""
+        """Make a captured step a program: fused groups, memory laid out before."""
         from seqloom.tensor._compile._numpy import NumPyProgram
 
         return NumPyProgram(graph, self)
 
     def to_numpy(self, x: Any) -> Floats:
-        """The array itself."""
+        """Return the array itself."""
         return np.asarray(x)
 
     def nbytes(self, x: Floats) -> int:
-        """The memory of an array."""
+        """Return the memory of an array."""
         return x.nbytes
 
 
 def _again(threads: int, deterministic: bool) -> Backend:  # noqa: FBT001 - a pickle's
-    """The backend that a pickle meant."""
+    """Return the backend that a pickle meant."""
     from seqloom.tensor._backend import backend
 
     return backend("numpy", num_threads=threads, deterministic=deterministic)

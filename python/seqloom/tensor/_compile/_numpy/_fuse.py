@@ -33,7 +33,7 @@ _MOST_KEPT = 65_536
 
 
 def find_dtype(operation: Operation) -> str | None:
-    """Returns the dtype in which a fused group computes an operation; None if it cannot."""
+    """Return the dtype in which a fused group computes an operation; None if it cannot."""
     kind = _KINDS.get(operation.name)
     if kind not in ("float", "bool") or not _has_plain_args(operation):
         return None
@@ -48,7 +48,7 @@ def find_dtype(operation: Operation) -> str | None:
 
 
 def _has_plain_args(operation: Operation) -> bool:
-    """Returns True if all arguments are values or numbers, and there are no options."""
+    """Return True if all arguments are values or numbers, and there are no options."""
     args = operation.args
     if operation.name == "astype":
         return set(operation.options) <= {"copy"} and args[0].dtype.kind in "fiub"
@@ -60,12 +60,12 @@ def _has_plain_args(operation: Operation) -> bool:
 
 
 def _is_boolean(arg: object) -> bool:
-    """Returns True for a value of booleans."""
+    """Return True for a value of booleans."""
     return isinstance(arg, Value) and arg.dtype == np.bool_
 
 
 def find_reduction(operation: Operation) -> str | None:
-    """Returns the name of a reduction in the extension; None if it cannot be fused."""
+    """Return the name of a reduction in the extension; None if it cannot be fused."""
     name, options = operation.name, operation.options
     if name not in _REDUCTIONS or not set(options) <= {"axis", "keepdims"}:
         return None
@@ -77,7 +77,7 @@ def find_reduction(operation: Operation) -> str | None:
 
 
 def _is_reducible(operation: Operation, x: Value) -> bool:
-    """Returns True if a fused group can compute in the dtype of operand and result."""
+    """Return True if a fused group can compute in the dtype of operand and result."""
     if x.dtype != operation.outputs[0].dtype:
         return False
     is_boolean = operation.name in ("any", "all")
@@ -85,7 +85,7 @@ def _is_reducible(operation: Operation, x: Value) -> bool:
 
 
 def _is_cheap(operation: Operation) -> bool:
-    """Returns True if a reduction runs along the last axes, or its result is small."""
+    """Return True if a reduction runs along the last axes, or its result is small."""
     shape: tuple[int, ...] = operation.args[0].shape
     axes = find_reduced_axes(operation)
     if axes == tuple(range(len(shape) - len(axes), len(shape))):
@@ -95,7 +95,7 @@ def _is_cheap(operation: Operation) -> bool:
 
 
 def find_reduced_axes(operation: Operation) -> tuple[int, ...]:
-    """Returns the axes that a reduction removes, sorted and not negative."""
+    """Return the axes that a reduction removes, sorted and not negative."""
     rank = len(operation.args[0].shape)
     axis = operation.options.get("axis")
     if axis is None:
@@ -115,7 +115,7 @@ class FusedGroup:
 
 
 def fuse(operations: list[Operation], dtype: str, stored: set[int]) -> FusedGroup:
-    """Compiles a group; only the values whose numbers are in `stored` go to memory."""
+    """Compile a group; only the values whose numbers are in `stored` go to memory."""
     draft = _Draft()
     values = [value for operation in operations for value in operation.outputs]
     own = {value.number for value in values}
@@ -144,7 +144,7 @@ class _Draft:
     _slots: dict[int, int] = field(default_factory=dict[int, int])  # by value
 
     def add_argument(self, arg: object, own: set[int]) -> None:
-        """Adds an input or a constant, unless the group computes the argument."""
+        """Add an input or a constant, unless the group computes the argument."""
         if not isinstance(arg, Value):
             self.constants.setdefault(_to_float(arg), len(self.constants))
         elif arg.number not in own and arg.number not in self._slots:
@@ -153,13 +153,13 @@ class _Draft:
         self.constants.setdefault(0.0, len(self.constants))
 
     def _slot_of(self, arg: object) -> int:
-        """Returns the slot of an argument."""
+        """Return the slot of an argument."""
         if isinstance(arg, Value):
             return self._slots[arg.number]
         return len(self.inputs) + self.constants[_to_float(arg)]
 
     def add_step(self, operation: Operation) -> None:
-        """Adds an elementwise operation; a reduction belongs to its result instead."""
+        """Add an elementwise operation; a reduction belongs to its result instead."""
         if find_dtype(operation) is None:
             return
         name, args = _lower(operation)
@@ -174,7 +174,7 @@ class _Draft:
     def describe_result(
         self, value: Value, maker: Operation
     ) -> tuple[int, str | None, list[int]]:
-        """Returns the slot of a result, its reduction, and the axes of this."""
+        """Return the slot of a result, its reduction, and the axes of this."""
         if find_dtype(maker) is not None:
             return self._slots[value.number], None, []
         slot = self._slot_of(maker.args[0])
@@ -182,7 +182,7 @@ class _Draft:
 
 
 def _lower(operation: Operation) -> tuple[str | None, tuple[object, ...]]:
-    """Returns an operation as the extension knows it; the name None does nothing."""
+    """Return an operation as the extension knows it; the name None does nothing."""
     name, args = operation.name, operation.args
     if name == "astype":
         to_boolean = operation.outputs[0].dtype == np.bool_ != args[0].dtype
@@ -193,5 +193,5 @@ def _lower(operation: Operation) -> tuple[str | None, tuple[object, ...]]:
 
 
 def _to_float(arg: object) -> float:
-    """Returns a number as a float, and 0 for what no step reads, such as a dtype."""
+    """Return a number as a float, and 0 for what no step reads, such as a dtype."""
     return float(cast("float", arg)) if isinstance(arg, _NUMBERS) else 0.0

@@ -39,7 +39,7 @@ class OperationGroup:
     span: tuple[int, int] = (0, 0)  # positions of the first and the last operation
 
     def is_urgent(self) -> bool:
-        """Returns True if the group runs as soon as its dependencies have run."""
+        """Return True if the group runs as soon as its dependencies have run."""
         # An optimiser's update frees the memory of gradients. It waits for scalars, such as
         # the norm that clips them, so these are urgent too.
         if self.operations[0].name in ("adamw", "sgd"):
@@ -47,12 +47,12 @@ class OperationGroup:
         return all(value.shape == () for value in self.outputs())
 
     def outputs(self) -> Iterator[Value]:
-        """Yields each value that the operations compute."""
+        """Yield each value that the operations compute."""
         for operation in self.operations:
             yield from operation.outputs
 
     def inputs(self) -> Iterator[Value]:
-        """Yields each value that the operations read and this group does not compute.
+        """Yield each value that the operations read and this group does not compute.
 
         A value that is read twice comes twice.
         """
@@ -88,7 +88,7 @@ class Grouping:
         self._numbers = count()
 
     def add(self, operation: Operation) -> None:
-        """Adds an operation to an existing group or to a new one."""
+        """Add an operation to an existing group or to a new one."""
         self._positions[id(operation)] = len(self._positions)
         dtype = self._find_dtype(operation)
         reduction = find_reduction(operation) if self._with_reductions else None
@@ -107,14 +107,14 @@ class Grouping:
                     self._merge(producer, group)
 
     def finish(self) -> dict[int, OperationGroup]:
-        """Returns the groups by number; sorts the operations of each as in the graph."""
+        """Return the groups by number; sorts the operations of each as in the graph."""
         for group in self._groups.values():
             group.operations.sort(key=lambda operation: self._positions[id(operation)])
             self._update_dependencies(group)
         return self._groups
 
     def _find(self, number: int) -> OperationGroup:
-        """Returns the group with a number, or the group that it was merged into."""
+        """Return the group with a number, or the group that it was merged into."""
         last = number
         while last in self._merged_into:
             last = self._merged_into[last]
@@ -125,17 +125,17 @@ class Grouping:
         return self._groups[last]
 
     def _update_dependencies(self, group: OperationGroup) -> set[int]:
-        """Replaces merged groups in a group's dependencies; returns these."""
+        """Replace merged groups in a group's dependencies; returns these."""
         current = {self._find(number).number for number in group.dependencies}
         group.dependencies = current - {group.number}
         return group.dependencies
 
     def _find_producer(self, number: int) -> OperationGroup | None:
-        """Returns the group that computes a value; None for an input of the graph."""
+        """Return the group that computes a value; None for an input of the graph."""
         return self._find(self._producers[number]) if number in self._producers else None
 
     def _choose_reduction_group(self, operation: Operation) -> OperationGroup:
-        """Returns the fused group that computes the reduction's input, or a new group."""
+        """Return the fused group that computes the reduction's input, or a new group."""
         x = operation.args[0]
         producer = self._find_producer(x.number)
         if (
@@ -149,7 +149,7 @@ class Grouping:
         return OperationGroup(next(self._numbers), [], dtype, x.shape)
 
     def _append(self, operation: Operation, group: OperationGroup) -> None:
-        """Appends an operation to a group, with its dependencies."""
+        """Append an operation to a group, with its dependencies."""
         self._groups[group.number] = group
         position = self._positions[id(operation)]
         group.span = (group.span[0] if group.operations else position, position)
@@ -164,7 +164,7 @@ class Grouping:
             self._producers[value.number] = group.number
 
     def _add_dependency(self, group: OperationGroup, value: Value) -> None:
-        """Makes a group run after the group that computes a value."""
+        """Make a group run after the group that computes a value."""
         producer = self._find_producer(self._aliases.origin(value))
         if producer is None or producer is group:
             return
@@ -173,7 +173,7 @@ class Grouping:
             group.barriers.add(producer.number)
 
     def _can_merge(self, one: OperationGroup, other: OperationGroup) -> bool:
-        """Returns True if two groups have one dtype and shape, and nothing runs between."""
+        """Return True if two groups have one dtype and shape, and nothing runs between."""
         if one.dtype is None or (one.dtype, one.shape) != (other.dtype, other.shape):
             return False
         if self._is_barrier(one, other) or self._is_barrier(other, one):
@@ -183,12 +183,12 @@ class Grouping:
         )
 
     def _is_barrier(self, first: OperationGroup, last: OperationGroup) -> bool:
-        """Returns True if `last` needs the complete result of `first`."""
+        """Return True if `last` needs the complete result of `first`."""
         last.barriers = {self._find(number).number for number in last.barriers}
         return first.number in last.barriers
 
     def _has_indirect_path(self, first: OperationGroup, last: OperationGroup) -> bool:
-        """Returns True if `last` depends on `first` through a third group."""
+        """Return True if `last` depends on `first` through a third group."""
         seen = {first.number}
         pending = list(self._update_dependencies(last) - seen)
         while pending:
@@ -205,7 +205,7 @@ class Grouping:
         return False
 
     def _merge(self, one: OperationGroup, other: OperationGroup) -> None:
-        """Merges the second group into the first, which keeps its number."""
+        """Merge the second group into the first, which keeps its number."""
         del self._groups[other.number]
         self._merged_into[other.number] = one.number
         # The shorter list is moved, for speed: `finish` sorts the operations later.
@@ -218,7 +218,7 @@ class Grouping:
 
 
 def sort_groups(groups: dict[int, OperationGroup]) -> list[OperationGroup]:
-    """Sorts the groups so that each follows its dependencies; urgent ones come first."""
+    """Sort the groups so that each follows its dependencies; urgent ones come first."""
     missing = {number: len(group.dependencies) for number, group in groups.items()}
     dependents: dict[int, list[int]] = {number: [] for number in groups}
     for number, group in groups.items():
@@ -243,13 +243,13 @@ def sort_groups(groups: dict[int, OperationGroup]) -> list[OperationGroup]:
 
 
 def _index(x: Array, key: object) -> Array:
-    """Indexes with integers and slices; gives an array even if no axis remains."""
+    """Index with integers and slices; gives an array even if no axis remains."""
     parts = parts_of(key)
     return x[parts if any(part is ... for part in parts) else (*parts, ...)]
 
 
 def _keep(x: Array, *_: object) -> Array:
-    """Returns the array itself."""
+    """Return the array itself."""
     return x
 
 
@@ -288,14 +288,14 @@ class Aliases:
                 self._overwritten[after.number] = before
 
     def _is_view(self, operation: Operation) -> bool:
-        """Returns True if an operation gives a view."""
+        """Return True if an operation gives a view."""
         # Fused programs read memory forwards only.
         is_backward = operation.name == "index" and _flips(operation.args[-1])
         can_view = self._with_views and is_alias(operation) and not is_backward
         return can_view and self._try_view(operation)
 
     def _try_view(self, operation: Operation) -> bool:
-        """Returns True if the strides allow the view: a reshape may need a copy."""
+        """Return True if the strides allow the view: a reshape may need a copy."""
         try:
             view = make_view(operation, self._strides_of(operation.args[0]))
         except ValueError:
@@ -304,7 +304,7 @@ class Aliases:
         return True
 
     def _strides_of(self, value: Value) -> Array:
-        """Returns an array with the strides of a value, whose memory is not readable."""
+        """Return an array with the strides of a value, whose memory is not readable."""
         if value.number not in self._strided:
             shape, dtype = value.shape, value.dtype
             steps = np.cumprod([dtype.itemsize, *(size or 1 for size in shape[:0:-1])])
@@ -314,31 +314,31 @@ class Aliases:
         return self._strided[value.number]
 
     def origin(self, value: Value) -> int:
-        """Returns the number of the value that a view shows; its own if it is no view."""
+        """Return the number of the value that a view shows; its own if it is no view."""
         while value.number in self.views:
             value = self.views[value.number].args[0]
         return value.number
 
     def root(self, value: Value) -> int:
-        """Returns the number of the value in whose memory a value lies."""
+        """Return the number of the value in whose memory a value lies."""
         number = self.origin(value)
         while number in self._overwritten:
             number = self.origin(self._overwritten[number])
         return number
 
     def is_whole(self, value: Value) -> bool:
-        """Returns True if a value is all of its memory, and contiguous."""
+        """Return True if a value is all of its memory, and contiguous."""
         return self._strides_of(value).flags.c_contiguous and (
             value.nbytes == self.values[self.root(value)].nbytes
         )
 
     def overwritten_roots(self, operation: Operation) -> set[int]:
-        """Returns the roots of the memory that an operation overwrites."""
+        """Return the roots of the memory that an operation overwrites."""
         return {self.root(before) for before, _ in _pair_updates(operation)}
 
 
 def is_alias(operation: Operation) -> bool:
-    """Returns True if the result may share the memory of the first argument."""
+    """Return True if the result may share the memory of the first argument."""
     if operation.name not in _VIEWS:
         return False
     first, rest = operation.args[0], operation.args[1:]
@@ -351,18 +351,18 @@ def is_alias(operation: Operation) -> bool:
 
 
 def make_view(operation: Operation, x: Array) -> Array:
-    """Returns the view of an array that an operation gives."""
+    """Return the view of an array that an operation gives."""
     return _VIEWS[operation.name](x, *operation.args[1:], **operation.options)
 
 
 def _flips(key: object) -> bool:
-    """Returns True if a slice of an index has a negative step."""
+    """Return True if a slice of an index has a negative step."""
     steps = (getattr(part, "step", None) for part in parts_of(key))
     return any(step is not None and step < 0 for step in steps)
 
 
 def _pair_updates(operation: Operation) -> Iterator[tuple[Value, Value]]:
-    """Pairs each value that an update overwrites with the value afterwards."""
+    """Pair each value that an update overwrites with the value afterwards."""
     positions = UPDATES.get(operation.name, ())
     before = [value for position in positions for value in operation.args[position]]
     return zip(before, operation.outputs, strict=False)

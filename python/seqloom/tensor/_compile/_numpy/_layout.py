@@ -44,7 +44,7 @@ class Layout:
 
 
 def lay_out(graph: Graph, backend: Backend) -> Layout:
-    """Groups the operations of a graph, and chooses the memory of its values."""
+    """Group the operations of a graph, and choose the memory of its values."""
     aliases = Aliases(graph)
     grouping = Grouping(aliases)
     for operation in graph.operations:
@@ -62,7 +62,7 @@ def lay_out(graph: Graph, backend: Backend) -> Layout:
 
 
 def _list_stored(group: OperationGroup, needed: set[int], backend: Backend) -> list[Value]:
-    """Returns the values that a group writes into an array that it is passed.
+    """Return the values that a group writes into an array that it is passed.
 
     `needed` are the values that another group reads, or that are outputs.
     """
@@ -77,7 +77,7 @@ def _list_stored(group: OperationGroup, needed: set[int], backend: Backend) -> l
 def _choose_outputs(
     graph: Graph, aliases: Aliases, stored: set[int]
 ) -> tuple[set[int], set[int]]:
-    """Returns the values that get new memory, and the positions of the copied outputs.
+    """Return the values that get new memory, and the positions of the copied outputs.
 
     No output may lie in memory that the next call overwrites.
     """
@@ -112,7 +112,7 @@ class Span:
 def find_spans(
     groups: list[OperationGroup], aliases: Aliases, internal: set[int], outputs: list[Value]
 ) -> dict[int, Span]:
-    """Returns a span, still without an offset, for each internal value of a program."""
+    """Return a span, still without an offset, for each internal value of a program."""
     spans = _find_lifetimes(groups, aliases, internal)
     for value in outputs:  # an output inside the memory is copied after all has run
         if (span := spans.get(aliases.root(value))) is not None:
@@ -126,7 +126,7 @@ def find_spans(
 def _find_lifetimes(
     groups: list[OperationGroup], aliases: Aliases, internal: set[int]
 ) -> dict[int, Span]:
-    """Finds the group that writes each value, and the last that reads it."""
+    """Find the group that writes each value, and the last that reads it."""
     spans: dict[int, Span] = {}
     for position, group in enumerate(groups):
         for value in group.inputs():
@@ -141,7 +141,7 @@ def _find_lifetimes(
 def _reuse_in_place(
     group: OperationGroup, position: int, aliases: Aliases, spans: dict[int, Span]
 ) -> None:
-    """Lets the results of a fused group reuse the bytes of operands that it reads last."""
+    """Let the results of a fused group reuse the bytes of operands that it reads last."""
     reads = list(group.inputs())
     plain = {
         value.number
@@ -174,7 +174,7 @@ def _reuse_in_place(
 
 
 def place_spans(spans: dict[int, Span]) -> int:
-    """Sets the offset of each span; returns the total number of bytes."""
+    """Set the offset of each span; returns the total number of bytes."""
     # Spans that are in use at the same time do not overlap. The largest come first, each at
     # the lowest offset that is free. Spans that reuse each other's bytes share an offset.
     chains: dict[int, list[Span]] = {}
@@ -196,7 +196,7 @@ def place_spans(spans: dict[int, Span]) -> int:
 
 
 def _find_gap(used: NDArray[np.int64], size: int) -> int:
-    """Returns the lowest free offset for `size` bytes; `used` is sorted by offset."""
+    """Return the lowest free offset for `size` bytes; `used` is sorted by offset."""
     starts, ends = used
     # Everything below an offset ends at the highest end before it.
     free = np.maximum.accumulate(np.append(0, ends))
@@ -208,7 +208,7 @@ _HALF = 2  # bytes
 
 
 def find_function(backend: Backend, operation: Operation) -> Callable[..., Any]:
-    """Returns NumPy's own function or a method of the backend.
+    """Return NumPy's own function or a method of the backend.
 
     The types of the values are known, so the checks of them are skipped where possible.
     """
@@ -228,21 +228,21 @@ def find_function(backend: Backend, operation: Operation) -> Callable[..., Any]:
 
 
 def _mixes_kinds(operation: Operation) -> bool:
-    """Returns True if integers meet floats or become floats: a ufunc would widen them."""
+    """Return True if integers meet floats or become floats: a ufunc would widen them."""
     are_integers = [v.dtype.kind in "biu" for v in operation.inputs()]
     has_floats = any(v.dtype.kind not in "biu" for v in operation.outputs)
     return any(are_integers) and (has_floats or not all(are_integers))
 
 
 def _copy_reshaped(x: NDArray[Any], shape: tuple[int, ...], *, out: NDArray[Any]) -> None:
-    """Copies the values into `out`, which has the new shape."""
+    """Copy the values into `out`, which has the new shape."""
     del shape
     np.copyto(out.reshape(x.shape), x)
 
 
 @cache  # `inspect.signature` takes longer than the whole layout
 def _has_out(function: Callable[..., Any]) -> bool:
-    """Returns True if a function has an argument `out`."""
+    """Return True if a function has an argument `out`."""
     if isinstance(function, np.ufunc):
         return True
     try:

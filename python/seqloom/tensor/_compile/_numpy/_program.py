@@ -57,7 +57,7 @@ class NumPyProgram:
         self._idle: list[Callable[..., list[Array]]] = []
 
     def __call__(self, arrays: Sequence[Any]) -> list[Array]:
-        """Returns the graph's outputs. Calls that run at the same time share no memory."""
+        """Return the graph's outputs. Calls that run at the same time share no memory."""
         try:
             run = self._idle.pop()
         except IndexError:
@@ -78,7 +78,7 @@ class NumPyProgram:
         return f"{head}; {self.nbytes:,} bytes\n{self.text}"
 
     def _bind_memory(self) -> Callable[..., list[Array]]:
-        """Returns the function of this program over newly allocated memory."""
+        """Return the function of this program over newly allocated memory."""
         scope = dict(self._scope)
         constants = self._layout.graph.constants.items()
         scope.update((f"v{number}", np.asarray(array)) for number, array in constants)
@@ -104,7 +104,7 @@ _LARGE_PARAMETER = 65_536  # elements
 
 
 def rewrite(graph: Graph) -> Graph:
-    """Returns an equal graph with split updates, split unstacks and plain reductions."""
+    """Return an equal graph with split updates, split unstacks and plain reductions."""
     operations = [
         part
         for operation in graph.operations
@@ -117,7 +117,7 @@ def rewrite(graph: Graph) -> Graph:
 
 
 def _split_update(operation: Operation) -> Iterator[Operation]:
-    """Yields one AdamW update for each large parameter, and one for all small ones."""
+    """Yield one AdamW update for each large parameter, and one for all small ones."""
     # A large one then runs when its gradient is ready: the gradient is still in the cache,
     # and its memory is free for the next gradient.
     if operation.name != "adamw":
@@ -133,7 +133,7 @@ def _split_update(operation: Operation) -> Iterator[Operation]:
 
 
 def _update_some(operation: Operation, indices: list[int]) -> Operation:
-    """Returns the update of some of the parameters."""
+    """Return the update of some of the parameters."""
     args, total = operation.args, len(operation.args[0])
     lists = [[values[index] for index in indices] for values in args[:_ADAMW_LISTS]]
     decays = [operation.options["decays"][index] for index in indices]
@@ -145,7 +145,7 @@ def _update_some(operation: Operation, indices: list[int]) -> Operation:
 
 
 def _split_unstack(operation: Operation) -> Iterator[Operation]:
-    """Yields an index, which is a view, for each slice of an unstacked value."""
+    """Yield an index, which is a view, for each slice of an unstacked value."""
     if operation.name != "unstack":
         yield operation
         return
@@ -159,7 +159,7 @@ def _split_unstack(operation: Operation) -> Iterator[Operation]:
 def _reduce_before_reshape(
     operation: Operation, reshapes: dict[int, Operation]
 ) -> Operation:
-    """Reduces the value before a reshape that only joined the reduced axes."""
+    """Reduce the value before a reshape that only joined the reduced axes."""
     # A linear layer reshapes (batch, length, width) to (batch * length, width). The sum for
     # its bias gives the same without the reshape, and can then be fused.
     if find_reduction(operation) is None or operation.options.get("keepdims"):
@@ -178,7 +178,7 @@ def _reduce_before_reshape(
 
 
 def _reshape_sources(x: Value, reshapes: dict[int, Operation]) -> Iterator[Value]:
-    """Returns the values that a value was reshaped from, the first of the chain first."""
+    """Return the values that a value was reshaped from, the first of the chain first."""
     sources: list[Value] = []
     while x.number in reshapes and isinstance(reshapes[x.number].args[0], Value):
         x = reshapes[x.number].args[0]

@@ -72,7 +72,7 @@ class Writer:
         source.write(f"return [{', '.join(names)}]")
 
     def _write_group(self, group: OperationGroup, stored: list[Value]) -> None:
-        """Writes the line of a group, after the lines that make its arguments."""
+        """Write the line of a group, after the lines that make its arguments."""
         operation = group.operations[0]
         function = find_function(self._backend, operation)
         is_small = len(group.operations) == 1 and prod(group.shape) < _SMALL
@@ -91,7 +91,7 @@ class Writer:
             self._write_call(operation, stored)
 
     def _write_call(self, operation: Operation, stored: list[Value]) -> None:
-        """Writes the call of a backend's function, with `out=` where it takes that."""
+        """Write the call of a backend's function, with `out=` where it takes that."""
         source = self.source
         function = source.bind(operation.name, find_function(self._backend, operation))
         if stored:
@@ -104,7 +104,7 @@ class Writer:
         self._write_assignment(operation, f"own({call})" if shares_memory else call)
 
     def _write_assignment(self, operation: Operation, call: str) -> None:
-        """Writes a line that names the results of a call."""
+        """Write a line that names the results of a call."""
         names = "".join(f"{self.source.define(value)}, " for value in operation.outputs)
         is_nested = operation.name in LISTS or operation.name == "scan"
         is_single = len(operation.outputs) == 1 and not is_nested
@@ -112,7 +112,7 @@ class Writer:
         self.source.write(f"{names[:-2] if is_single else names} = {call}")
 
     def _write_loop(self, operation: Operation) -> None:
-        """Writes the call of a loop; its body also reads the constants of the graph."""
+        """Write the call of a loop; its body also reads the constants of the graph."""
         body, options = operation.options["body"], operation.options
         body.constants.update(self._layout.graph.constants)
         length, reverse = options["length"], options["reverse"]
@@ -121,7 +121,7 @@ class Writer:
         self._write_assignment(operation, f"{name}({args})")
 
     def _name_result(self, value: Value) -> str:
-        """Returns the name of the array that a value is written into."""
+        """Return the name of the array that a value is written into."""
         if value.number not in self._layout.fresh:
             return f"v{value.number}"
         dtype = f"dtype_{value.dtype.name}_"
@@ -131,7 +131,7 @@ class Writer:
         return name
 
     def _write_poison(self, position: int) -> None:
-        """Overwrites the memory that nothing reads after the group at a position."""
+        """Overwrite the memory that nothing reads after the group at a position."""
         spans = self._layout.spans.values()
         reused = {span.over for span in spans}
         for span in spans:
@@ -149,7 +149,7 @@ class ScanLoop:
     def __call__(
         self, init: list[Array], xs: list[Array], around: list[Array]
     ) -> list[Array]:
-        """Returns the last carry, and the stacked results of all iterations."""
+        """Return the last carry, and the stacked results of all iterations."""
         carry, stacks = list(init), list["Array"]()
         for iteration, position in enumerate(self._positions):
             results = self._body([*carry, *(x[position] for x in xs), *around])
@@ -163,7 +163,7 @@ class ScanLoop:
 
 
 def _copy(array: Array) -> Array:
-    """Returns a contiguous copy."""
+    """Return a contiguous copy."""
     return np.copy(array, order="C")
 
 
@@ -181,16 +181,16 @@ class SourceText:
         self._defined = inputs | fixed  # values whose names are bound to arrays
 
     def write(self, line: str) -> None:
-        """Adds a line to the body of the function."""
+        """Add a line to the body of the function."""
         self.lines.append(f"    {line}")
 
     def define(self, value: Value) -> str:
-        """Returns the name of a value that the next line binds to an array."""
+        """Return the name of a value that the next line binds to an array."""
         self._defined.add(value.number)
         return f"v{value.number}"
 
     def name(self, value: Value) -> str:
-        """Returns the name of a value; writes a line for a view that is used first here."""
+        """Return the name of a value; writes a line for a view that is used first here."""
         number = value.number
         if number not in self._defined and number in self._aliases.views:
             operation = self._aliases.views[number]
@@ -204,7 +204,7 @@ class SourceText:
         return f"v{number}"
 
     def _write_view(self, operation: Operation, source: str) -> str:
-        """Returns the source of a view."""
+        """Return the source of a view."""
         suffixes = {
             "reshape": f".reshape({operation.outputs[0].shape})",
             "permute_dims": f".transpose({operation.args[-1]})",
@@ -219,7 +219,7 @@ class SourceText:
         return f"{name}({source})"
 
     def argument(self, arg: object) -> str:
-        """Returns the source of an argument."""
+        """Return the source of an argument."""
         if isinstance(arg, Value):
             return self.name(arg)
         if type(arg) in (list, tuple):
@@ -233,13 +233,13 @@ class SourceText:
         return self.bind("plain", arg)
 
     def bind(self, kind: str, thing: object) -> str:
-        """Returns a name for an object."""
+        """Return a name for an object."""
         name = self._names.setdefault(id(thing), f"{kind}_{len(self.scope)}")
         self.scope[name] = thing  # keeps the object alive, so its id stays its own
         return name
 
     def call(self, function: str, operation: Operation, *more: str) -> str:
-        """Returns the source of a call with an operation's arguments."""
+        """Return the source of a call with an operation's arguments."""
         args = [self.argument(arg) for arg in operation.args]
         args += [f"{key}={self.argument(arg)}" for key, arg in operation.options.items()]
         return f"{function}({', '.join([*args, *more])})"

@@ -69,16 +69,16 @@ class JaxBackend(Backend, functions=check_overrides("jax", _FUNCTIONS)):
         self.threads = threads
 
     def __reduce__(self) -> Any:
-        """Copies and pickles are the one backend of that device and number of threads."""
+        """Copy and pickles are the one backend of that device and number of threads."""
         return partial(backend, self.name, num_threads=self.threads), ()
 
     def sync(self) -> None:
-        """Waits until every array that is alive is computed."""
+        """Wait until every array that is alive is computed."""
         jax.block_until_ready(jax.live_arrays())
 
 
 def _find_device(device: str) -> Any:
-    """A device that jax has here."""
+    """Return a device that jax has here."""
     platform, _, number = device.partition(":")
     try:
         return jax.devices(platform)[int(number or 0)]

@@ -41,13 +41,13 @@ def index(x: Array, key: Any) -> Array:
 
 
 def take(x: Array, indices: Array, *, axis: int | None = None) -> Array:
-    """The parts of an axis that the indices name."""
+    """Return the parts of an axis that the indices name."""
     require_positions("take", x, indices, axis=axis)
     return jnp.take(x, indices, axis, mode="fill")
 
 
 def take_along_axis(x: Array, indices: Array, axis: int = -1) -> Array:
-    """The values at the indices along an axis."""
+    """Return the values at the indices along an axis."""
     require_positions("take_along_axis", x, indices, axis)
     return jnp.take_along_axis(x, indices, axis, mode="fill")
 
@@ -87,7 +87,7 @@ def put_along_axis(x: Array, indices: Array, values: Array | float, *, axis: int
 
 
 def embedding(weight: Array, ids: Array) -> Array:
-    """The row of `weight` for each id."""
+    """Return the row of `weight` for each id."""
     require_positions("embedding", weight, ids)
     if not isinstance(ids, Tracer):
         return weight[ids]
@@ -97,7 +97,7 @@ def embedding(weight: Array, ids: Array) -> Array:
 
 
 def embedding_grad(grad: Array, ids: Array, *, rows: int) -> Array:
-    """The derivative of ``embedding`` by its weight, which has `rows` rows."""
+    """Return the derivative of ``embedding`` by its weight, which has `rows` rows."""
     require_positions("embedding_grad", grad, ids, rows=rows)
     return jnp.zeros((rows, grad.shape[-1]), grad.dtype).at[ids].add(grad)
 
@@ -109,7 +109,7 @@ def one_hot(b: Backend, x: Array, num_classes: int, *, dtype: Any = None) -> Arr
 
 
 def topk(x: Array, k: int, *, axis: int = -1) -> tuple[Array, Array]:
-    """The k largest values along an axis, the largest first, and their positions."""
+    """Return the k largest values along an axis, the largest first, and their positions."""
     values, positions = lax.top_k(jnp.moveaxis(x, axis, -1), k)
     return jnp.moveaxis(values, -1, axis), jnp.moveaxis(positions, -1, axis)
 
@@ -137,7 +137,7 @@ class JaxPositions(NamedTuple):
     from_end: bool  # whether -1 is the last
 
     def require(self, values: NDArray[np.generic]) -> None:
-        """Refuses numbers that name no place."""
+        """Refuse numbers that name no place."""
         if not values.size:
             return
         low = -self.size if self.from_end else 0
@@ -151,7 +151,7 @@ class JaxPositions(NamedTuple):
 
 
 def require_positions(name: str, *args: Any, **options: Any) -> None:
-    """Refuses an operation's indices that name no place, unless jax traces it."""
+    """Refuse an operation's indices that name no place, unless jax traces it."""
     for position in find_positions(name, args, options):
         if not isinstance(position.array, Tracer):
             position.require(np.asarray(position.array))
@@ -160,7 +160,7 @@ def require_positions(name: str, *args: Any, **options: Any) -> None:
 def require_bounds(
     cu_seqlens: Array | NDArray[np.generic], total: int, longest: int
 ) -> None:
-    """Refuses bounds of sequences that do not rise to the total by `longest` at most."""
+    """Refuse bounds of sequences that do not rise to the total by `longest` at most."""
     if isinstance(cu_seqlens, Tracer):
         return
     ends = np.asarray(cu_seqlens)
@@ -185,7 +185,7 @@ def require_bounds(
 def find_positions(
     name: str, args: tuple[Any, ...], options: dict[str, Any]
 ) -> list[JaxPositions]:
-    """The indices among an operation's arguments, arrays or values of a graph."""
+    """Return the indices among an operation's arguments, arrays or values of a graph."""
     find = _FINDERS.get(name)
     found = () if find is None else find(args, options)
     return [JaxPositions(name, *position) for position in found]
@@ -206,7 +206,7 @@ def _along(args: tuple[Any, ...], options: dict[str, Any]) -> Found:
 
 
 def _in_key(key: Any, shape: tuple[int, ...]) -> Found:
-    """The arrays of integers in a key, each with the length of its axis."""
+    """Return the arrays of integers in a key, each with the length of its axis."""
     parts = parts_of(key)
     if not any(hasattr(part, "shape") for part in parts):
         return
@@ -291,7 +291,7 @@ class GivenPositions:
         self._bounds = [op for op in packed if self._tells(op.args[-1])]
 
     def require(self, arrays: Sequence[Array]) -> None:
-        """Refuses inputs by which an index names no place.
+        """Refuse inputs by which an index names no place.
 
         Raises:
             OutOfRangeError: An index, or a label, is out of range.
@@ -306,7 +306,7 @@ class GivenPositions:
             require_bounds(bounds, operation.args[0].shape[0], longest)
 
     def _tells(self, value: Value) -> bool:
-        """Whether a value follows from the inputs by a few steps over integers."""
+        """Return whether a value follows from the inputs by a few steps over integers."""
         number = value.number
         if number in self._inputs:
             return True
@@ -321,7 +321,7 @@ class GivenPositions:
     def _values(
         self, value: Value, known: dict[int, NDArray[np.generic]], arrays: Sequence[Array]
     ) -> NDArray[np.generic]:
-        """The numbers of a value that can be told."""
+        """Return the numbers of a value that can be told."""
         number = value.number
         if number not in known and number in self._inputs:
             known[number] = np.asarray(arrays[self._inputs[number]])
@@ -336,5 +336,5 @@ class GivenPositions:
 
 
 def _is_whole(value: Value) -> bool:
-    """Whether a value is of integers or booleans."""
+    """Return whether a value is of integers or booleans."""
     return not value.weak and value.dtype.kind in _WHOLE

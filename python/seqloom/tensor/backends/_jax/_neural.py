@@ -34,7 +34,7 @@ def relu(x: Array) -> Array:
 
 
 def relu_grad(grad: Array, out: Array) -> Array:
-    """The derivative of ``relu`` from its output."""
+    """Return the derivative of ``relu`` from its output."""
     return jnp.where(out <= 0, 0, grad)
 
 
@@ -44,7 +44,7 @@ def gelu(x: Array) -> Array:
 
 
 def gelu_grad(grad: Array, x: Array) -> Array:
-    """The derivative of ``gelu`` from its input."""
+    """Return the derivative of ``gelu`` from its input."""
     density = jnp.exp(x * x * -0.5) * _DENSITY
     return grad * (_normal_share(x) + x * density)
 
@@ -57,7 +57,7 @@ def softmax(b: Backend, x: Array, *, axis: int = -1) -> Array:
 
 
 def log_softmax(b: Backend, x: Array, *, axis: int = -1) -> Array:
-    """The logarithm of ``softmax``."""
+    """Return the logarithm of ``softmax``."""
     if not x.ndim or not jnp.issubdtype(x.dtype, jnp.inexact):
         return _activations.log_softmax(b, _scores(x), axis=axis)
     return jax.nn.log_softmax(x, axis)
@@ -66,7 +66,7 @@ def log_softmax(b: Backend, x: Array, *, axis: int = -1) -> Array:
 def layer_norm_grad(
     grad: Array, x: Array, weight: Array | None, mean: Array, rstd: Array
 ) -> tuple[Array, Array, Array]:
-    """The derivatives of ``layer_norm`` by its input, weight and bias."""
+    """Return the derivatives of ``layer_norm`` by its input, weight and bias."""
     rstd = rstd[..., None]
     scaled = (x - mean[..., None]) * rstd
     inward = grad if weight is None else grad * weight
@@ -79,7 +79,7 @@ def layer_norm_grad(
 def rms_norm_grad(
     grad: Array, x: Array, weight: Array | None, rstd: Array
 ) -> tuple[Array, Array]:
-    """The derivatives of ``rms_norm`` by its input and weight."""
+    """Return the derivatives of ``rms_norm`` by its input and weight."""
     scaled = x * rstd[..., None]
     inward = grad if weight is None else grad * weight
     slope = jnp.mean(inward * scaled, -1, keepdims=True)
@@ -91,7 +91,7 @@ def rms_norm_grad(
 def cross_entropy(
     b: Backend, logits: Array, labels: Array, weights: Array | None = None
 ) -> tuple[Array, Array]:
-    """The weighted loss of each row, and its derivative; NaN where none can look."""
+    """Return the weighted loss of each row, and its derivative; NaN where none can look."""
     require_positions("cross_entropy", logits, labels)
     if isinstance(labels, Tracer):  # below 0 jax would count from the end
         labels = jnp.where(labels < 0, logits.shape[-1], labels)
@@ -105,7 +105,7 @@ def cross_entropy_grad(
     weights: Array | None,
     fused: Array,
 ) -> Array:
-    """The derivative of ``cross_entropy`` by the logits."""
+    """Return the derivative of ``cross_entropy`` by the logits."""
     del logits, labels, weights
     return fused * grad[..., None]
 
@@ -125,7 +125,7 @@ def attention_grad(
     causal: bool = False,
     dropout: float = 0.0,
 ) -> tuple[Array, Array, Array]:
-    """The derivatives of ``attention`` by q, k and v, from the log-sum-exp."""
+    """Return the derivatives of ``attention`` by q, k and v, from the log-sum-exp."""
     scores = scores_of(b, q, k, mask, scale, causal=causal)
     weights = jnp.exp(scores - jnp.where(jnp.isfinite(lse), lse, 0.0)[..., None])
     drop = bool(dropout) and key is not None
@@ -138,14 +138,14 @@ def attention_grad(
 
 
 def _scores(x: Array) -> Array:
-    """An array that shares can be taken of."""
+    """Return an array that shares can be taken of."""
     if not jnp.issubdtype(x.dtype, jnp.inexact):
         raise DTypeError(f"expected an array of floats, got {x.dtype}; .astype it first")
     return x
 
 
 def _normal_share(x: Array) -> Array:
-    """The share of a normal distribution below x."""
+    """Return the share of a normal distribution below x."""
     # XLA computes an erf that both ways of a step ask for once, an erfc twice.
     return lax.erf(x * math.sqrt(0.5)) * 0.5 + 0.5
 
@@ -176,14 +176,14 @@ def conv(
 def conv_input_grad(
     grad: Array, weight: Array, shape: Sequence[int], **geometry: Any
 ) -> Array:
-    """The gradient of `conv` by its input, which had `shape`."""
+    """Return the gradient of `conv` by its input, which had `shape`."""
     return _transpose(lambda x: conv(x, weight, **geometry), grad, shape)
 
 
 def conv_weight_grad(
     x: Array, grad: Array, shape: Sequence[int], **geometry: Any
 ) -> tuple[Array, Array]:
-    """The gradients of `conv` by its weight, which had `shape`, and by its bias."""
+    """Return the gradients of `conv` by its weight, which had `shape`, and by its bias."""
     x = crop_input(x, grad, shape, **geometry)
     weight = _transpose(lambda weight: conv(x, weight, **geometry), grad, shape)
     return weight, jnp.sum(grad, axis=(0, *range(2, grad.ndim)))
@@ -192,7 +192,7 @@ def conv_weight_grad(
 def _transpose(
     linear: Callable[[Array], Array], grad: Array, shape: Sequence[int]
 ) -> Array:
-    """Applies the transpose of a linear function to a gradient, given its input's shape."""
+    """Apply the transpose of a linear function to a gradient, given its input's shape."""
     outline = jax.ShapeDtypeStruct(tuple(shape), grad.dtype)
     return jax.linear_transpose(linear, outline)(grad)[0]
 
@@ -212,7 +212,7 @@ def scan(
     length: int,
     reverse: bool = False,
 ) -> tuple[Arrays, Arrays]:
-    """A loop of XLA's while jax traces, else one of Python's."""
+    """Return a loop of XLA's while jax traces, else one of Python's."""
     # A body is a new function at each call: jax would compile it each time.
     if not any(isinstance(array, Tracer) for array in (*init, *xs)):
         return _recurrent.scan(b, body, init, xs, length=length, reverse=reverse)
@@ -221,7 +221,7 @@ def scan(
 
 
 def _as_program(name: str) -> Callable[..., Arrays]:
-    """Makes a function whose default body is compiled as a whole."""
+    """Make a function whose default body is compiled as a whole."""
 
     def call(b: Backend, *args: Any, **options: Any) -> Arrays:
         return _program(b, name, **options)(*args)
@@ -278,12 +278,12 @@ def sgd(
 
 @cache
 def _program(backend: Backend, name: str, **options: Any) -> Callable[..., Any]:
-    """The default body of a function, compiled as a whole."""
+    """Return the default body of a function, compiled as a whole."""
     return jax.jit(partial(getattr(Backend, name), backend, **options))
 
 
 def _after(grads: Arrays, lr: Any) -> Any:
-    """The rate, which in a program is there only once all gradients are."""
+    """Return the rate, which in a program is there only once all gradients are."""
     # XLA may then write into the memory of the old parameters. Without that order it copies
     # each of them, as a gradient might still read it. A barrier is gone before it decides.
     if not isinstance(lr, Tracer):

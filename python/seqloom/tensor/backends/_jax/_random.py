@@ -23,13 +23,13 @@ _SPLITS = 1 << 31  # the high word of the counters that keys are split by
 
 
 def key_words(key: Key | Array) -> Any:
-    """The two words of a key as a uint32 array: NumPy's, as jax moves those quicker."""
+    """Return two words of a key as a uint32 array: NumPy's, as jax moves those quicker."""
     words = getattr(key, "words", None)
     return key if words is None else np.array(words, np.uint32)
 
 
 def fold_in(b: Backend, key: Key | Array, word: Any) -> Array:
-    """The words of the key of one thing below a key."""
+    """Return the words of the key of one thing below a key."""
     halves = [jnp.asarray(part, jnp.uint32).reshape(()) for part in keys.counter(word)]
     return threefry_2x32(b.key_words(key), jnp.stack(halves))
 
@@ -94,10 +94,10 @@ def randint(
 
 
 def permutation(b: Backend, key: Key | Array, n: int) -> Array:
-    """The numbers (int32) from 0 to n - 1 in random order."""
+    """Return the numbers (int32) from 0 to n - 1 in random order."""
     return random.permutation(_wrap_key(b, key), keys.to_count(n)).astype(jnp.int32)
 
 
 def _wrap_key(b: Backend, key: Key | Array) -> Array:
-    """A key as jax knows one."""
+    """Return a key as jax knows one."""
     return jax.random.wrap_key_data(jnp.asarray(b.key_words(key)), impl="threefry2x32")

@@ -72,7 +72,7 @@ class _OnDevice(Protocol):
 def asarray(
     b: _OnDevice, data: Any, dtype: DType | None = None, *, copy: bool | None = None
 ) -> Array:
-    """An array of the data; Python's floats become `float_dtype`."""
+    """Return an array of the data; Python's floats become `float_dtype`."""
     if not isinstance(data, jax.Array):
         data = _numbers(data, dtype, b.float_dtype)
         # jax's own copy may be made later, when the owner has written the memory.
@@ -136,34 +136,34 @@ def eye(
 
 
 def einsum(equation: str, *operands: Array) -> Array:
-    """Sums of products; jax alone would cut a diagonal to its shorter axis."""
+    """Sum of products; jax alone would cut a diagonal to its shorter axis."""
     require_diagonals(equation, operands)
     return jnp.einsum(equation, *operands)
 
 
 def from_dlpack(b: _OnDevice, x: Any) -> Array:
-    """An array of any library."""
+    """Return an array of any library."""
     return jax.device_put(jnp.from_dlpack(x), b.jax_device)
 
 
 def to_numpy(x: Array) -> Any:
-    """The array as NumPy's; it cannot be written."""
+    """Return the array as NumPy's; it cannot be written."""
     return np.asarray(x)
 
 
 def astype(x: Array, dtype: DType, *, copy: bool = True) -> Array:
-    """The values in another type."""
+    """Return the values in another type."""
     del copy  # arrays are values
     return jnp.asarray(x).astype(to_dtype(dtype))
 
 
 def permute_dims(x: Array, axes: Sequence[int]) -> Array:
-    """The axes in another order; a negative one counts from the last."""
+    """Return the axes in another order; a negative one counts from the last."""
     return jnp.permute_dims(x, tuple(normalize_axis_index(axis, x.ndim) for axis in axes))
 
 
 def floor_divide(x: Array, y: Array) -> Array:
-    """The quotient rounded down; of integers by 0 it is 0, as NumPy's."""
+    """Return the quotient rounded down; of integers by 0 it is 0, as NumPy's."""
     _require_room(x, y)
     found = jnp.floor_divide(x, y)
     if jnp.issubdtype(found.dtype, jnp.inexact):  # jax gives -0 // 1 the sign +
@@ -218,7 +218,7 @@ def var(
     correction: float = 0.0,
     keepdims: bool = False,
 ) -> Array:
-    """The variance over axes; infinite where the correction takes all of them."""
+    """Return the variance over axes; infinite where the correction takes all of them."""
     found = jnp.var(x, axis, correction=0.0, keepdims=keepdims)
     if not correction:
         return found
@@ -235,7 +235,7 @@ def std(
     correction: float = 0.0,
     keepdims: bool = False,
 ) -> Array:
-    """The standard deviation over axes."""
+    """Return the standard deviation over axes."""
     return jnp.sqrt(b.var(x, axis=axis, correction=correction, keepdims=keepdims))
 
 
@@ -247,18 +247,18 @@ def cumulative_prod(x: Array, *, dtype: Any = None, **options: Any) -> Array:
 
 
 def logcumsumexp(x: Array, *, axis: int) -> Array:
-    """The logarithms of the sums of exponentials up to each position."""
+    """Return the logarithms of the sums of exponentials up to each position."""
     position = normalize_axis_index(axis, x.ndim)
     return lax.cumlogsumexp(jnp.asarray(x, jnp.result_type(x, jnp.float32)), position)
 
 
 def _kind(b: _OnDevice, dtype: DType | None) -> np.dtype[np.generic]:
-    """A type, or that of floats."""
+    """Return a type, or that of floats."""
     return to_dtype(b.float_dtype if dtype is None else dtype)
 
 
 def to_dtype(dtype: DType) -> np.dtype[np.generic]:
-    """A type that jax has: 64 bits only where they are switched on."""
+    """Return a type that jax has: 64 bits only where they are switched on."""
     if dtype is float:
         return np.dtype(Backend.float_dtype)
     found = jnp.asarray(0).dtype if dtype is int else np.dtype(dtype)
@@ -286,19 +286,19 @@ def _numbers(data: Any, dtype: Any, float_dtype: str) -> Any:
 
 
 def _fits(array: Any, dtype: str) -> bool:
-    """Whether a type has all the integers of an array."""
+    """Return whether a type has all the integers of an array."""
     limits = np.iinfo(dtype)
     return not array.size or (array.min() >= limits.min and array.max() <= limits.max)
 
 
 def _require_room(x: Any, y: Any) -> None:
-    """Refuses an integer that the type of the array beside it lacks."""
+    """Refuse an integer that the type of the array beside it lacks."""
     require_in_range(x, getattr(y, "dtype", None))
     require_in_range(y, getattr(x, "dtype", None))
 
 
 def _arithmetic(function: Callable[..., Array]) -> Callable[..., Array]:
-    """A function of two arrays, or of one and a number."""
+    """Return a function of two arrays, or of one and a number."""
 
     def call(x: Any, y: Any) -> Array:
         if type(x) is int or type(y) is int:
@@ -311,7 +311,7 @@ def _arithmetic(function: Callable[..., Array]) -> Callable[..., Array]:
 def _comparison(
     function: Callable[..., Array], of_numbers: Callable[..., bool]
 ) -> Callable[..., Array]:
-    """A comparison, which a number that the array's type lacks decides by its side."""
+    """Return comparison, which a number that the array's type lacks decides by its side."""
 
     def call(x: Any, y: Any) -> Array:
         if is_out_of_range(y, getattr(x, "dtype", None)):

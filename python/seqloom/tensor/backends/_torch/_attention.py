@@ -48,7 +48,7 @@ def attention(
     dropout: float = 0.0,
     **options: Any,  # scale and causal
 ) -> tuple[Tensor, Tensor]:
-    """The result ``(n, h, l, d)`` and the log-sum-exp of the scores ``(n, h, l)``."""
+    """Return result ``(n, h, l, d)`` and the log-sum-exp of the scores ``(n, h, l)``."""
     kernels = _find_kernels(q, k, v, mask, dropped=bool(dropout) and key is not None)
     if kernels is None:
         return _attention.attention(b, q, k, v, mask, key, dropout=dropout, **options)
@@ -70,7 +70,7 @@ def attention_grad(
     dropout: float = 0.0,
     **options: Any,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The derivatives of ``attention`` by q, k and v."""
+    """Return the derivatives of ``attention`` by q, k and v."""
     if grad.shape != out.shape or out.shape[:3] != q.shape[:3]:
         raise _unequal(q, k, v, grad)
     kernels = _find_kernels(q, k, v, mask, dropped=bool(dropout) and key is not None)
@@ -105,7 +105,7 @@ def attention_varlen_grad(
     lse: Tensor,
     **rule: Any,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The derivatives of ``attention_varlen`` by q, k and v."""
+    """Return the derivatives of ``attention_varlen`` by q, k and v."""
     arrays = grad, q, k, v, cu_seqlens, out, lse
     options = rule["max_seqlen"], rule.get("scale"), rule.get("causal", False)
     if cpu_kernel_takes(grad, q, k, v, out):
@@ -118,7 +118,7 @@ def attention_varlen_grad(
 def _find_kernels(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, dropped: bool
 ) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
-    """The kernels that compute the case, forward and backward, if there are any."""
+    """Return the kernels that compute the case, forward and backward, if there are any."""
     rows, columns, values = q.shape, k.shape, v.shape
     if (
         columns[:-1] != values[:-1]
@@ -139,7 +139,7 @@ def _find_kernels(
 
 
 def _unequal(*arrays: Tensor) -> ShapeError:
-    """The error for arrays that do not go together."""
+    """Return the error for arrays that do not go together."""
     shapes = ", ".join(str(list(array.shape)) for array in arrays)
     return ShapeError(
         "attention: expected q (n, h, l, d), k (n, h, s, d), v (n, h, s, e), and a "
@@ -148,7 +148,7 @@ def _unequal(*arrays: Tensor) -> ShapeError:
 
 
 def _with_unit_stride(x: Tensor) -> Tensor:
-    """The array as the kernels read it: numbers of the last axis side by side."""
+    """Return the array as the kernels read it: numbers of the last axis side by side."""
     return x if x.stride(-1) == 1 else x.contiguous()
 
 
@@ -160,7 +160,10 @@ def _to_additive_mask(
     scale: float | None = None,
     causal: bool = False,
 ) -> Scoring:
-    """A mask as what is added to the scores, the causal one in it; and what is left."""
+    """Return mask as what is added to the scores, the causal one in it.
+
+    And what is left.
+    """
     if mask is None:
         return None, causal, scale
     rows = q.shape[-2]
@@ -180,7 +183,7 @@ def _to_additive_mask(
 
 
 def _cpu(q: Tensor, k: Tensor, v: Tensor, scoring: Scoring) -> tuple[Tensor, Tensor]:
-    """The flash kernel of the CPU."""
+    """Return the flash kernel of the CPU."""
     added, causal, scale = scoring
     return aten._scaled_dot_product_flash_attention_for_cpu(  # noqa: SLF001
         q, k, v, 0.0, causal, attn_mask=added, scale=scale
@@ -199,7 +202,7 @@ def _cpu_grad(
 
 
 def _flash(q: Tensor, k: Tensor, v: Tensor, scoring: Scoring) -> tuple[Tensor, Tensor]:
-    """The flash kernel of CUDA; its random state is that of no dropout."""
+    """Return the flash kernel of CUDA; its random state is that of no dropout."""
     _, causal, scale = scoring
     out, lse, *_ = aten._scaled_dot_product_flash_attention(  # noqa: SLF001
         q, k, v, 0.0, causal, scale=scale
@@ -210,7 +213,7 @@ def _flash(q: Tensor, k: Tensor, v: Tensor, scoring: Scoring) -> tuple[Tensor, T
 def _flash_grad(
     arrays: list[Tensor], lse: Tensor, scoring: Scoring
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The derivatives."""
+    """Return the derivatives."""
     _, causal, scale = scoring
     _, q, k, *_ = arrays
     state = torch.zeros(2, dtype=torch.uint64, device=q.device)
@@ -222,7 +225,7 @@ def _flash_grad(
 
 
 def _efficient(q: Tensor, k: Tensor, v: Tensor, scoring: Scoring) -> tuple[Tensor, Tensor]:
-    """The memory-efficient kernel; it pads the rows of the log-sum-exp."""
+    """Return the memory-efficient kernel; it pads the rows of the log-sum-exp."""
     added, causal, scale = scoring
     out, lse, *_ = aten._scaled_dot_product_efficient_attention(  # noqa: SLF001
         q, k, v, _align_rows(added), True, 0.0, causal, scale=scale
@@ -233,7 +236,7 @@ def _efficient(q: Tensor, k: Tensor, v: Tensor, scoring: Scoring) -> tuple[Tenso
 def _efficient_grad(
     arrays: list[Tensor], lse: Tensor, scoring: Scoring
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The derivatives."""
+    """Return the derivatives."""
     added, causal, scale = scoring
     *inputs, out = arrays
     state = torch.zeros((), dtype=torch.int64)
@@ -246,7 +249,7 @@ def _efficient_grad(
 
 
 def _align_rows(added: Tensor | None) -> Tensor | None:
-    """A mask whose rows begin where the kernel can load them."""
+    """Return a mask whose rows begin where the kernel can load them."""
     if added is None or added.shape[-1] % 16 == 0:
         return added
     columns = added.shape[-1]

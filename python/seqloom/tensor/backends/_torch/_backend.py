@@ -62,7 +62,7 @@ _WEIGHT = ("conv1d_weight_grad", "conv2d_weight_grad")
 
 
 def join_gradients(graph: Graph) -> Graph:
-    """Takes a convolution's derivatives together, and a bias's only where there is one.
+    """Take a convolution's derivatives together, and a bias's only where there is one.
 
     In two calls, the gradient would be laid out twice.
 
@@ -77,7 +77,7 @@ def join_gradients(graph: Graph) -> Graph:
 
 
 def _calls(operations: list[Operation], read: Container[int]) -> Iterator[Operation]:
-    """The operations; a convolution's two derivatives follow each other in a step."""
+    """Yield the operations; a convolution's two derivatives follow each other in a step."""
     by_input: Operation | None = None
     for operation in operations:
         if by_input is not None and not _of_one(by_input, operation):
@@ -107,7 +107,10 @@ def _calls(operations: list[Operation], read: Container[int]) -> Iterator[Operat
 
 
 def _of_one(by_input: Operation, other: Operation) -> bool:
-    """Whether two are the derivatives of one convolution, or of two that are alike."""
+    """Return whether two are the derivatives of one convolution.
+
+    Or of two that are alike.
+    """
     if other.name not in _WEIGHT or other.name[:6] != by_input.name[:6]:
         return False
     (grad, weight, x_shape), (x, same, shape) = by_input.args, other.args
@@ -149,11 +152,11 @@ class TorchBackend(Backend, functions=check_overrides("torch", _FUNCTIONS)):
             torch.set_num_threads(threads)
 
     def __reduce__(self) -> Any:
-        """Copies and pickles are the one backend of that device and number of threads."""
+        """Copy and pickles are the one backend of that device and number of threads."""
         return partial(backend, self.name, num_threads=self.threads), ()
 
     def sync(self) -> None:
-        """Waits until all that was asked of the device is computed."""
+        """Wait until all that was asked of the device is computed."""
         if self.device.startswith("cuda"):
             torch.cuda.synchronize(self.device)
         elif self.device.startswith("mps"):
@@ -161,7 +164,7 @@ class TorchBackend(Backend, functions=check_overrides("torch", _FUNCTIONS)):
 
 
 def _require_device(device: str) -> str:
-    """A device that torch has here."""
+    """Return a device that torch has here."""
     try:
         torch.empty(0, device=device)
     except (AssertionError, NotImplementedError, RuntimeError) as error:

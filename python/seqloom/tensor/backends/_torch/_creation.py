@@ -57,7 +57,7 @@ for _theirs, _ours in _TO_NUMPY.items():
 
 
 def to_torch(dtype: DType) -> torch.dtype:
-    """The torch type of a name, a NumPy type, or itself."""
+    """Return the torch type of a name, a NumPy type, or itself."""
     if isinstance(dtype, torch.dtype):
         return dtype
     if isinstance(dtype, str) and dtype in _OF_NAME:
@@ -71,7 +71,7 @@ def to_torch(dtype: DType) -> torch.dtype:
 
 
 def to_numpy_type(dtype: torch.dtype) -> np.dtype[Any]:
-    """The NumPy type of a torch type."""
+    """Return the NumPy type of a torch type."""
     return _TO_NUMPY[dtype]
 
 
@@ -81,7 +81,7 @@ _UNSIGNED = frozenset((torch.uint16, torch.uint32, torch.uint64))
 def asarray(
     b: Backend, data: Any, dtype: DType | None = None, *, copy: bool | None = None
 ) -> Tensor:
-    """An array of the data on the device; Python's floats become `float_dtype`."""
+    """Return an array of the data on the device; Python's floats become `float_dtype`."""
     if not isinstance(data, Tensor):
         # Data as NumPy's array, in which Python's floats are of `float_dtype`.
         array = to_native(np.asarray(data))
@@ -161,12 +161,12 @@ def eye(
 
 
 def from_dlpack(b: Backend, x: Any) -> Tensor:
-    """An array of any library, where it lies already if it can."""
+    """Return an array of any library, where it lies already if it can."""
     return torch.from_dlpack(x).detach().to(b.device)
 
 
 def to_numpy(x: Tensor) -> NDArray[np.generic]:
-    """The array as NumPy's; from another device, a copy."""
+    """Return the array as NumPy's; from another device, a copy."""
     x = x.detach().cpu()
     ours = to_numpy_type(x.dtype)
     if ours in NATIVE:
@@ -176,33 +176,33 @@ def to_numpy(x: Tensor) -> NDArray[np.generic]:
 
 
 def dtype(x: Tensor) -> np.dtype[Any]:
-    """The element type as NumPy's."""
+    """Return the element type as NumPy's."""
     return to_numpy_type(x.dtype)
 
 
 def nbytes(x: Tensor) -> int:
-    """The memory of an array."""
+    """Return the memory of an array."""
     return x.numel() * x.element_size()
 
 
 def astype(x: Tensor, dtype: DType, *, copy: bool = True) -> Tensor:
-    """The values in another type; where it is the same, the array itself."""
+    """Return the values in another type; where it is the same, the array itself."""
     del copy  # arrays are values
     return x.to(to_torch(dtype))
 
 
 def finfo(dtype: DType | Tensor) -> torch.finfo:
-    """The limits of a float type."""
+    """Return the limits of a float type."""
     return torch.finfo(to_torch(dtype.dtype if isinstance(dtype, Tensor) else dtype))
 
 
 def iinfo(dtype: DType | Tensor) -> torch.iinfo:
-    """The limits of an integer type."""
+    """Return the limits of an integer type."""
     return torch.iinfo(to_torch(dtype.dtype if isinstance(dtype, Tensor) else dtype))
 
 
 def isdtype(dtype: DType, kind: str | tuple[str, ...]) -> bool:
-    """Whether a type is of a kind, as in the standard."""
+    """Return whether a type is of a kind, as in the standard."""
     found = to_torch(dtype)
     if kind == "bool":
         return found is torch.bool  # without NumPy, which torch.compile cannot follow
@@ -227,12 +227,12 @@ def result_type(*args: Tensor | Number | DType) -> np.dtype[Any]:
 
 
 def _kind(b: Backend, dtype: DType | None) -> torch.dtype:
-    """A type, or that of floats."""
+    """Return a type, or that of floats."""
     return to_torch(b.float_dtype if dtype is None else dtype)
 
 
 def _from_numpy(b: Backend, array: Any) -> Tensor:
-    """A NumPy array as torch's, sharing memory where both can."""
+    """Return a NumPy array as torch's, sharing memory where both can."""
     if array.dtype not in NATIVE and array.dtype.isnative:
         whole = _from_numpy(b, array.view(f"i{array.dtype.itemsize}"))
         return whole.view(to_torch(array.dtype))
@@ -242,5 +242,5 @@ def _from_numpy(b: Backend, array: Any) -> Tensor:
 
 
 def _sizes(shape: Size) -> tuple[int, ...]:
-    """A shape as a tuple."""
+    """Return a shape as a tuple."""
     return (shape,) if isinstance(shape, int) else tuple(shape)

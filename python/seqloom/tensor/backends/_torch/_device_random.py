@@ -25,7 +25,7 @@ Pair = tuple[Tensor, Tensor]
 
 
 def kernel(function: Callable[..., Any], *args: Any) -> Any:
-    """Runs a function as one compiled kernel; inside a compiled program, as part of it."""
+    """Run a function as one compiled kernel; inside a compiled program, as part of it."""
     if torch.compiler.is_compiling():
         return function(*args)
     return _compile(function)(*args)
@@ -38,7 +38,7 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def threefry(key: Pair, high: Tensor, low: Tensor) -> Pair:
-    """The two words of each counter."""
+    """Return the two words of each counter."""
     words = (*key, key[0] ^ key[1] ^ _PARITY)
     high, low = (high + words[0]) & _WORD, (low + words[1]) & _WORD
     for group in range(5):
@@ -51,7 +51,7 @@ def threefry(key: Pair, high: Tensor, low: Tensor) -> Pair:
 
 
 def _pair(key: Tensor) -> Pair:
-    """The words of a key in int64."""
+    """Return the words of a key in int64."""
     words = key.to(torch.int64)
     return words[0], words[1]
 
@@ -92,7 +92,10 @@ def uniform(key: Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
 def between(
     key: Tensor, low: float, high: float, shape: tuple[int, ...], dtype: torch.dtype
 ) -> Tensor:
-    """The inverse of the error function of uniform numbers between two, times root 2."""
+    """Return the inverse of the error function of uniform numbers between two.
+
+    Times root 2.
+    """
     one = to_numpy_type(dtype).type
     span, share = float(one(high) - one(low)), uniform(key, shape, dtype)
     u = torch.clamp((share.double() * span + low).to(dtype), min=low)
@@ -140,7 +143,7 @@ def dropout(x: Tensor, key: Tensor, rate: float, p: float) -> Tensor:
 
 
 def fold_in(key: Tensor, high: Tensor, low: Tensor) -> Tensor:
-    """The key of one thing below a key."""
+    """Return the key of one thing below a key."""
     return torch.stack(threefry(_pair(key), high, low & _WORD)).to(torch.uint32)
 
 

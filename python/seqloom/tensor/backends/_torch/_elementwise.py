@@ -69,7 +69,7 @@ def where(condition: Tensor, x: Operand, y: Operand) -> Tensor:
 
 
 def abs_(x: Tensor) -> Tensor:
-    """The size of each value."""
+    """Return the size of each value."""
     return torch.abs(x) if x.dtype is not torch.bool else x
 
 
@@ -82,7 +82,7 @@ def sign(x: Tensor) -> Tensor:
 
 
 def divide(x: Operand, y: Operand) -> Tensor:
-    """The quotient; of integers, a fraction."""
+    """Return the quotient; of integers, a fraction."""
     if type(x) is int or type(y) is int:
         x, y = (
             to_floats(array) if isinstance(array, Tensor) else array for array in (x, y)
@@ -91,7 +91,7 @@ def divide(x: Operand, y: Operand) -> Tensor:
 
 
 def floor_divide(x: Operand, y: Operand) -> Tensor:
-    """The quotient rounded down; of integers by 0 it is 0, as NumPy's."""
+    """Return the quotient rounded down; of integers by 0 it is 0, as NumPy's."""
     return _whole_by_0(torch.floor_divide, x, y)
 
 
@@ -104,14 +104,14 @@ def remainder(x: Operand, y: Operand) -> Tensor:
 
 
 def round_(x: Tensor) -> Tensor:
-    """The nearest integer; of complex numbers, of each part."""
+    """Return the nearest integer; of complex numbers, of each part."""
     if not x.is_complex():
         return torch.round(x)
     return torch.complex(torch.round(x.real), torch.round(x.imag))
 
 
 def imag(x: Tensor) -> Tensor:
-    """The imaginary parts; of real numbers, zeros."""
+    """Return the imaginary parts; of real numbers, zeros."""
     return torch.imag(x) if x.is_complex() else torch.zeros_like(x)
 
 
@@ -128,7 +128,7 @@ def clip(
 
 
 def _whole_by_0(function: Function, x: Any, y: Any) -> Tensor:
-    """A division that torch refuses where integers are divided by 0."""
+    """Return a division that torch refuses where integers are divided by 0."""
     x, y = binary(lambda *both: both)(x, y)
     if any(
         isinstance(it, float) or (isinstance(it, Tensor) and it.is_floating_point())
@@ -143,7 +143,7 @@ def _whole_by_0(function: Function, x: Any, y: Any) -> Tensor:
 
 
 def relu_grad(grad: Tensor, out: Tensor) -> Tensor:
-    """The derivative of ``relu`` from its output."""
+    """Return the derivative of ``relu`` from its output."""
     return aten.threshold_backward(grad, out, 0)
 
 
@@ -158,17 +158,17 @@ def softmax(x: Tensor, *, axis: int = -1) -> Tensor:
 
 
 def softmax_grad(grad: Tensor, out: Tensor, *, axis: int = -1) -> Tensor:
-    """The derivative of ``softmax`` from its output."""
+    """Return the derivative of ``softmax`` from its output."""
     return aten._softmax_backward_data(grad, out, axis, out.dtype)  # noqa: SLF001
 
 
 def log_softmax(x: Tensor, *, axis: int = -1) -> Tensor:
-    """The logarithm of ``softmax``."""
+    """Return the logarithm of ``softmax``."""
     return torch.log_softmax(x, axis)
 
 
 def log_softmax_grad(grad: Tensor, out: Tensor, *, axis: int = -1) -> Tensor:
-    """The derivative of ``log_softmax`` from its output."""
+    """Return the derivative of ``log_softmax`` from its output."""
     return aten._log_softmax_backward_data(grad, out, axis, out.dtype)  # noqa: SLF001
 
 
@@ -194,7 +194,7 @@ def operands(x: Any, y: Any) -> tuple[Tensor, Tensor]:
 
 
 def like(x: Tensor, value: Operand) -> Tensor:
-    """A number, or an array of another library, to meet an array."""
+    """Return a number, or an array of another library, to meet an array."""
     if isinstance(value, complex):
         kind = x.dtype if x.is_complex() else to_floats(x.new_empty(0)).dtype.to_complex()
         return torch.full((), value, dtype=kind, device=x.device)
@@ -222,7 +222,7 @@ def to_floats(x: Tensor) -> Tensor:
 
 
 def binary(function: Callable[..., _T]) -> Callable[..., _T]:
-    """A function of two arrays whose second one may be a number already."""
+    """Return a function of two arrays whose second one may be a number already."""
 
     def call(x: Operand, y: Operand) -> _T:
         if isinstance(x, Tensor) and isinstance(y, (int, float)):
@@ -235,7 +235,7 @@ def binary(function: Callable[..., _T]) -> Callable[..., _T]:
 
 
 def comparison(function: Function, of_numbers: Callable[..., bool]) -> Function:
-    """A comparison, which a number that the array's type lacks decides by its side."""
+    """Return comparison, which a number that the array's type lacks decides by its side."""
     plain = binary(function)
 
     def call(x: Any, y: Any) -> Tensor:
@@ -249,12 +249,12 @@ def comparison(function: Function, of_numbers: Callable[..., bool]) -> Function:
 
 
 def _is_far(number: Operand) -> bool:
-    """Whether an integer may be beyond a type: only then torch is left for NumPy."""
+    """Return whether an integer may be beyond a type: only then torch is left for NumPy."""
     return type(number) is int and not 0 <= number <= _SMALL
 
 
 def fraction(function: Function) -> Function:
-    """A function of two arrays that takes no numbers, and of integers gives floats."""
+    """Return function of two arrays that takes no numbers, and of integers gives floats."""
 
     def call(x: Operand, y: Operand) -> Tensor:
         x, y = (
@@ -266,7 +266,7 @@ def fraction(function: Function) -> Function:
 
 
 def strict_binary(function: Function) -> Function:
-    """A function of two arrays that takes no numbers."""
+    """Return a function of two arrays that takes no numbers."""
 
     def call(x: Operand, y: Operand) -> Tensor:
         return function(*operands(x, y))

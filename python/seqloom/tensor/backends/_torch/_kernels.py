@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def operation(
     name: str, *, mutates: tuple[str, ...] = (), schema: str | None = None
 ) -> Callable[[Any], Any]:
-    """Makes a function an operation of the library ``seqloom``.
+    """Make a function an operation of the library ``seqloom``.
 
     Outside of ``torch.compile`` the function runs as it is: torch imports its compiler at
     the first call of any operation that is not its own, which takes a second.
@@ -63,7 +63,7 @@ def operation(
 
 
 def _is_plain(arg: Any) -> bool:
-    """Whether torch follows nothing of an argument: no gradient, no tracing."""
+    """Return whether torch follows nothing of an argument: no gradient, no tracing."""
     if type(arg) is Tensor:
         return not (arg.requires_grad and torch.is_grad_enabled())
     return not isinstance(arg, Tensor)
@@ -73,19 +73,19 @@ def _is_plain(arg: Any) -> bool:
 
 
 def host() -> Backend:
-    """The backend that computes."""
+    """Return the backend that computes."""
     return backend("numpy", num_threads=torch.get_num_threads())
 
 
 def array_of(x: Tensor) -> NDArray[np.generic]:
-    """An array of torch's as NumPy's, on the same memory."""
+    """Return an array of torch's as NumPy's, on the same memory."""
     if x.dtype is torch.bfloat16:
         return x.contiguous().view(torch.int16).numpy().view(to_numpy_type(x.dtype))
     return x.detach().numpy()
 
 
 def tensor_of(array: NDArray[np.generic]) -> Tensor:
-    """An array of NumPy's as torch's, on the same memory."""
+    """Return an array of NumPy's as torch's, on the same memory."""
     if array.dtype == to_numpy_type(torch.bfloat16):
         return torch.from_numpy(array.view("int16")).view(torch.bfloat16)
     return torch.from_numpy(array)
@@ -134,7 +134,7 @@ def _linear(
     bias: Tensor | None,
     residual: Tensor | None,
 ) -> Tensor:
-    """The layer's outputs ``(..., out)``."""
+    """Return the layer's outputs ``(..., out)``."""
     given = _arrays(x, weight, scale, factor, bias, residual)
     return tensor_of(host().linear_int8(*given))
 
@@ -180,7 +180,10 @@ def _feed_forward(
 
 
 def _serves(*arrays: Tensor | None) -> bool:
-    """Whether the kernels take these arrays: on a CPU, floats of 32 bits, some of them."""
+    """Return whether the kernels take these arrays.
+
+    On a CPU, floats of 32 bits, some of them.
+    """
     given = [array for array in arrays if array is not None]
     on_cpu = all(array.device.type == "cpu" and array.numel() for array in given)
     return on_cpu and given[0].dtype is torch.float32
@@ -193,20 +196,20 @@ def _arrays(*given: Tensor | None) -> list[NDArray[np.generic] | None]:
 
 @_linear.register_fake
 def _outputs(x: Tensor, weight: Tensor, *_rest: object) -> Tensor:
-    """The shape of the layer's outputs."""
+    """Return the shape of the layer's outputs."""
     return x.new_empty((*x.shape[:-1], weight.shape[0]))
 
 
 @_rotary_linear.register_fake
 def _heads(x: Tensor, weight: Tensor, *rest: Any) -> Tensor:
-    """The shape of queries, keys and values together."""
+    """Return the shape of queries, keys and values together."""
     heads = rest[-1]
     return x.new_empty((*x.shape[:-1], 3, heads, weight.shape[0] // (3 * heads)))
 
 
 @_feed_forward.register_fake
 def _fed(x: Tensor, *_rest: object) -> Tensor:
-    """The shape of the result."""
+    """Return the shape of the result."""
     return x.new_empty(x.shape)
 
 
@@ -256,7 +259,7 @@ def sgd(
 
 
 def clip_by_global_norm(grads: Tensors, max_norm: float | Tensor) -> tuple[Tensors, Tensor]:
-    """Scales all gradients down so that their common norm is at most `max_norm`."""
+    """Scale all gradients down so that their common norm is at most `max_norm`."""
     norms = torch._foreach_norm(grads)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
     norm = torch.linalg.vector_norm(torch.stack(norms))
     share = torch.clamp(max_norm / (norm + 1e-6), max=1.0)
@@ -264,24 +267,24 @@ def clip_by_global_norm(grads: Tensors, max_norm: float | Tensor) -> tuple[Tenso
 
 
 def _to_rows(tensors: Tensors) -> Tensors:
-    """Returns tensors with rows in order: torch's fused updates ignore strides."""
+    """Return tensors with rows in order: torch's fused updates ignore strides."""
     return [tensor.contiguous() for tensor in tensors]
 
 
 def _to_step(step: float | Tensor, like: Tensor) -> Tensor:
-    """The step's number as the kernels read it."""
+    """Return the step's number as the kernels read it."""
     if isinstance(step, Tensor):
         return step.to(device=like.device, dtype=torch.float32)
     return torch.full((), float(step), dtype=torch.float32, device=like.device)
 
 
 def _rate(lr: float | Tensor) -> Tensor:
-    """The learning rate as a tensor of float32 on the CPU, or where it is."""
+    """Return the learning rate as a tensor of float32 on the CPU, or where it is."""
     return lr.float() if isinstance(lr, Tensor) else torch.tensor(lr, dtype=torch.float32)
 
 
 def _by_decay(decays: Sequence[float]) -> Iterator[tuple[float, list[int]]]:
-    """The positions of each decay: one call for all of them."""
+    """Yield the positions of each decay: one call for all of them."""
     for decay in sorted(set(decays)):
         yield decay, [i for i, number in enumerate(decays) if number == decay]
 

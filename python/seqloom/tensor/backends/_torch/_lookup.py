@@ -28,7 +28,7 @@ def index(x: Tensor, key: Any) -> Tensor:
 
 
 def take(x: Tensor, indices: Tensor, *, axis: int | None = None) -> Tensor:
-    """The parts of an axis that the indices name."""
+    """Return the parts of an axis that the indices name."""
     if axis is None:
         x, axis = x.reshape(-1), 0
     indices = _counting(indices)
@@ -38,7 +38,7 @@ def take(x: Tensor, indices: Tensor, *, axis: int | None = None) -> Tensor:
 
 
 def take_along_axis(x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
-    """The values at the indices along an axis."""
+    """Return the values at the indices along an axis."""
     indices = indices.long()
     if x.device.type != "cpu":
         return torch.take_along_dim(x, indices, axis)
@@ -91,12 +91,12 @@ def slice_add(x: Tensor, key: Any, values: Tensor | float) -> Tensor:
 
 
 def embedding(weight: Tensor, ids: Tensor) -> Tensor:
-    """The row of `weight` for each id."""
+    """Return the row of `weight` for each id."""
     return functional.embedding(_counting(ids), weight)
 
 
 def embedding_grad(grad: Tensor, ids: Tensor, *, rows: int) -> Tensor:
-    """The derivative of ``embedding`` by its weight, which has `rows` rows."""
+    """Return the derivative of ``embedding`` by its weight, which has `rows` rows."""
     ids = _counting(ids)
     if ids.device.type == "cpu" and not torch.compiler.is_compiling():
         least, most = torch.aminmax(ids) if ids.numel() else (0, 0)
@@ -131,14 +131,17 @@ def _from_start(indices: Tensor, length: int) -> Tensor:
 
 
 def _with(shape: Sequence[int], axis: int, length: int) -> list[int]:
-    """A shape with another length of an axis."""
+    """Return a shape with another length of an axis."""
     found = [*shape]
     found[axis] = length
     return found
 
 
 def _positions(key: tuple[Any, ...]) -> list[Tensor | None] | None:
-    """A key of arrays and whole axes as ``index_put`` takes it; None if it is another."""
+    """Return a key of arrays and whole axes as ``index_put`` takes it.
+
+    None if it is another.
+    """
     whole = slice(None)
     arrays = [isinstance(part, Tensor) for part in key]
     if not any(arrays) or not all(
@@ -149,7 +152,7 @@ def _positions(key: tuple[Any, ...]) -> list[Tensor | None] | None:
 
 
 def _plain(key: Any, shape: Sequence[int]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-    """A key that torch takes, and the axes to flip: it has no negative steps."""
+    """Return a key that torch takes, and the axes to flip: it has no negative steps."""
     parts = _numbers_to_arrays([_to_index(part) for part in parts_of(key)])
     back = [_goes_back(part) for part in parts]
     if not any(back):
@@ -174,14 +177,17 @@ def _plain(key: Any, shape: Sequence[int]) -> tuple[tuple[Any, ...], tuple[int, 
 
 
 def _to_index(part: Any) -> Any:
-    """A list or another library's array as torch's, of a type that torch indexes by."""
+    """Return list or another library's array as torch's.
+
+    Of a type that torch indexes by.
+    """
     if part is None or part is ... or isinstance(part, (bool, int, slice)):
         return part
     return _counting(part if isinstance(part, Tensor) else torch.as_tensor(part))
 
 
 def _goes_back(part: object) -> bool:
-    """Whether a part of a key is a slice from the end."""
+    """Return whether a part of a key is a slice from the end."""
     step = part.step if type(part) is slice else None
     return step is not None and step < 0
 
@@ -192,7 +198,7 @@ def _counting(indices: Tensor) -> Tensor:
 
 
 def _numbers_to_arrays(parts: list[Any]) -> list[Any]:
-    """Converts numbers among arrays to arrays, where slices lie between them."""
+    """Convert numbers among arrays to arrays, where slices lie between them."""
     # To NumPy such a number is an array, and the axes of separated arrays come first in the
     # result; torch takes numbers away before it looks for arrays.
     arrays = [part for part in parts if isinstance(part, Tensor)]

@@ -30,7 +30,7 @@ def conv(x: Tensor, weight: Tensor, bias: Tensor | None = None, **geometry: Any)
 def conv_transpose(
     x: Tensor, weight: Tensor, bias: Tensor | None = None, **geometry: Any
 ) -> Tensor:
-    """The gradient of `conv` by its input as a layer."""
+    """Return the gradient of `conv` by its input as a layer."""
     is_row = x.ndim == _ONE_AXIS
     function = functional.conv_transpose1d if is_row else functional.conv_transpose2d
     return function(x, weight, bias, **geometry)
@@ -39,7 +39,7 @@ def conv_transpose(
 def conv_input_grad(
     grad: Tensor, weight: Tensor, shape: Sequence[int], **geometry: Any
 ) -> Tensor:
-    """The gradient of `conv` by its input, which had `shape`."""
+    """Return the gradient of `conv` by its input, which had `shape`."""
     x = _outline(grad, shape)
     return _backward(grad, x, weight, (True, False, False), **geometry)[0]
 
@@ -47,7 +47,7 @@ def conv_input_grad(
 def conv_weight_grad(
     x: Tensor, grad: Tensor, shape: Sequence[int], **geometry: Any
 ) -> tuple[Tensor, Tensor]:
-    """The gradients of `conv` by its weight, which had `shape`, and by its bias."""
+    """Return the gradients of `conv` by its weight, which had `shape`, and by its bias."""
     x, weight = crop_input(x, grad, shape, **geometry), _outline(grad, shape)
     _, weight, bias = _backward(grad, x, weight, (False, True, True), **geometry)
     return weight, bias
@@ -71,7 +71,7 @@ def conv_grads(
 
 
 def _outline(grad: Tensor, shape: Sequence[int]) -> Tensor:
-    """Makes an array for its shape alone: it takes the memory of one value."""
+    """Make an array for its shape alone: it takes the memory of one value."""
     return grad.new_empty(1).expand(tuple(shape))
 
 
@@ -84,7 +84,7 @@ def _backward(
     groups: int = 1,
     **geometry: Size,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Computes the wanted gradients by input, weight and bias."""
+    """Compute the wanted gradients by input, weight and bias."""
     kernel, *sizes, _ = Windows.of(weight.shape[2:], **geometry)
     none = [0] * len(kernel)
     biases = [weight.shape[0]]
@@ -101,14 +101,14 @@ conv_transpose1d = conv_transpose2d = conv_transpose
 
 
 def max_pool(x: Tensor, *, kernel: Size, **geometry: Any) -> tuple[Tensor, Tensor]:
-    """The maximum of each window, and its index in the row or the flattened plane."""
+    """Return maximum of each window, and its index in the row or the flattened plane."""
     function: Any = functional.max_pool1d if x.ndim == _ONE_AXIS else functional.max_pool2d
     out, indices = function(_store(x), kernel, **geometry, return_indices=True)
     return out, _store(indices)
 
 
 def max_pool_grad(grad: Tensor, indices: Tensor, shape: Sequence[int]) -> Tensor:
-    """The gradient of `max_pool` by its input, which had `shape`."""
+    """Return the gradient of `max_pool` by its input, which had `shape`."""
     if grad.ndim == _ONE_AXIS:
         plane = (*shape[:2], 1, shape[2])
         return max_pool_grad(grad[:, :, None], indices[:, :, None], plane)[:, :, 0]
@@ -128,7 +128,7 @@ def max_pool_grad(grad: Tensor, indices: Tensor, shape: Sequence[int]) -> Tensor
 
 
 def avg_pool(x: Tensor, *, kernel: Size, **options: Any) -> Tensor:
-    """The mean of each window."""
+    """Return the mean of each window."""
     function: Any = functional.avg_pool1d if x.ndim == _ONE_AXIS else functional.avg_pool2d
     return function(x, kernel, **options)
 
@@ -142,7 +142,7 @@ def avg_pool_grad(
     padding: Size = 0,
     **options: Any,
 ) -> Tensor:
-    """The gradient of `avg_pool` by its input, which had `shape`."""
+    """Return the gradient of `avg_pool` by its input, which had `shape`."""
     sizes = [to_sizes(size, len(shape) - 2) for size in (kernel, stride, padding)]
     if grad.ndim == _ONE_AXIS:
         names = {"kernel": (1, *sizes[0]), "stride": (1, *sizes[1])}
@@ -155,7 +155,7 @@ def avg_pool_grad(
 
 
 def _store(x: Tensor) -> Tensor:
-    """Returns the same array; makes torch.compile store it in memory."""
+    """Return the same array; makes torch.compile store it in memory."""
     # Otherwise torch.compile computes the input of a pool anew for each window, and once
     # more for the indices in the backward pass. A view by strides prevents that.
     if not torch.compiler.is_compiling() or x.device.type != "cpu":
@@ -173,7 +173,7 @@ avg_pool1d_grad = avg_pool2d_grad = avg_pool_grad
 def layer_norm(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, *, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The result, and the mean and 1 / deviation of each row."""
+    """Return the result, and the mean and 1 / deviation of each row."""
     out, mean, rstd = torch.native_layer_norm(x, x.shape[-1:], weight, bias, eps)
     return out, mean.squeeze(-1), rstd.squeeze(-1)
 
@@ -181,7 +181,7 @@ def layer_norm(
 def layer_norm_grad(
     grad: Tensor, x: Tensor, weight: Tensor | None, mean: Tensor, rstd: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The derivatives of ``layer_norm`` by its input, weight and bias."""
+    """Return the derivatives of ``layer_norm`` by its input, weight and bias."""
     if weight is None:
         weight = torch.ones(x.shape[-1], dtype=x.dtype, device=x.device)
     # Of the bias only that there is one is looked at.
@@ -194,7 +194,7 @@ def layer_norm_grad(
 def rms_norm(
     b: Backend, x: Tensor, weight: Tensor | None, *, eps: float
 ) -> tuple[Tensor, Tensor]:
-    """The result and 1 / root mean square of each row."""
+    """Return the result and 1 / root mean square of each row."""
     if not x.is_cuda:
         return _norms.rms_norm(b, x, weight, eps=eps)
     out, rstd = aten._fused_rms_norm(x, x.shape[-1:], weight, eps)  # noqa: SLF001
@@ -204,7 +204,7 @@ def rms_norm(
 def rms_norm_grad(
     grad: Tensor, x: Tensor, weight: Tensor | None, rstd: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The derivatives of ``rms_norm`` by its input and weight."""
+    """Return the derivatives of ``rms_norm`` by its input and weight."""
     rstd = rstd.unsqueeze(-1)
     if not x.is_cuda:
         scaled = x * rstd
@@ -228,7 +228,7 @@ def batch_norm(
     *,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The result, the means and the biased variances ``(c,)``."""
+    """Return the result, the means and the biased variances ``(c,)``."""
     if mask is not None:
         return _norms.batch_norm(b, x, weight, bias, mask, eps=eps)
     out, mean, rstd = torch.native_batch_norm(x, weight, bias, None, None, True, 0.0, eps)
@@ -246,7 +246,7 @@ def batch_norm_grad(
     *,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The derivatives of ``batch_norm`` by its input, weight and bias."""
+    """Return the derivatives of ``batch_norm`` by its input, weight and bias."""
     if mask is not None:
         return _norms.batch_norm_grad(b, grad, x, weight, mask, mean, variance, eps=eps)
     rstd = (variance + eps).rsqrt()
@@ -258,7 +258,7 @@ def batch_norm_grad(
 def cross_entropy(
     logits: Tensor, labels: Tensor, weights: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The weighted loss of each row ``(n,)``, and its derivative ``(n, k)``."""
+    """Return the weighted loss of each row ``(n,)``, and its derivative ``(n, k)``."""
     column = labels.long().unsqueeze(-1)
     scores = torch.log_softmax(logits, -1)
     losses = -scores.gather(-1, column).squeeze(-1)
@@ -277,6 +277,6 @@ def cross_entropy_grad(
     weights: Tensor | None,
     fused: Tensor,
 ) -> Tensor:
-    """The derivative of ``cross_entropy`` by the logits."""
+    """Return the derivative of ``cross_entropy`` by the logits."""
     del logits, labels, weights
     return fused * grad.unsqueeze(-1)

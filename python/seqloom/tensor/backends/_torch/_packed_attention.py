@@ -40,7 +40,7 @@ def attend_on_cpu(
     scale: float | None,
     causal: bool,
 ) -> tuple[Tensor, Tensor]:
-    """The result ``(total, h, d)`` and the log-sum-exp ``(h, total)``."""
+    """Return the result ``(total, h, d)`` and the log-sum-exp ``(h, total)``."""
     arrays = [array_of(widen(array)) for array in (q, k, v, cu_seqlens)]
     rule = {"max_seqlen": max_seqlen, "scale": scale, "causal": causal}
     out, lse = host().attention_varlen(*arrays, **rule)
@@ -60,7 +60,7 @@ def attend_on_cpu_grad(
     scale: float | None,
     causal: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The derivatives of ``attend_on_cpu`` by q, k and v."""
+    """Return the derivatives of ``attend_on_cpu`` by q, k and v."""
     arrays = [array_of(widen(array)) for array in (grad, q, k, v, cu_seqlens, out, lse)]
     rule = {"max_seqlen": max_seqlen, "scale": scale, "causal": causal}
     by_q, by_k, by_v = map(tensor_of, host().attention_varlen_grad(*arrays, **rule))
@@ -68,7 +68,7 @@ def attend_on_cpu_grad(
 
 
 def cpu_kernel_takes(*arrays: Tensor) -> bool:
-    """Whether the kernels take these arrays: on a CPU, all of one float type."""
+    """Return whether the kernels take these arrays: on a CPU, all of one float type."""
     kinds = {array.dtype for array in arrays}
     on_cpu = all(array.device.type == "cpu" for array in arrays)
     return on_cpu and len(kinds) == 1 and kinds <= _TYPES
@@ -81,7 +81,7 @@ def widen(x: Tensor) -> Tensor:
 
 @attend_on_cpu.register_fake
 def result(q: Tensor, _k: Tensor, v: Tensor, *_rule: object) -> tuple[Tensor, Tensor]:
-    """The shapes of the result and of its log-sum-exp."""
+    """Return the shapes of the result and of its log-sum-exp."""
     sums = torch.float32 if q.dtype in _HALF else q.dtype
     return q.new_empty(v.shape), q.new_empty(q.shape[1::-1], dtype=sums)
 
@@ -90,14 +90,17 @@ def result(q: Tensor, _k: Tensor, v: Tensor, *_rule: object) -> tuple[Tensor, Te
 def slopes(
     _grad: Tensor, q: Tensor, k: Tensor, v: Tensor, *_rule: object
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The shapes of the derivatives."""
+    """Return the shapes of the derivatives."""
     return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape)
 
 
 def cuda_kernel_takes(
     q: Tensor, k: Tensor, v: Tensor, *others: Tensor, scale: float | None
 ) -> bool:
-    """Whether a kernel takes these arrays: on one CUDA device, of a width that it loads."""
+    """Return whether a kernel takes these arrays.
+
+    On one CUDA device, of a width that it loads.
+    """
     arrays = q, k, v, *others
     alike = all((x.dtype, x.device) == (q.dtype, q.device) for x in arrays)
     if not alike or q.device.type != "cuda" or torch.version.hip is not None:
@@ -118,7 +121,7 @@ def attend_on_cuda(
     scale: float | None,
     causal: bool,
 ) -> tuple[Tensor, Tensor]:
-    """The result ``(total, h, d)`` and the log-sum-exp ``(h, total)``."""
+    """Return the result ``(total, h, d)`` and the log-sum-exp ``(h, total)``."""
     forward = _flash if takes_flash(q, v) else _efficient
     sizes = _describe(cu_seqlens, max_seqlen, q)
     out, lse = forward(list(map(_align, (q, k, v))), sizes, scale, causal)
@@ -140,7 +143,7 @@ def attend_on_cuda_grad(
     scale: float | None,
     causal: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The derivatives of ``attend_on_cuda`` by q, k and v."""
+    """Return the derivatives of ``attend_on_cuda`` by q, k and v."""
     backward = _flash_grad if takes_flash(q, v) else _efficient_grad
     arrays = list(map(_align, (grad, q, k, v, out, lse)))
     return backward(arrays, _describe(cu_seqlens, max_seqlen, q), scale, causal)
@@ -151,19 +154,19 @@ attend_on_cuda_grad.register_fake(slopes)
 
 
 def _describe(cu_seqlens: Tensor, max_seqlen: int, q: Tensor) -> Sequences:
-    """Bounds of sequences and their longest, by which a kernel counts its threads."""
+    """Bound of sequences and their longest, by which a kernel counts its threads."""
     bounds, longest = cu_seqlens.int(), max(min(max_seqlen, q.shape[0]), 1)
     return bounds, bounds, longest, longest
 
 
 def _align(x: Tensor) -> Tensor:
-    """An array whose rows follow each other, from a position where kernels can load."""
+    """Return array whose rows follow each other, from a position where kernels can load."""
     x = x.contiguous()
     return x if x.data_ptr() % _ALIGNED == 0 else x.clone()
 
 
 def takes_flash(q: Tensor, v: Tensor) -> bool:
-    """Whether flash attention computes these arrays."""
+    """Return whether flash attention computes these arrays."""
     width = q.shape[-1]
     if q.dtype not in _HALF or width != v.shape[-1] or width > _FLASH_WIDTH:
         return False
@@ -173,7 +176,7 @@ def takes_flash(q: Tensor, v: Tensor) -> bool:
 
 @cache
 def has_varlen() -> bool:
-    """Whether this torch has attention of varying lengths with all keys in a row."""
+    """Return whether this torch has attention of varying lengths with all keys in a row."""
     try:
         from torch.nn.attention.varlen import varlen_attn
     except ImportError:
@@ -208,7 +211,7 @@ def _flash_grad(
 def _efficient(
     arrays: list[Tensor], sizes: Sequences, scale: float | None, causal: bool
 ) -> tuple[Tensor, Tensor]:
-    """The memory-efficient kernel, whose log-sum-exp has a row for each sequence."""
+    """Return the memory-efficient kernel, whose log-sum-exp has a row for each sequence."""
     q, k, v = (array[None] for array in arrays)
     out, lse, *_ = aten._efficient_attention_forward(  # noqa: SLF001
         q, k, v, None, *sizes, 0.0, int(causal), True, scale=scale
@@ -234,7 +237,10 @@ def _efficient_grad(
 
 
 def _pad_rows(lse: Tensor, sizes: Sequences) -> Tensor:
-    """The log-sum-exp ``(h, total)`` with a row for each sequence, as a kernel reads it."""
+    """Return the log-sum-exp ``(h, total)`` with a row for each sequence.
+
+    As a kernel reads it.
+    """
     bounds, _, longest, _ = sizes
     owner, at = _positions(bounds, lse.shape[1], longest)
     shape = len(bounds) - 1, lse.shape[0], longest + -longest % 32
@@ -244,7 +250,7 @@ def _pad_rows(lse: Tensor, sizes: Sequences) -> Tensor:
 
 
 def _positions(cu_seqlens: Tensor, total: int, longest: int) -> tuple[Tensor, Tensor]:
-    """Each row's sequence, and its position in there."""
+    """Return each row's sequence, and its position in there."""
     rows = torch.arange(total, dtype=cu_seqlens.dtype, device=cu_seqlens.device)
     owner = torch.searchsorted(cu_seqlens[1:], rows, right=True)
     owner = owner.clamp(max=cu_seqlens.shape[0] - 2)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def key_words(b: Backend, key: Key | Tensor) -> Tensor:
-    """The two words of a key as a uint32 array."""
+    """Return the two words of a key as a uint32 array."""
     if isinstance(key, Tensor):
         return key
     high, low = key.words
@@ -42,7 +42,7 @@ def fold_in(
     key: Key | Tensor,
     word: Word,
 ) -> Tensor:
-    """The words of the key of one thing below a key."""
+    """Return the words of the key of one thing below a key."""
     words = b.key_words(key)
     if b.device == "cpu" and isinstance(word, Tensor):
         return _ON_HOST["fold_in"](words, word)
@@ -128,7 +128,7 @@ def randint(
 
 
 def permutation(b: Backend, key: Key | Tensor, n: int) -> Tensor:
-    """The numbers (int32) from 0 to n - 1 in random order."""
+    """Return the numbers (int32) from 0 to n - 1 in random order."""
     return _compute(b, "permutation", key, keys.to_count(n))
 
 
@@ -144,7 +144,7 @@ def dropout(b: Backend, x: Tensor, key: Key | Tensor, rate: float) -> Tensor:
 
 
 def _compute(b: Backend, name: str, key: Key | Tensor, *args: Any) -> Tensor:
-    """A function of that name, where the backend computes."""
+    """Return a function of that name, where the backend computes."""
     words = b.key_words(key)
     if b.device == "cpu":
         return _ON_HOST[name](words, *args)
@@ -154,7 +154,7 @@ def _compute(b: Backend, name: str, key: Key | Tensor, *args: Any) -> Tensor:
 def _draw_on_host(
     name: str, arguments: str, fake: Callable[..., Tensor]
 ) -> Callable[..., Tensor]:
-    """Makes an operation of torch's that the NumPy backend computes."""
+    """Make an operation of torch's that the NumPy backend computes."""
 
     def draw(*args: Any) -> Tensor:
         plain: list[Any] = [
@@ -170,7 +170,7 @@ def _draw_on_host(
 
 
 def _make_fake(dtype: torch.dtype | None) -> Callable[..., Tensor]:
-    """Makes the fake form of a draw, which ends with a shape and perhaps a dtype."""
+    """Make the fake form of a draw, which ends with a shape and perhaps a dtype."""
     if dtype is None:
         return lambda key, *args: key.new_empty(args[-2], dtype=args[-1])
     return lambda key, *args: key.new_empty(args[-1], dtype=dtype)

@@ -33,12 +33,12 @@ def lstm(
 
 
 def gru_grad(*args: Tensor | None, reverse: bool = False) -> tuple[Tensor, Tensor, Tensor]:
-    """The derivatives of ``gru``."""
+    """Return the derivatives of ``gru``."""
     return _gru_grad(*args, reverse)
 
 
 def lstm_grad(*args: Tensor | None, reverse: bool = False) -> tuple[Tensor, Tensor, Tensor]:
-    """The derivatives of ``lstm``."""
+    """Return the derivatives of ``lstm``."""
     return _lstm_grad(*args, reverse)
 
 
@@ -119,7 +119,7 @@ def _lstm_grad(
 
 @_gru.register_fake
 def _gru_results(x: Tensor, h0: Tensor, *_rest: object) -> tuple[Tensor, Tensor, Tensor]:
-    """The shapes of the results."""
+    """Return the shapes of the results."""
     states = x.new_empty((*x.shape[:2], h0.shape[-1]))
     return states, x.new_empty(h0.shape), x.new_empty(0)
 
@@ -128,7 +128,7 @@ def _gru_results(x: Tensor, h0: Tensor, *_rest: object) -> tuple[Tensor, Tensor,
 def _lstm_results(
     x: Tensor, h0: Tensor, c0: Tensor, *_rest: object
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The shapes of the results."""
+    """Return the shapes of the results."""
     states, last, kept = _gru_results(x, h0)
     return states, last, x.new_empty(c0.shape), kept
 
@@ -137,7 +137,7 @@ def _lstm_results(
 def _gru_slopes(
     grad: Tensor, by_last: Tensor, *_rest: object
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The shapes of the derivatives."""
+    """Return the shapes of the derivatives."""
     gates = (*grad.shape[:2], 3 * grad.shape[2])
     return grad.new_empty(gates), grad.new_empty(gates), grad.new_empty(by_last.shape)
 
@@ -146,19 +146,19 @@ def _gru_slopes(
 def _lstm_slopes(
     grad: Tensor, by_last: Tensor, by_cell: Tensor, *_rest: object
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The shapes of the derivatives."""
+    """Return the shapes of the derivatives."""
     gates = (*grad.shape[:2], 4 * grad.shape[2])
     ends = grad.new_empty(by_last.shape), grad.new_empty(by_cell.shape)
     return grad.new_empty(gates), *ends
 
 
 def _lay_out(first: Tensor, *others: Tensor) -> Any:
-    """The results in the order of memory that a compiled step expects of them."""
+    """Return the results in the order of memory that a compiled step expects of them."""
     return (first.contiguous(), *(other.contiguous() for other in others))
 
 
 def _owner(x: Tensor) -> Backend:
-    """The backend of an array."""
+    """Return the backend of an array."""
     return backend(f"torch:{x.device}")
 
 
@@ -193,7 +193,10 @@ def _run_packed(
     weights: list[Tensor],
     mask: Tensor,
 ) -> tuple[Tensor, list[Tensor]]:
-    """The same where some positions do not count: the others are packed, in their order."""
+    """Return the same where some positions do not count.
+
+    The others are packed, in their order.
+    """
     count = mask.sum(dim=1)
     packed = _pack(x, mask, count)
     begin = [first[packed.sorted_indices].unsqueeze(0) for first in firsts]
@@ -213,7 +216,7 @@ def _run_packed(
 
 
 def _pack(x: Tensor, mask: Tensor, count: Tensor) -> PackedSequence:
-    """The positions that count, moved to the front; one of a sequence that has none."""
+    """Return positions that count, moved to the front; one of a sequence that has none."""
     order = torch.argsort(mask.logical_not(), dim=1, stable=True)
     real = x.gather(1, order.unsqueeze(2).expand(x.shape))
     lengths = count.clamp(min=1).cpu()
@@ -221,5 +224,5 @@ def _pack(x: Tensor, mask: Tensor, count: Tensor) -> PackedSequence:
 
 
 def _one_or_all(begin: list[Tensor]) -> Tensor | list[Tensor]:
-    """The first state alone, or state and cell as torch's function takes them."""
+    """Return the first state alone, or state and cell as torch's function takes them."""
     return begin[0] if len(begin) == 1 else begin

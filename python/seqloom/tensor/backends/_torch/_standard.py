@@ -30,13 +30,13 @@ _EXACT = 1 << 53  # beyond it, torch rounds the integers that it pads with
 
 
 def reshape(x: Tensor, shape: Sequence[int], *, copy: bool | None = None) -> Tensor:
-    """The same values in another shape."""
+    """Return the same values in another shape."""
     found = torch.reshape(x, tuple(shape))
     return found.clone() if copy else found
 
 
 def permute_dims(x: Tensor, axes: Sequence[int]) -> Tensor:
-    """The axes in another order."""
+    """Return the axes in another order."""
     return torch.permute(x, tuple(axes))
 
 
@@ -48,7 +48,7 @@ def moveaxis(x: Tensor, source: int, destination: int) -> Tensor:
 
 
 def matrix_transpose(x: Tensor) -> Tensor:
-    """The last two axes exchanged."""
+    """Return the last two axes exchanged."""
     if not x.ndim:  # which torch gives back
         raise ShapeError("matrix_transpose: a tensor without axes is no matrix")
     return x.mT
@@ -67,7 +67,7 @@ def stack(arrays: Sequence[Tensor], *, axis: int = 0) -> Tensor:
 
 
 def unstack(x: Tensor, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """The parts along an axis."""
+    """Return the parts along an axis."""
     return torch.unbind(x, axis)
 
 
@@ -91,7 +91,7 @@ def squeeze(x: Tensor, axis: Axes | None = None) -> Tensor:
 
 
 def flip(x: Tensor, *, axis: Axes | None = None) -> Tensor:
-    """The other way round along axes."""
+    """Return the other way round along axes."""
     axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
     return torch.flip(x, tuple(axes))
 
@@ -104,7 +104,7 @@ def roll(x: Tensor, shift: Axes, *, axis: Axes | None = None) -> Tensor:
 
 
 def repeat(x: Tensor, repeats: int | Tensor, *, axis: int | None = None) -> Tensor:
-    """Each value several times."""
+    """Return each value several times."""
     return torch.repeat_interleave(x, repeats, axis)
 
 
@@ -137,7 +137,7 @@ def one_hot(x: Tensor, num_classes: int, *, dtype: DType = "int64") -> Tensor:
 
 
 def einsum(equation: str, *operands: Tensor) -> Tensor:
-    """Sums of products, by Einstein's notation."""
+    """Sum of products, by Einstein's notation."""
     return torch.einsum(equation, *promote_all(operands))
 
 
@@ -150,7 +150,7 @@ def unfold(
     padding: Size = 0,
     dilation: Size = 1,
 ) -> Tensor:
-    """Each window of ``(n, c, h, w)`` as a column."""
+    """Return each window of ``(n, c, h, w)`` as a column."""
     if not x.is_floating_point():  # unknown to torch's kernel
         geometry = {"kernel": kernel, "stride": stride, "padding": padding}
         return _windows.unfold(b, x, **geometry, dilation=dilation)
@@ -167,7 +167,7 @@ def fold(
     padding: Size = 0,
     dilation: Size = 1,
 ) -> Tensor:
-    """Adds columns up where their windows stood."""
+    """Add columns up where their windows stood."""
     if not x.is_floating_point():
         geometry = {"kernel": kernel, "stride": stride, "padding": padding}
         return _windows.fold(b, x, shape=shape, **geometry, dilation=dilation)
@@ -180,7 +180,7 @@ Axis = int | tuple[int, ...] | None
 def sum_(
     x: Tensor, *, axis: Axis = None, dtype: DType | None = None, keepdims: bool = False
 ) -> Tensor:
-    """The sum over axes."""
+    """Return the sum over axes."""
     kind = None if dtype is None else to_torch(dtype)
     if axis == ():
         return x if kind is None else x.to(kind)
@@ -188,7 +188,7 @@ def sum_(
 
 
 def mean(x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The mean over axes."""
+    """Return the mean over axes."""
     x = to_floats(x)
     return x if axis == () else torch.mean(x, axis, keepdim=keepdims)
 
@@ -200,7 +200,7 @@ def var(
     correction: float = 0.0,
     keepdims: bool = False,
 ) -> Tensor:
-    """The variance over axes."""
+    """Return the variance over axes."""
     x = to_floats(x)
     if axis == ():
         return torch.zeros_like(x)
@@ -208,19 +208,19 @@ def var(
 
 
 def max_(x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The largest value over axes."""
+    """Return the largest value over axes."""
     return torch.amax(x, _every(x, axis), keepdim=keepdims) if axis != () else x
 
 
 def min_(x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The smallest value over axes."""
+    """Return the smallest value over axes."""
     return torch.amin(x, _every(x, axis), keepdim=keepdims) if axis != () else x
 
 
 def prod(
     x: Tensor, *, axis: Axis = None, dtype: DType | None = None, keepdims: bool = False
 ) -> Tensor:
-    """The product over axes."""
+    """Return the product over axes."""
     kind = None if dtype is None else to_torch(dtype)
     x = x if kind is None else x.to(kind)
     for number in sorted(normalize_axis_tuple(_every(x, axis), x.ndim), reverse=True):
@@ -229,22 +229,22 @@ def prod(
 
 
 def any_(x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Whether one is true, over axes."""
+    """Return whether one is true, over axes."""
     return torch.any(x.bool(), _every(x, axis), keepdim=keepdims)
 
 
 def all_(x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Whether all are true, over axes."""
+    """Return whether all are true, over axes."""
     return torch.all(x.bool(), _every(x, axis), keepdim=keepdims)
 
 
 def argmax(x: Tensor, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The position of the largest value."""
+    """Return the position of the largest value."""
     return torch.argmax(_to_comparable(x), axis, keepdim=keepdims)
 
 
 def argmin(x: Tensor, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The position of the smallest value."""
+    """Return the position of the smallest value."""
     return torch.argmin(_to_comparable(x), axis, keepdim=keepdims)
 
 
@@ -260,7 +260,7 @@ def cumulative_sum(
     dtype: DType | None = None,
     include_initial: bool = False,
 ) -> Tensor:
-    """Sums up to each position."""
+    """Sum up to each position."""
     axis = _only_axis("cumulative_sum", x) if axis is None else axis
     kind = None if dtype is None else to_torch(dtype)
     found = torch.cumsum(x, axis, dtype=kind)
@@ -290,31 +290,31 @@ def cumulative_prod(
 
 
 def logcumsumexp(x: Tensor, *, axis: int) -> Tensor:
-    """The logarithms of the sums of exponentials up to each position."""
+    """Return the logarithms of the sums of exponentials up to each position."""
     return torch.logcumsumexp(to_floats(x), axis)
 
 
 def isin(x: Any, y: Any, *, invert: bool = False) -> Tensor:
-    """Whether each value of `x` is one of `y`'s."""
+    """Return whether each value of `x` is one of `y`'s."""
     if isinstance(x, Tensor) and isinstance(y, Tensor):
         x, y = promote_all([x, y])
     return torch.isin(x, y, invert=invert)
 
 
 def logsumexp(x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The logarithm of the sum of exponentials over axes."""
+    """Return the logarithm of the sum of exponentials over axes."""
     return torch.logsumexp(x, _every(x, axis), keepdim=keepdims)
 
 
 def matmul(x: Tensor, y: Tensor) -> Tensor:
-    """The product of matrices."""
+    """Return the product of matrices."""
     if x.dtype is not y.dtype:
         x, y = promote_all([x, y])
     return torch.matmul(x, y)
 
 
 def tensordot(x: Tensor, y: Tensor, *, axes: Any = 2) -> Tensor:
-    """The sum of products over several axes."""
+    """Return the sum of products over several axes."""
     require_equal_lengths("tensordot", x, y, axes)
     return torch.tensordot(*promote_all([x, y]), dims=axes)
 
@@ -329,7 +329,7 @@ def sort(
 def argsort(
     b: Backend, x: Tensor, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> Tensor:
-    """The positions of the values in order; equal ones stay in theirs."""
+    """Return the positions of the values in order; equal ones stay in theirs."""
     if x.is_complex():  # which torch does not order: by the real parts, as NumPy
         options: dict[str, Any] = {"axis": axis, "descending": descending}
         order = b.argsort(x.imag, **options)
@@ -347,7 +347,7 @@ def searchsorted(
 
 
 def nonzero(x: Tensor) -> tuple[Tensor, ...]:
-    """The positions of what is not 0."""
+    """Return the positions of what is not 0."""
     if not x.ndim:
         raise ShapeError("nonzero: an array without axes has no positions")
     return torch.nonzero(x, as_tuple=True)
@@ -359,14 +359,14 @@ def _to_comparable(x: Tensor) -> Tensor:
 
 
 def _only_axis(name: str, x: Tensor) -> int:
-    """The axis where none is named."""
+    """Return the axis where none is named."""
     if x.ndim > 1:
         raise ShapeError(f"{name} needs an axis where there are several: {[*x.shape]}")
     return 0
 
 
 def _every(x: Tensor, axis: Axis) -> tuple[int, ...]:
-    """The axes that are meant."""
+    """Return the axes that are meant."""
     if axis is None:
         return tuple(range(x.ndim))
     return (axis,) if isinstance(axis, int) else axis
