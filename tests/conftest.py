@@ -96,19 +96,19 @@ def toy(tmp_path) -> Callable[..., sl.data.Dataset]:
         every: dict[str, Any] = {"encoder": ENCODER, **options}
         if labels is not None:
             source = {key: _LABELS[labels](it) for key, it in records.items()}
-            every = _with_labels("labels", source, every)
+            every = _with_labels(source, every)
         return sl.data.SequenceDataset(tmp_path / f"{name}.fa", **every)
 
     return make
 
 
-def _with_labels(name, source, options) -> dict[str, Any]:
+def _with_labels(source, options) -> dict[str, Any]:
     """Put options of labels into the value that has them."""
     of_labels = {"task", "classes", "label_column"} & options.keys()
     if not of_labels:
-        return {**options, name: source}
+        return {**options, "labels": source}
     labels = sl.data.Labels(source, **{key: options.pop(key) for key in of_labels})
-    return {**options, name: labels}
+    return {**options, "labels": labels}
 
 
 @pytest.fixture
@@ -122,10 +122,8 @@ def cohort(tmp_path) -> Callable[..., sl.data.Dataset]:
         path = tmp_path / f"{name}.bed"
         sl.io.to_bed(path, np.ascontiguousarray(values), properties=properties)
         clean = np.where(values < 0, 0, values)[:, :2].sum(axis=1)
-        options = {"phenotype": clean + np.arange(count) / 100, **options}
-        return sl.data.GenotypeDataset(
-            path, **_with_labels("phenotype", options.pop("phenotype"), options)
-        )
+        options = {"labels": clean + np.arange(count) / 100, **options}
+        return sl.data.GenotypeDataset(path, **_with_labels(options.pop("labels"), options))
 
     return make
 

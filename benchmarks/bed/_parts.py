@@ -105,7 +105,7 @@ def samples(file: File) -> tuple[Sequence[object], float]:
     with tempfile.TemporaryDirectory(dir=file.path.parent) as cache:
         start = time.perf_counter()
         data = GenotypeDataset(
-            file.path, phenotype=False, impute=None, standardize=None, cache=cache, memory=0
+            file.path, labels=False, impute=None, standardize=None, cache=cache, memory=0
         )
         data.batch([0])
         copied = time.perf_counter() - start

@@ -48,7 +48,7 @@ CALLS: dict[str, tuple[Any, Any, Any]] = {
     "windows": (d.windows, lambda: {"path": "a.fa", "width": 4}, lambda it: it[0]),
     "GenotypeDataset": (
         d.GenotypeDataset,
-        lambda: {"bed": "g.bed", "phenotype": np.arange(4) * 1.5},
+        lambda: {"bed": "g.bed", "labels": np.arange(4) * 1.5},
         lambda it: it[0],
     ),
     "GenotypeEncoder": (d.GenotypeEncoder, dict, None),

@@ -129,13 +129,26 @@ def test_options_one_by_one_give_the_same_dataset_and_a_warning(tmp_path):
     assert old.fingerprint() == new.fingerprint()
 
 
+def test_the_old_keyword_phenotype_warns_and_gives_the_same_labels(table):
+    sl.io.to_bed("g.bed", np.zeros((3, 2), np.int8), properties={"iid": ["x", "y", "z"]})
+    phenotype: dict[str, Any] = {"phenotype": Labels(table, **READ)}
+    with pytest.warns(DeprecationWarning, match="phenotype= is now labels=") as caught:
+        old = sl.data.GenotypeDataset("g.bed", **phenotype)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert _facts(old) == _facts(
+        sl.data.GenotypeDataset("g.bed", labels=Labels(table, **READ))
+    )
+    with pytest.raises(TypeError, match="has no argument phenotype="):
+        sl.data.GenotypeDataset("g.bed", table, **phenotype)
+
+
 @pytest.mark.parametrize(
     ("maker", "keyword", "hint"),
     [
         ("SequenceDataset", "tsk", "did you mean labels=sl.data.Labels(task=...)?"),
         ("SequenceDataset", "encodr", "did you mean encoder=?"),
         ("IntervalDataset", "label_colum", "labels=sl.data.Labels(label_column=...)?"),
-        ("GenotypeDataset", "label_colum", "phenotype=sl.data.Labels(label_column=...)?"),
+        ("GenotypeDataset", "label_colum", "labels=sl.data.Labels(label_column=...)?"),
         ("EmbeddingDataset", "qqq", "it takes embeddings, labels, layer"),
         ("SequenceStream", "label_colum", "labels=sl.data.Labels(label_column=...)?"),
     ],

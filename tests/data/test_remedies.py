@@ -27,20 +27,20 @@ TWO = {"a": "x", "b": "y"}
 def dataset(text=PLAIN, *, labels=None, **options):
     """Open a FASTA file of some text."""
     Path("a.fa").write_text(text)
-    return SequenceDataset("a.fa", **with_labels("labels", labels, options))
+    return SequenceDataset("a.fa", **with_labels(labels, options))
 
 
 def stream(text=PLAIN, *, labels=None, **options):
     """Read a stream of some text to its end."""
     Path("a.fa").write_text(text)
-    return list(SequenceStream("a.fa", **with_labels("labels", labels, options)))
+    return list(SequenceStream("a.fa", **with_labels(labels, options)))
 
 
-def with_labels(name, source, options) -> dict[str, Any]:
+def with_labels(source, options) -> dict[str, Any]:
     """Put options of labels into the value that has them."""
     of_labels = {"unlabelled", "task", "coding"} & options.keys()
     labels = Labels(source, **{key: options.pop(key) for key in of_labels})
-    return {name: labels, **options}
+    return {"labels": labels, **options}
 
 
 def packed(text=PLAIN, **options):
@@ -74,7 +74,7 @@ def dna(letters, **policy):
 def samples(labels, **options):
     """Open three samples with labels, or with covariates where labels are none."""
     sl.io.to_bed("x.bed", [[0, 1], [2, 1], [1, 0]])
-    return GenotypeDataset("x.bed", **with_labels("phenotype", labels, options))
+    return GenotypeDataset("x.bed", **with_labels(labels, options))
 
 
 IIDS = ["iid1", "iid2", "iid3"]

@@ -59,7 +59,7 @@ def test_a_file_with_its_variants_in_another_order_gets_fits_scores(whole, tmp_p
     model = sl.models.load(whole, num_threads=1)
     data = sl.data.GenotypeDataset(
         tmp_path / "x.bed",
-        phenotype=False,
+        labels=False,
         covariates=HOME / "covariates.txt",
         encoder=model.encoder,
     )

@@ -74,19 +74,19 @@ def test_dropout_acts_in_training_only():
 
 
 def test_settings_fit_the_data(cohort):
-    data = cohort(phenotype={f"iid{i}": i % 2 for i in range(1, 61)}, coding="01")
+    data = cohort(labels={f"iid{i}": i % 2 for i in range(1, 61)}, coding="01")
     config = Config.for_data(data)
     assert (config.variants, config.covariates, config.outputs) == (12, 0, 2)
 
 
 def test_data_without_labels_are_refused(cohort):
     with pytest.raises(ArgumentError, match="no labels"):
-        Config.for_data(cohort(phenotype=False))
+        Config.for_data(cohort(labels=False))
 
 
 def test_variants_as_items_are_refused(cohort):
     with pytest.raises(ArgumentError, match='by="sample"'):
-        Config.for_data(cohort(by="variant", phenotype=None))
+        Config.for_data(cohort(by="variant", labels=None))
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def splice() -> Any:
 
 def genotypes() -> Any:
     """Return a network of the demo's variants, standardised by its samples."""
-    data = sl.data.GenotypeDataset(_demo.path("genotypes/example.bed"), phenotype=False)
+    data = sl.data.GenotypeDataset(_demo.path("genotypes/example.bed"), labels=False)
     data = data.with_encoder(data.encoder.fit(data))
     network = sl.models.GenotypeMLPConfig(variants=int(data.lengths[0]), outputs=1)
     task = sl.models.Regress(("trait",), mean=(0.5,), deviation=(2.0,))

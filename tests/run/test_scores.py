@@ -98,7 +98,7 @@ def test_every_file_has_the_bytes_of_predict(program, exported, tmp_path, kind, 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_every_bed_has_the_bytes_of_predict(program, tmp_path, threads):
     for path in sorted((DATA / "plink").glob("*.bed")):
-        data = sl.data.GenotypeDataset(path, phenotype=False)
+        data = sl.data.GenotypeDataset(path, labels=False)
         encoder = data.encoder.fit(data)
         config = sl.models.GenotypeMLPConfig(variants=int(data.lengths[0]), outputs=1)
         task = sl.models.Regress(("trait",))

@@ -62,7 +62,7 @@ def test_means_come_from_the_training_samples_alone(start, cohort):
 
 
 def test_mistakes_of_samples_are_listed_without_letters(start, cohort):
-    cases = cohort(phenotype=np.arange(60) % 2, task="classify")
+    cases = cohort(labels=np.arange(60) % 2, task="classify")
     report = start(data=cases, lr=1e-9).report
     (section,) = (it for it in report.sections if it.title == "Worst mistakes")
     assert section.note.endswith(
@@ -85,7 +85,7 @@ def test_an_encoder_that_is_fitted_is_left_as_it_is(start, cohort):
 
 
 def test_valid_and_test_are_seen_through_the_training_parts_encoder(start, cohort):
-    test = cohort(30, name="test", phenotype=np.arange(30) / 7)
+    test = cohort(30, name="test", labels=np.arange(30) / 7)
     run = start(test=test)
     mine = test.with_encoder(run.trained.encoder)
     expected = sl.infer.predict(run.trained, mine, num_threads=1)
@@ -181,13 +181,13 @@ def test_a_network_for_other_numbers_of_variants_is_refused(cohort):
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_a_trait_of_any_scale_is_learned(start, cohort, scale):
     trait = {f"iid{i + 1}": scale * (it + 100) for i, it in enumerate(cohort().labels)}
-    run = start(data=cohort(name="scaled", phenotype=trait, task="regress"), epochs=30)
+    run = start(data=cohort(name="scaled", labels=trait, task="regress"), epochs=30)
     assert run.valid.metrics["r2"] > 0.8
 
 
 def test_controls_and_cases_are_classified(start, cohort):
     trait = {f"iid{i + 1}": 1 + (it > 2) for i, it in enumerate(cohort().labels)}
-    run = start(data=cohort(phenotype=trait), epochs=30)
+    run = start(data=cohort(labels=trait), epochs=30)
     assert run.trained.task.name == "classify"
     assert run.valid.metrics["auroc"] > 0.8
 
@@ -195,7 +195,7 @@ def test_controls_and_cases_are_classified(start, cohort):
 def test_covariates_are_learned_from(start, cohort):
     age = {f"iid{i}": 20 + i for i in range(1, 61)}
     trait = {name: it + (int(name[3:]) % 3) / 10 for name, it in age.items()}
-    run = start(data=cohort(phenotype=trait, covariates=age, task="regress"), epochs=60)
+    run = start(data=cohort(labels=trait, covariates=age, task="regress"), epochs=60)
     assert run.valid.metrics["r2"] > 0.8
 
 
@@ -214,6 +214,6 @@ def test_the_report_speaks_of_samples(start, cohort):
 
 def test_samples_without_a_label_are_counted_once(start, cohort):
     trait = {f"iid{i}": "NA" if i % 6 == 0 else i / 7 for i in range(1, 61)}
-    report = start(data=cohort(phenotype=trait)).report
+    report = start(data=cohort(labels=trait)).report
     counted = [note for note in report.notes if "missing" in note]
     assert counted == ["The label of 10 samples is missing; they were left out."]

@@ -117,7 +117,7 @@ def _check_covariates(
         raise LabelError(
             f"the model reads the covariates {', '.join(encoder.covariate_names)} too: "
             "give --covariates TABLE; in Python give "
-            "GenotypeDataset(bed, phenotype=False, covariates=, encoder=model.encoder)"
+            "GenotypeDataset(bed, labels=False, covariates=, encoder=model.encoder)"
         )
     if covariates and not encoder.covariate_names:
         warn_user("the model reads no covariates: --covariates is not used")

@@ -90,10 +90,10 @@ def _how_to_make(value: object) -> str:
     return "SequenceDataset(files, labels=, encoder=) or GenotypeDataset(bed) makes one"
 
 
-def count_outputs(train: Examples, *, option: str = "labels") -> int:
+def count_outputs(train: Examples) -> int:
     """Count the classes or labels of a training part; refuses one without labels."""
     if train.labels is None:
-        raise ArgumentError(f"the dataset has no labels; give it {option}=")
+        raise ArgumentError("the dataset has no labels; give it labels=")
     return len(train.classes)
 
 

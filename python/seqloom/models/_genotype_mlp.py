@@ -98,7 +98,7 @@ class GenotypeMLPConfig(Config):
                 'with by="sample"'
             )
         check_genotypes(train.encoder)
-        outputs = count_outputs(train, option="phenotype")
+        outputs = count_outputs(train)
         return cls(
             variants=int(train.lengths[0]),
             outputs=outputs,

@@ -239,10 +239,7 @@ def describe(train: Examples, task: str, class_weight: ClassWeight) -> Task:
             f"task must be one of auto, {', '.join(_KNOWN)}, got {quote(task)}"
         )
     if train.labels is None or train.task is None:
-        raise LabelError(
-            "the training part has no labels; give SequenceDataset labels=, "
-            "GenotypeDataset phenotype="
-        )
+        raise LabelError("the training set has no labels; give its dataset labels=")
     if task not in {"auto", train.task}:
         raise LabelError(
             f"the labels were read for the task {train.task}, not {task}; "

@@ -111,7 +111,7 @@ sl.data.GenotypeDataset(
     sys.argv[1],
     memory=0,
     cache=sys.argv[2],
-    phenotype=False,
+    labels=False,
     progress=lambda done, total: done and os.kill(os.getpid(), signal.SIGKILL),
 )
 """
@@ -170,7 +170,7 @@ def peak():
     return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
 before = peak()
 data = sl.data.GenotypeDataset(
-    sys.argv[1], memory=0, cache=sys.argv[2], phenotype=False, num_threads=2
+    sys.argv[1], memory=0, cache=sys.argv[2], labels=False, num_threads=2
 )
 print(peak() - before)
 """

@@ -159,7 +159,7 @@ def test_a_batch_can_be_written_into_an_array(write_bed):
         ({"standardize": ("beta", 0, 1)}, "above 0"),
         ({"memory": "much"}, "memory must be"),
         ({"dtype": "int8"}, "dtype must be"),
-        ({"by": "variant", "phenotype": {"a": 1}}, "phenotype is of samples"),
+        ({"by": "variant", "labels": {"a": 1}}, "labels are of samples"),
         ({"by": "variant", "covariates": {"a": 1}}, "covariates are of samples"),
     ],
 )

@@ -25,7 +25,7 @@ def data(write_bed, cache):
         path = write_bed(60, 45).path
         values = np.random.default_rng(0).normal(size=(60, 2))
         every: dict[str, Any] = {
-            "phenotype": np.arange(60) % 3 + 0.5,
+            "labels": np.arange(60) % 3 + 0.5,
             "covariates": values,
             **options,
         }
@@ -161,7 +161,7 @@ def test_a_fingerprint_is_of_what_is_read(write_bed, cache):
     others: list[dict[str, Any]] = [
         {},
         {"variants": slice(10)},
-        {"phenotype": np.arange(30) / 2},
+        {"labels": np.arange(30) / 2},
         {"covariates": np.arange(30)},
         {"by": "variant"},
         {"count_A1": False},

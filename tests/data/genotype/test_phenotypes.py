@@ -273,16 +273,16 @@ def test_a_fam_s_column_that_says_nothing_is_none(four, column):
 
 
 def test_false_leaves_labels_out(four):
-    data = sl.data.GenotypeDataset(four(pheno=["1", "2", "-9", "2"]), phenotype=False)
+    data = sl.data.GenotypeDataset(four(pheno=["1", "2", "-9", "2"]), labels=False)
     assert (len(data), data.labels) == (4, None)
 
 
 def test_a_covariate_that_is_missing_names_its_sample(four, table):
     path = table("IID age\ni1 30\ni2 NA\ni3 50\n")
     with pytest.raises(sl.errors.LabelError, match="2 samples lack a covariate: i2, i4"):
-        sl.data.GenotypeDataset(four(), phenotype=False, covariates=path)
+        sl.data.GenotypeDataset(four(), labels=False, covariates=path)
     data = sl.data.GenotypeDataset(
-        four(), phenotype=False, covariates=path, missing_covariates="mean"
+        four(), labels=False, covariates=path, missing_covariates="mean"
     )
     np.testing.assert_array_equal(data.to_numpy()["covariates"][:, 0], [-1, 0, 1, 0])
     assert data.report["missing_covariates"] == 2
@@ -291,9 +291,9 @@ def test_a_covariate_that_is_missing_names_its_sample(four, table):
 def test_a_covariate_of_words_says_what_to_do(four, table):
     path = table("IID age sex\ni1 30 m\ni2 40 f\ni3 50 m\ni4 60 f\n")
     with pytest.raises(sl.errors.LabelError, match="'sex' of 'i1' is 'm', expected a num"):
-        sl.data.GenotypeDataset(four(), phenotype=False, covariates=path)
+        sl.data.GenotypeDataset(four(), labels=False, covariates=path)
     data = sl.data.GenotypeDataset(
-        four(), phenotype=False, covariates=path, covariate_columns="age"
+        four(), labels=False, covariates=path, covariate_columns="age"
     )
     assert data.covariate_names == ("age",)
 
@@ -476,7 +476,7 @@ def test_a_data_frame_without_ids_says_so(four):
         sl.data.GenotypeDataset(four(), pd.DataFrame({"Y": [1.5, 2, 3, 4]}))
 
 
-@pytest.mark.parametrize("name", ["phenotype", "covariates"])
+@pytest.mark.parametrize("name", ["labels", "covariates"])
 def test_an_iid_with_two_values_in_a_series_is_an_error(four, name):
     given: dict[str, Any] = {name: pd.Series([0.5, 1.5, 2.5, 3.5, 9], index=[*NAMES, "i1"])}
     with pytest.raises(sl.errors.LabelError, match=r"id 'i1' has '9\.0'"):

@@ -43,7 +43,7 @@ READS = {
     "a part": lambda bed: bed.read(np.s_[:, 2], dtype="int8"),
     "statistics": genotype_stats,
     "inspect": inspect_bed,
-    "a dataset": lambda bed: sl.data.GenotypeDataset(bed, phenotype=False)[0],
+    "a dataset": lambda bed: sl.data.GenotypeDataset(bed, labels=False)[0],
 }
 
 

@@ -129,7 +129,7 @@ def _locations_of(bed: open_bed) -> dict[str, Path]:
     if bed.properties_dict:
         raise ArgumentError(
             f"{bed}: a dataset reads the tables as they are, and this has properties of "
-            f"its own ({', '.join(bed.properties_dict)}): give phenotype=, or write a set "
+            f"its own ({', '.join(bed.properties_dict)}): give labels=, or write a set "
             "by to_bed"
         )
     files = {"bed": bed.location, **bed.tables}

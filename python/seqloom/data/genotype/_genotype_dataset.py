@@ -45,7 +45,7 @@ _ALLOWED = {
 
 def GenotypeDataset(
     bed: str | os.PathLike[str] | open_bed,
-    phenotype: Any = None,
+    labels: Any = None,
     covariates: Any = None,
     *,
     by: str = "sample",
@@ -88,7 +88,7 @@ def GenotypeDataset(
 
     Args:
         bed: The .bed, or an ``open_bed`` of files.
-        phenotype: Tables with a row for each sample (with FID and IID, or IID alone; with a
+        labels: Tables with a row for each sample (with FID and IID, or IID alone; with a
             header, or PLINK's lines ``FID IID value``), a data frame with such columns or
             with IIDs as the names of its rows, a dict from IID to value, or an array, a
             series or a list of numbers in the order of the .fam. None takes the sixth
@@ -116,8 +116,8 @@ def GenotypeDataset(
         num_threads: How many threads may make a copy and count; None takes all.
         progress: Called now and then with the bytes of codes that are done, and all.
         skip_format_check: Leaves out what the file's last bytes tell about the tables.
-        **old: Options of ``Labels``, as they were given before: write
-            ``labels=Labels(source, task=..., classes=...)``.
+        **old: Deprecated: ``phenotype=``, which is now ``labels=``, and single options of
+            ``Labels``; write ``labels=Labels(source, task=..., classes=...)``.
 
     Returns:
         The dataset.
@@ -142,7 +142,7 @@ def GenotypeDataset(
     check_function("progress", progress)
     skip_format_check = as_flag("skip_format_check", skip_format_check)
     count_A1 = as_flag("count_A1", count_A1)
-    labels = Labels.of(phenotype, Labels(missing=MISSING), old, maker=GenotypeDataset)
+    labels = Labels.of(labels, Labels(missing=MISSING), old, maker=GenotypeDataset)
     labels.check_usual("label_from_header", of="SequenceDataset")
     covariate_columns = column_names("covariate_columns", covariate_columns)
     check_counted(bed, count_a1=count_A1)
@@ -196,7 +196,7 @@ def GenotypeDataset(
 def _check_variants(labels: Labels, covariates: Any) -> None:
     """Raise if variants are given labels or covariates."""
     if labels.source is not None and labels.source is not False:
-        raise ArgumentError('phenotype is of samples: leave it out with by="variant"')
+        raise ArgumentError('labels are of samples: leave them out with by="variant"')
     if covariates is not None:
         raise ArgumentError('covariates are of samples: leave them out with by="variant"')
 

@@ -124,7 +124,6 @@ def _check_known(maker: Callable[..., Any], old: dict[str, Any]) -> None:
     options = [field.name for field in fields(Labels) if field.name != "source"]
     parameters = inspect.signature(maker).parameters.values()
     plain = [it.name for it in parameters if it.kind is not it.VAR_KEYWORD]
-    labels = next(name for name in plain if name in {"labels", "phenotype"})
     for name in sorted(old.keys() - set(options)):
         near = get_close_matches(name, [*plain, *options], n=1)
         if not near:
@@ -132,7 +131,7 @@ def _check_known(maker: Callable[..., Any], old: dict[str, Any]) -> None:
         elif near[0] in plain:
             hint = f"did you mean {near[0]}=?"
         else:
-            hint = f"did you mean {labels}=sl.data.Labels({near[0]}=...)?"
+            hint = f"did you mean labels=sl.data.Labels({near[0]}=...)?"
         raise TypeError(f"{maker.__name__}() has no argument {name}=; {hint}")
 
 
@@ -140,9 +139,8 @@ def _check_known(maker: Callable[..., Any], old: dict[str, Any]) -> None:
 class Labels:
     """Says where the labels of a dataset come from, and how they are read.
 
-    Every dataset takes one: as ``labels`` of ``SequenceDataset``, ``SequenceStream`` and
-    ``IntervalDataset``, as ``phenotype`` of ``GenotypeDataset``. For one version datasets
-    also take the same options one by one.
+    Pass it as ``labels`` to any dataset or stream. In this version datasets also take
+    these options as keywords of their own, with a ``DeprecationWarning``.
 
     Args:
         source: Tables (TSV, CSV, white space; plain or gzip; Parquet), a data frame, a dict
@@ -220,15 +218,19 @@ class Labels:
         maker: Callable[..., Any] | None = None,
     ) -> Labels:
         """Take a `Labels` or its source, completed by what a dataset usually reads."""
-        # For one version datasets take the fields of `Labels` as arguments of their own.
-        old = old or {}
+        # Old keywords of datasets: `phenotype`, and the fields of `Labels`.
+        old = dict(old or {})
         if maker is not None:
+            is_genotypes = maker.__name__ == "GenotypeDataset"
+            if is_genotypes and labels is None and "phenotype" in old:
+                labels = old.pop("phenotype")
+                warn_user("phenotype= is now labels=: rename it", DeprecationWarning)
             _check_known(maker, old)
         if old:
             options = ", ".join(f"{name}=..." for name in old)
             warn_user(
                 f"options of labels are fields of Labels: give labels=Labels(source, "
-                f"{options}) (phenotype=Labels(...) of GenotypeDataset)",
+                f"{options})",
                 DeprecationWarning,
             )
         if "missing" in old:
