@@ -134,10 +134,16 @@ class FormatError(SeqloomError, ValueError):
         line: Which line of the text, counted from 1.
         byte: Which byte of the decompressed text, counted from 0.
 
+    Attributes:
+        cause: The cause, if other options or functions can read the file: ``"missing id"``,
+            ``"missing sequence line"``, ``"BED"`` or ``"PLINK"``; otherwise None.
+
     Examples:
         >>> FormatError("no header", path="a.fa", line=1).line
         1
     """
+
+    cause: str | None = None
 
     def __init__(
         self,

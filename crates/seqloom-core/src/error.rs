@@ -175,11 +175,38 @@ impl fmt::Display for Kind {
     }
 }
 
+/// A cause for which callers suggest a remedy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FaultCause {
+    /// A header without an id.
+    MissingId,
+    /// A FASTQ record without a line for its sequence.
+    MissingSequenceLine,
+    /// The file contains BED intervals.
+    Intervals,
+    /// The file contains PLINK genotypes.
+    Genotypes,
+}
+
+impl fmt::Display for FaultCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::MissingId => "missing id",
+            Self::MissingSequenceLine => "missing sequence line",
+            Self::Intervals => "BED",
+            Self::Genotypes => "PLINK",
+        })
+    }
+}
+
 /// A fault in a file's content: where it stands and what it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fault {
     /// What kind of fault it is.
     pub kind: Kind,
+    /// The cause, if callers suggest a remedy for it.
+    pub cause: Option<FaultCause>,
     /// Zero-based number of the record.
     pub record: Option<u64>,
     /// The record's id, as far as it can be shown.
@@ -245,6 +272,7 @@ mod tests {
     fn a_fault_names_file_record_line_and_byte() {
         let fault = Fault {
             kind: Kind::Letter,
+            cause: None,
             record: Some(3),
             id: Some("seq4".into()),
             line: Some(9),

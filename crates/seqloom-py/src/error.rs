@@ -23,6 +23,7 @@ pub(crate) fn internal(py: Python<'_>, message: &str) -> PyErr {
 
 fn exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     let details = PyDict::new(py);
+    let mut cause = None;
     let class = match error {
         Error::Missing { .. } => "MissingFileError",
         Error::File { .. } => "FileError",
@@ -32,6 +33,7 @@ fn exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
             details.set_item("record", fault.record)?;
             details.set_item("line", fault.line)?;
             details.set_item("byte", fault.byte)?;
+            cause = fault.cause;
             "FormatError"
         }
         Error::Letter {
@@ -51,7 +53,11 @@ fn exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         Error::Range { .. } => "NumberRangeError",
         _ => "ArgumentError",
     };
-    build(py, class, &error.to_string(), &details)
+    let raised = build(py, class, &error.to_string(), &details)?;
+    if let Some(cause) = cause {
+        raised.value(py).setattr("cause", cause.to_string())?;
+    }
+    Ok(raised)
 }
 
 fn build(

@@ -1,7 +1,7 @@
 //! Where in the text a parser stands, and which record it is in.
 
 use memchr::{memchr, memchr2};
-use seqloom_core::error::{Fault, Kind};
+use seqloom_core::error::{Fault, FaultCause, Kind};
 
 use crate::bytes::{Class, name};
 use crate::options::MissingIds;
@@ -147,7 +147,10 @@ impl Cursor {
             return Ok(());
         }
         let message = format!("expected an id after '{mark}', found none");
-        Err(self.fault(Kind::Header, at(start), message))
+        Err(Fault {
+            cause: Some(FaultCause::MissingId),
+            ..self.fault(Kind::Header, at(start), message)
+        })
     }
 
     /// Checks that at most `limit` bytes follow, and that all belong to the class.
@@ -171,6 +174,7 @@ impl Cursor {
         let shown = shorten(id(&self.header));
         Fault {
             kind,
+            cause: None,
             record: self.begun.checked_sub(1),
             id: Some(shown).filter(|id| !id.is_empty()),
             line: Some(position.line),

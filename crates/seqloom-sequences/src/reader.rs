@@ -70,7 +70,7 @@ impl Reader {
         let start = pieces.peek(sniff::is_enough).map_err(of_path)?;
         let packed = Some(compression).filter(|_| !start.is_empty());
         let format = sniff::format(start, options)
-            .map_err(|message| Error::format(path, objection(message, packed)))?;
+            .map_err(|fault| Error::format(path, add_compression(fault, packed)))?;
         Ok(Self {
             path: path.to_path_buf(),
             options: options.clone(),
@@ -256,11 +256,12 @@ fn translate(path: &Path, trouble: Trouble) -> Error {
     }
 }
 
-fn objection(message: String, compression: Option<Compression>) -> Fault {
-    Fault::whole(match compression {
-        None | Some(Compression::None) => message,
-        Some(packed) => format!("{message} (inside {packed})"),
-    })
+/// Adds the compression to the message about a file's content.
+fn add_compression(mut fault: Fault, compression: Option<Compression>) -> Fault {
+    if let Some(packed) = compression.filter(|packed| *packed != Compression::None) {
+        fault.message = format!("{} (inside {packed})", fault.message);
+    }
+    fault
 }
 
 #[cfg(test)]

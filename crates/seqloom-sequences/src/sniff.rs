@@ -6,6 +6,7 @@ mod contents;
 use self::contents::content_of;
 pub use self::contents::{Purpose, foreign};
 use crate::options::{Comments, Format, ReaderOptions};
+use seqloom_core::error::{Fault, FaultCause};
 
 /// So many blank bytes may stand before a file shows what it is.
 const PATIENCE: usize = 1 << 20;
@@ -21,11 +22,12 @@ pub(crate) fn is_enough(start: &[u8]) -> bool {
     }
 }
 
-/// What text that begins like this is written in, or why it is neither.
-pub(crate) fn format(start: &[u8], options: &ReaderOptions) -> Result<Format, String> {
+/// Returns the format of a text that begins like this, or why it is neither FASTA nor FASTQ.
+pub(crate) fn format(start: &[u8], options: &ReaderOptions) -> Result<Format, Fault> {
     let found = match content(start) {
         _ if start.is_empty() => {
-            return Err(format!("the file is empty, expected {}", wanted(options)));
+            let message = format!("the file is empty, expected {}", wanted(options));
+            return Err(Fault::whole(message));
         }
         [] => options.format.or(Some(Format::Fasta)),
         [b'>', ..] => Some(Format::Fasta),
@@ -37,13 +39,16 @@ pub(crate) fn format(start: &[u8], options: &ReaderOptions) -> Result<Format, St
     match (found, options.format) {
         (Some(found), None) => Ok(found),
         (Some(found), Some(wanted)) if found == wanted => Ok(found),
-        (Some(Format::Fasta), _) => Err("expected FASTQ, found FASTA".into()),
-        (Some(Format::Fastq), _) => Err("expected FASTA, found FASTQ".into()),
-        (None, _) => Err(format!(
-            "expected {}, found {}",
-            wanted(options),
-            describe(content(start))
-        )),
+        (Some(Format::Fasta), _) => Err(Fault::whole("expected FASTQ, found FASTA")),
+        (Some(Format::Fastq), _) => Err(Fault::whole("expected FASTA, found FASTQ")),
+        (None, _) => {
+            let (cause, found) = describe(content(start));
+            let message = format!("expected {}, found {found}", wanted(options));
+            Err(Fault {
+                cause,
+                ..Fault::whole(message)
+            })
+        }
     }
 }
 
@@ -61,9 +66,12 @@ fn content(start: &[u8]) -> &[u8] {
     text.trim_ascii_start()
 }
 
-fn describe(start: &[u8]) -> String {
-    match (content_of(start), start) {
-        (Some(content), _) => content.describe(Purpose::Sequences),
+/// Returns a description of other content, and the cause if a remedy exists.
+fn describe(start: &[u8]) -> (Option<FaultCause>, String) {
+    let text = match (content_of(start), start) {
+        (Some(content), _) => {
+            return (content.cause(), content.describe(Purpose::Sequences));
+        }
         (None, [b'{' | b'[', ..]) => "JSON".into(),
         (None, [b';', ..]) => {
             "FASTA with ';' comments: comments=\"skip\" (--comments skip) leaves them out".into()
@@ -73,15 +81,16 @@ fn describe(start: &[u8]) -> String {
              such lines of FASTA out"
                 .into()
         }
-        (None, _) => by_letters(start),
-    }
+        (None, _) => return by_first_line(start),
+    };
+    (None, text)
 }
 
 /// Describes other text by its first line.
-fn by_letters(start: &[u8]) -> String {
+fn by_first_line(start: &[u8]) -> (Option<FaultCause>, String) {
     let is_text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x0C | b' '..=b'~' | 0x80..);
     if !start.iter().all(is_text) {
-        return "binary data".into();
+        return (None, "binary data".into());
     }
     let text = start.trim_ascii_start();
     let line = text
@@ -93,19 +102,19 @@ fn by_letters(start: &[u8]) -> String {
             .is_some_and(|begin| begin.eq_ignore_ascii_case(word))
     };
     if is_interval(line) || begins_track(b"TRACK ") {
-        return "BED intervals".into();
+        return (Some(FaultCause::Intervals), "BED intervals".into());
     }
-    if line.starts_with(b"ID   ") {
-        return "an EMBL or UniProt flat file: convert it to FASTA".into();
-    }
-    if line.starts_with(b"LOCUS ") {
-        return "a GenBank flat file: convert it to FASTA".into();
-    }
-    if line.len() > 20 && line.iter().all(u8::is_ascii_alphabetic) {
-        return "letters without a header: begin each sequence with a line of '>' and an id".into();
-    }
-    let shown: String = String::from_utf8_lossy(line).chars().take(40).collect();
-    format!("text that begins with {shown:?}")
+    let text = if line.starts_with(b"ID   ") {
+        "an EMBL or UniProt flat file: convert it to FASTA".into()
+    } else if line.starts_with(b"LOCUS ") {
+        "a GenBank flat file: convert it to FASTA".into()
+    } else if line.len() > 20 && line.iter().all(u8::is_ascii_alphabetic) {
+        "letters without a header: begin each sequence with a line of '>' and an id".into()
+    } else {
+        let shown: String = String::from_utf8_lossy(line).chars().take(40).collect();
+        format!("text that begins with {shown:?}")
+    };
+    (None, text)
 }
 
 /// Whether a line is a name, a start and an end behind it.

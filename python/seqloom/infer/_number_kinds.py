@@ -17,11 +17,10 @@ from seqloom.data import (
     GenotypeEncoder,
     Labels,
 )
-from seqloom.errors import ArgumentError, LabelError, SeqloomError
+from seqloom.errors import ArgumentError, FormatError, LabelError, SeqloomError
 from seqloom.infer._kinds import BUILT_IN, Files, Given, Kind, is_path
 from seqloom.infer.embedding._load import load
 from seqloom.io import open_sequences
-from seqloom.io._settings import fault_of
 from seqloom.io.plink._file_set import find_table
 from seqloom.models import GenotypeMLPConfig, HeadConfig
 
@@ -63,7 +62,7 @@ def _holds_intervals(file: Path) -> bool:
         with open_sequences(file):
             return False
     except SeqloomError as error:
-        return fault_of(error) == "is BED"
+        return isinstance(error, FormatError) and error.cause == "BED"
 
 
 def _open_genotypes(

@@ -12,7 +12,7 @@ from seqloom.errors import FormatError
 from seqloom.io._open import open_sequences
 from seqloom.io._profile import LengthBin, bin_positions, summarise_quality
 from seqloom.io._records import decode_header, parse_id
-from seqloom.io._settings import StandardInput, count_bytes, fault_of, find_origin
+from seqloom.io._settings import StandardInput, count_bytes, find_origin
 from seqloom.io._summary import (
     LETTERS,
     Summary,
@@ -135,10 +135,9 @@ def _suggest_readers() -> Generator[None]:
     try:
         yield
     except FormatError as error:
-        fault = fault_of(error)
-        if fault == "is PLINK":
+        if error.cause == "PLINK":
             error.add_note("use seqloom.io.inspect_bed for a PLINK .bed")
-        if fault == "is BED":
+        if error.cause == "BED":
             error.add_note(
                 "sl.data.IntervalDataset(genome, bed), or GENOME.fa --intervals BED, reads "
                 "parts of a genome"

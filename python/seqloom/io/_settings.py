@@ -22,7 +22,6 @@ from seqloom.errors import (
     FileError,
     FormatError,
     OutOfRangeError,
-    SeqloomError,
 )
 
 if TYPE_CHECKING:
@@ -37,7 +36,6 @@ OnError: TypeAlias = Literal["raise", "skip", "collect"]
 Comments: TypeAlias = Literal["error", "skip"]
 Whitespace: TypeAlias = Literal["error", "strip"]
 IdRule: TypeAlias = Literal["error", "number"]
-Fault: TypeAlias = Literal["no id", "no letters", "is BED", "is PLINK"]
 CHOICES = {
     "format": ("fasta", "fastq"),
     "quality": ("phred33", "phred64", "solexa"),
@@ -139,34 +137,20 @@ _OPTIONS = {
 }
 
 
-# The native reader gives these faults no kind of their own: `fault_of` finds them.
-_FAULTS: dict[str, Fault] = {
-    "expected an id after": "no id",
-    "expected a line of letters (it may be empty)": "no letters",
-    "found BED intervals": "is BED",
-    "found PLINK .bed": "is PLINK",
-}
-
-
-_REMEDIES: dict[Fault, str] = {
-    "no id": '; ids="number" (--ids number) takes its number as the id',
-    "no letters": (
+# By the cause of a FormatError.
+_REMEDIES = {
+    "missing id": '; ids="number" (--ids number) takes its number as the id',
+    "missing sequence line": (
         '; write an empty line for no letters, or on_error="skip" of open_sequences '
         "(seqloom convert --on-error skip) leaves the record out"
     ),
 }
 
 
-def fault_of(error: SeqloomError) -> Fault | None:
-    """Return what is wrong with a file, if the reader's error is one with a remedy."""
-    return next((fault for text, fault in _FAULTS.items() if text in str(error)), None)
-
-
 def add_remedy(error: FormatError) -> None:
     """Add to an error of the reader, once, the option that helps."""
     text = str(error)
-    fault = fault_of(error)
-    remedy = _REMEDIES.get(fault, "") if fault else ""
+    remedy = _REMEDIES.get(error.cause or "", "")
     if remedy not in text:
         error.args = (text + remedy,)
 

@@ -38,7 +38,7 @@ pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
         Ok(CommandOutcome::Unwanted) => ExitCode::from(UNWANTED),
         Err(error) => signals::received().map_or_else(
             || {
-                let text = remedies::named(&error.to_string());
+                let text = remedies::name_options(&error);
                 say(&format!("error: {text}"));
                 ExitCode::from(BAD_INPUT)
             },

@@ -1,5 +1,8 @@
 //! Options of Python that an error names, as this command has them.
 
+use seqloom_core::Error;
+use seqloom_core::error::FaultCause;
+
 /// What readers say in Python, and what is typed here.
 const OPTIONS: [(&str, &str); 2] = [
     (
@@ -8,25 +11,16 @@ const OPTIONS: [(&str, &str); 2] = [
     ),
     ("comments=\"skip\" (--comments skip)", "--comments skip"),
 ];
-/// Faults, and what helps.
-const REMEDIES: [(&str, &str); 2] = [
-    (
-        "expected an id after",
-        "; --ids number takes its number as the id",
-    ),
-    (
-        "expected a line of letters (it may be empty)",
-        "; write an empty line for no letters",
-    ),
-];
 
-/// An error's text with the options that help.
-pub(super) fn named(error: &str) -> String {
-    let mut text = error.to_owned();
-    for (fault, remedy) in REMEDIES {
-        if error.contains(fault) {
-            text.push_str(remedy);
-        }
+/// Returns the text of an error, with the options of this command that help.
+pub(super) fn name_options(error: &Error) -> String {
+    let mut text = error.to_string();
+    if let Error::Format { fault, .. } = error {
+        text.push_str(match fault.cause {
+            Some(FaultCause::MissingId) => "; --ids number takes its number as the id",
+            Some(FaultCause::MissingSequenceLine) => "; write an empty line for no letters",
+            _ => "",
+        });
     }
     for (python, shell) in OPTIONS {
         text = text.replace(python, shell);
@@ -37,20 +31,34 @@ pub(super) fn named(error: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use seqloom_core::error::Fault;
+    use std::path::Path;
+
+    fn text_of(cause: Option<FaultCause>, message: &str) -> String {
+        let fault = Fault {
+            cause,
+            ..Fault::whole(message)
+        };
+        name_options(&Error::format(Path::new("a.fa"), fault))
+    }
 
     #[test]
     fn an_option_of_python_is_named_as_it_is_typed() {
-        let text = named(
-            "a.fa: found a space; whitespace=\"strip\" (--whitespace strip) leaves blanks out",
-        );
+        let message = "found a space; whitespace=\"strip\" (--whitespace strip) leaves blanks out";
         assert_eq!(
-            text,
+            text_of(None, message),
             "a.fa: found a space; --whitespace strip leaves blanks out"
         );
-        let text = named("a.fa: expected an id after >");
+    }
+
+    #[test]
+    fn a_missing_id_names_the_option_that_numbers_records() {
         assert_eq!(
-            text,
-            "a.fa: expected an id after >; --ids number takes its number as the id"
+            text_of(
+                Some(FaultCause::MissingId),
+                "expected an id after '>', found none"
+            ),
+            "a.fa: expected an id after '>', found none; --ids number takes its number as the id"
         );
     }
 }

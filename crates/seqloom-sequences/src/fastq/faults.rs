@@ -1,6 +1,6 @@
 //! What goes wrong, in words.
 
-use seqloom_core::error::{Fault, Kind};
+use seqloom_core::error::{Fault, FaultCause, Kind};
 
 use super::{FastqParser, FastqState};
 use crate::bytes::name;
@@ -50,8 +50,12 @@ impl FastqParser {
 
     pub(super) fn no_letters(&self) -> Fault {
         let message = "expected a line of letters (it may be empty), found '+'";
-        self.cursor
-            .fault(Kind::Letter, self.cursor.position, message)
+        Fault {
+            cause: Some(FaultCause::MissingSequenceLine),
+            ..self
+                .cursor
+                .fault(Kind::Letter, self.cursor.position, message)
+        }
     }
 
     pub(super) fn lone_carriage(&self, position: Position) -> Fault {

@@ -1,5 +1,7 @@
 //! Files of other kinds, recognised by their content, and how to convert them.
 
+use seqloom_core::error::FaultCause;
+
 /// What a file is read for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
@@ -29,6 +31,11 @@ impl Content {
             intervals,
             table,
         }
+    }
+
+    /// Returns the cause of an error about PLINK genotypes, which other functions read.
+    pub(super) fn cause(&self) -> Option<FaultCause> {
+        std::ptr::eq(self, &raw const PLINK).then_some(FaultCause::Genotypes)
     }
 
     /// The name, and how to convert the file.

@@ -1,8 +1,12 @@
 use super::{Purpose, foreign, format, is_enough};
+use seqloom_core::error::{Fault, FaultCause};
+
 use crate::options::{Comments, Format, ReaderOptions};
 
 fn found(start: &[u8]) -> String {
-    format(start, &ReaderOptions::default()).unwrap_err()
+    format(start, &ReaderOptions::default())
+        .unwrap_err()
+        .message
 }
 
 #[test]
@@ -40,7 +44,7 @@ fn a_format_that_was_not_asked_for_is_an_objection() {
         (b"@a", Format::Fasta, "expected FASTA, found FASTQ"),
         (b">a", Format::Fastq, "expected FASTQ, found FASTA"),
     ] {
-        assert_eq!(format(start, &options(wanted)), Err(message.into()));
+        assert_eq!(format(start, &options(wanted)), Err(Fault::whole(message)));
     }
 }
 
@@ -84,6 +88,14 @@ fn what_a_file_is_instead_is_named() {
     ] {
         assert!(found(start).contains(name), "{}", found(start));
     }
+}
+
+#[test]
+fn the_cause_names_genotypes_and_intervals() {
+    let cause = |start: &[u8]| format(start, &ReaderOptions::default()).unwrap_err().cause;
+    assert_eq!(cause(b"\x6C\x1B\x01\xDC"), Some(FaultCause::Genotypes));
+    assert_eq!(cause(b"chr1\t10\t20\tx\n"), Some(FaultCause::Intervals));
+    assert_eq!(cause(b"BAM\x01\0"), None);
 }
 
 /// How files begin, what they are, and a part of the way from there to intervals.
@@ -174,5 +186,10 @@ fn annotation_is_named_where_comments_are_left_out_too() {
         ..ReaderOptions::default()
     };
     let gtf = b"#!genome-build x\n1\th\tgene\t5\t9\t.\t+\t.\tgene_id \"G\";\n";
-    assert!(format(gtf, &options).unwrap_err().contains("GFF or GTF"));
+    assert!(
+        format(gtf, &options)
+            .unwrap_err()
+            .message
+            .contains("GFF or GTF")
+    );
 }
