@@ -6,12 +6,22 @@ import pytest
 from seqloom import errors
 
 
-def test_a_letter_error_keeps_its_place_through_a_pickle():
-    error = errors.LetterError("J", record=3, position=4, letter="J", expected="ACGT")
+def test_a_pickled_alphabet_error_keeps_its_position():
+    error = errors.AlphabetError("J", record=3, position=4, character="J", expected="ACGT")
     error.path, error.line, error.byte = "a.fa", 7, 90
     found = pickle.loads(pickle.dumps(error))  # noqa: S301 - ours
     assert vars(found) == vars(error)
     assert str(found) == "J"
+
+
+def test_the_former_name_of_alphabet_error_warns():
+    with pytest.warns(DeprecationWarning, match="LetterError is now AlphabetError"):
+        assert errors.LetterError is errors.AlphabetError
+    with pytest.warns(DeprecationWarning, match="character"):
+        error = errors.AlphabetError("J", letter="J")
+    assert error.character == "J"
+    with pytest.warns(DeprecationWarning, match=r"AlphabetError\.character"):
+        assert error.letter == "J"
 
 
 @pytest.mark.parametrize(

@@ -1,53 +1,55 @@
-"""What seqloom raises: one tree, and every branch is also a builtin's.
+"""Exceptions and warnings of seqloom.
 
-In parentheses stands the builtin that `except` may name too:
+Each class also derives from a builtin exception, named in parentheses, so that code can
+catch either of the two:
 
     SeqloomError
-    ├── ArgumentError (ValueError)         an argument of a call makes no sense
-    ├── BackendError (ValueError)          a backend is unknown, absent, or two are mixed
-    ├── CaptureError (RuntimeError)        a step asks for what it cannot know when compiled
-    ├── ClosedError (RuntimeError)         something is closed that must be open
-    ├── ConfigError (ValueError)           a configuration cannot be read or does not fit
-    ├── DataWarning (UserWarning)          scores that may mean nothing, an id twice
+    ├── ArgumentError (ValueError)         an argument is invalid
+    ├── BackendError (ValueError)          a backend is unknown or missing, or two are mixed
+    ├── CaptureError (RuntimeError)        a step cannot be compiled
+    ├── ClosedError (RuntimeError)         an operation on a closed object
+    ├── ConfigError (ValueError)           a configuration is invalid or cannot be read
+    ├── DataWarning (UserWarning)          scores may be meaningless, or an id is repeated
     │   ├── NoSkillWarning                 a model is no better than the mean
-    │   └── SeenRecordsWarning             records that judge a model have taught it
-    ├── DTypeError (TypeError)             element types that an operation does not take
-    ├── ExportError (ValueError)           a network that no exported graph can hold
+    │   └── SeenRecordsWarning             the training set contains evaluation records
+    ├── DTypeError (TypeError)             an operation does not support a dtype
+    ├── ExportError (ValueError)           a network cannot be exported
     ├── FileError (OSError)                a file cannot be read or written
     │   ├── MissingFileError (FileNotFoundError)
     │   │   └── MissingObjectError
-    │   └── RemoteError (ValueError)       an object in the cloud cannot be reached or read
-    │       └── MissingObjectError         no such object: a MissingFileError too
-    ├── FormatError (ValueError)           a file does not hold what it should
-    │   └── LetterError                    a letter outside the alphabet
-    ├── GradientError (RuntimeError)       a gradient is asked for where there is none
-    ├── IdError (KeyError)                 an id that no record of a file has, or several
-    ├── InternalError (RuntimeError)       a fault of seqloom itself
-    ├── LabelError (ValueError)            labels are missing, double, or of the wrong kind
-    ├── MemoryLimitError (MemoryError)     a request larger than the memory it may use
-    ├── MissingExtraError (ImportError)    a library that an extra would install
-    ├── NotFiniteError (ArithmeticError)   a result is NaN or infinite where none may be
+    │   └── RemoteError (ValueError)       a cloud object cannot be reached or read
+    │       └── MissingObjectError         a cloud object does not exist
+    ├── FormatError (ValueError)           a file is invalid or corrupt
+    │   └── AlphabetError                  a character outside the alphabet
+    ├── GradientError (RuntimeError)       a tensor has no gradient
+    ├── IdError (KeyError)                 an id is missing from a file, or repeated
+    ├── InternalError (RuntimeError)       a bug in seqloom
+    ├── LabelError (ValueError)            labels are missing, repeated or of the wrong type
+    ├── MemoryLimitError (MemoryError)     a request exceeds the memory limit
+    ├── MissingExtraError (ImportError)    an optional dependency is not installed
+    ├── NotFiniteError (ArithmeticError)   a result is NaN or infinite
     ├── NumberRangeError (OverflowError)   a number does not fit its type
-    ├── OperationError (RuntimeError)      a library could not compute an operation
-    ├── OutOfRangeError (IndexError)       an index beyond the size
-    ├── RecordError (ValueError)           a model record that does not fit the module
-    ├── ReleasedError (RuntimeError)       a tensor is used after its scope has ended
-    ├── RunFolderError (FileExistsError)   an output folder that may not be written
-    ├── ShapeError (ValueError)            arrays whose shapes do not go together
-    └── WorkerError (RuntimeError)         a worker process died, hangs or cannot start
+    ├── OperationError (RuntimeError)      a library failed to compute an operation
+    ├── OutOfRangeError (IndexError)       an index is out of range
+    ├── RecordError (ValueError)           a model record does not match the module
+    ├── ReleasedError (RuntimeError)       a tensor is used after the end of its scope
+    ├── RunFolderError (FileExistsError)   an output folder exists or is in use
+    ├── ShapeError (ValueError)            array shapes do not match
+    └── WorkerError (RuntimeError)         a worker process failed, hangs or cannot start
 """
 
 from __future__ import annotations
+
+import warnings
 
 from seqloom._text import printable
 
 
 class SeqloomError(Exception):
-    """Everything that seqloom raises about its input.
+    """Base class of all exceptions that seqloom raises.
 
-    Messages quote ids and names of files. What a terminal would obey of them (control
-    characters, line ends) is spelled out where the message is shown; attributes and
-    ``args`` have them as they are.
+    Messages quote ids and file names. ``str(error)`` escapes control characters and line
+    breaks; attributes and ``args`` contain the original text.
 
     Examples:
         >>> print(SeqloomError("no record a\\x1b[31m"))
@@ -55,24 +57,24 @@ class SeqloomError(Exception):
     """
 
     def __str__(self) -> str:
-        # Exception's own: KeyError's would put the message into quotation marks.
+        # KeyError.__str__ would put the message in quotation marks.
         return printable(Exception.__str__(self))
 
 
 class ArgumentError(SeqloomError, ValueError):
-    """An argument of a call makes no sense."""
+    """An argument of a call is invalid."""
 
 
 class BackendError(SeqloomError, ValueError):
-    """A backend is unknown, absent, or two are mixed."""
+    """A backend is unknown or missing, or a call mixes two backends."""
 
 
 class CaptureError(SeqloomError, RuntimeError):
-    """A compiled step asks for something that is only known when it runs.
+    """A step cannot be compiled, because it needs a value that exists only at run time.
 
     Args:
-        problem: What the step does, and why that cannot be compiled.
-        advice: What to do about it in a compiled step; the message ends with it.
+        problem: The operation that cannot be compiled, and the reason.
+        advice: How to change the step; appended to the message.
 
     Examples:
         >>> print(CaptureError("the step reads a value", advice="; return the tensor"))
@@ -85,23 +87,23 @@ class CaptureError(SeqloomError, RuntimeError):
 
 
 class ClosedError(SeqloomError, RuntimeError):
-    """Something is closed that must be open."""
+    """An operation on a file, stream or loader that is closed."""
 
 
 class ConfigError(SeqloomError, ValueError):
-    """A configuration cannot be read or does not fit."""
+    """A configuration is invalid or cannot be read."""
 
 
-class DataWarning(SeqloomError, UserWarning):  # noqa: N818 - it is warned, not raised
-    """Records can be scored, but the scores may mean nothing or not be told apart."""
+class DataWarning(SeqloomError, UserWarning):  # noqa: N818 - a warning
+    """Records can be scored, but the scores may be meaningless, or an id is repeated."""
 
 
 class DTypeError(SeqloomError, TypeError):
-    """An operation does not take arrays of these element types."""
+    """An operation does not support arrays of these dtypes."""
 
 
 class ExportError(SeqloomError, ValueError):
-    """A network cannot be written as an exported model."""
+    """A network cannot be exported."""
 
 
 class FileError(SeqloomError, OSError):
@@ -113,26 +115,28 @@ class MissingFileError(FileError, FileNotFoundError):
 
 
 class RemoteError(FileError, ValueError):
-    """An object in the cloud cannot be reached or read."""
+    """A cloud object cannot be reached or read."""
 
 
 class MissingObjectError(RemoteError, MissingFileError):
-    """An object in the cloud does not exist."""
+    """A cloud object does not exist."""
 
 
 class FormatError(SeqloomError, ValueError):
-    """A file does not hold what it should.
+    """A file is invalid or corrupt.
 
     Args:
-        message: What is wrong, where, and what to do about it.
-        kind: What kind of fault it is, in one word: ``"format"`` (not what was expected),
-            ``"compression"``, ``"header"``, ``"letter"``, ``"quality"``, ``"length"``
-            (of letters and qualities), ``"names"`` (of two lines, or of two reads),
-            ``"cut"``, ``"limit"``, ``"comment"``, ``"count"`` (of records).
-        path: The file.
-        record: Which record of the file, counted from 0.
-        line: Which line of the text, counted from 1.
-        byte: Which byte of the decompressed text, counted from 0.
+        message: The problem, its position in the file, and the remedy.
+        kind: Category of the problem: ``"format"`` (another file format),
+            ``"compression"``, ``"header"``, ``"letter"`` (an invalid character in a
+            sequence), ``"quality"``, ``"length"`` (sequence and qualities differ in
+            length), ``"names"`` (two header lines or two reads of a pair disagree),
+            ``"cut"`` (the file is truncated), ``"limit"``, ``"comment"`` or ``"count"``
+            (of records).
+        path: Path of the file.
+        record: Index of the record in the file, from 0.
+        line: Line number in the text, from 1.
+        byte: Offset in the decompressed text, in bytes from 0.
 
     Attributes:
         cause: The cause, if other options or functions can read the file: ``"missing id"``,
@@ -163,18 +167,19 @@ class FormatError(SeqloomError, ValueError):
         self.byte = byte
 
 
-class LetterError(FormatError):
-    """A letter outside the alphabet; the position is added as it becomes known.
+class AlphabetError(FormatError):
+    """A sequence contains a character outside the alphabet.
 
     Args:
-        message: What is wrong, where, and what to do about it.
-        record: Which record of the call (or of the file, where ``path`` is known).
-        position: Which letter of the record, counted from 0.
-        letter: The letter that was met.
-        expected: The letters that are allowed.
+        message: The problem, its position in the file, and the remedy.
+        record: Index of the record in the call, or in the file if ``path`` is set.
+        position: Index of the character in the sequence, from 0.
+        character: The invalid character.
+        expected: Description of the characters that are allowed.
+        letter: The former name of ``character``; deprecated.
 
     Examples:
-        >>> LetterError("J is no base", record=0, position=4, letter="J").letter
+        >>> AlphabetError("no base", record=0, position=4, character="J").character
         'J'
     """
 
@@ -184,33 +189,42 @@ class LetterError(FormatError):
         *,
         record: int | None = None,
         position: int | None = None,
-        letter: str | None = None,
+        character: str | None = None,
         expected: str | None = None,
+        letter: str | None = None,
     ) -> None:
         super().__init__(message, kind="letter", record=record)
+        if letter is not None:
+            _warn_renamed("AlphabetError(letter=...)", "AlphabetError(character=...)")
         self.position = position
-        self.letter = letter
+        self.character = letter if character is None else character
         self.expected = expected
+
+    @property
+    def letter(self) -> str | None:
+        """Former name of ``character``; deprecated."""
+        _warn_renamed("AlphabetError.letter", "AlphabetError.character")
+        return self.character
 
 
 class GradientError(SeqloomError, RuntimeError):
-    """A gradient is asked for where there is none."""
+    """A tensor has no gradient."""
 
 
 class IdError(SeqloomError, KeyError):
-    """No record of a file has an id, or several have."""
+    """An id does not occur in a file, or occurs in more than one record."""
 
 
 class InternalError(SeqloomError, RuntimeError):
-    """A fault of seqloom itself: please report it."""
+    """A bug in seqloom: please report it."""
 
 
 class LabelError(SeqloomError, ValueError):
-    """Labels are missing, double, or of the wrong kind.
+    """Labels are missing, repeated, or of the wrong type.
 
     Args:
-        message: What is wrong, where, and what to do about it.
-        columns: The columns of a table that lacks one which was asked for.
+        message: The problem, its position in the file, and the remedy.
+        columns: Columns of the table, if the requested column is missing.
 
     Examples:
         >>> LabelError("no column 'y'", columns=("id", "label")).columns
@@ -223,19 +237,19 @@ class LabelError(SeqloomError, ValueError):
 
 
 class MemoryLimitError(SeqloomError, MemoryError):
-    """A request is larger than the memory it may use."""
+    """A request exceeds the memory limit."""
 
 
 class MissingExtraError(SeqloomError, ImportError):
-    """A library is missing that an extra would install."""
+    """An optional dependency is not installed."""
 
 
 class NoSkillWarning(DataWarning):
-    """A trained model is no better than the mean, or than always the same answer."""
+    """A trained model is no better than a constant prediction."""
 
 
 class NotFiniteError(SeqloomError, ArithmeticError):
-    """A result is NaN or infinite where none may be."""
+    """A result is NaN or infinite."""
 
 
 class NumberRangeError(SeqloomError, OverflowError):
@@ -243,36 +257,50 @@ class NumberRangeError(SeqloomError, OverflowError):
 
 
 class OperationError(SeqloomError, RuntimeError):
-    """A library could not compute an operation."""
+    """A library failed to compute an operation."""
 
 
 class OutOfRangeError(SeqloomError, IndexError):
-    """An index lies beyond the size."""
+    """An index is out of range."""
 
 
 class RecordError(SeqloomError, ValueError):
-    """A model record does not fit the module."""
+    """A model record does not match the module."""
 
 
 class ReleasedError(SeqloomError, RuntimeError):
-    """A tensor is used after the scope that it was made in has ended."""
+    """A tensor is used after the end of the scope that created it."""
 
 
 class RunFolderError(SeqloomError, FileExistsError):
-    """An output folder may not be written."""
+    """An output folder already exists or is in use by another run."""
 
 
 class SeenRecordsWarning(DataWarning):
-    """Records that judge a model have the letters of records that it was trained on."""
+    """Sequences of the validation or test set also occur in the training set."""
 
 
 class ShapeError(SeqloomError, ValueError):
-    """Arrays whose shapes do not go together."""
+    """Array shapes do not match."""
 
 
 class WorkerError(SeqloomError, RuntimeError):
-    """A worker, or another process of a run, died or hangs, or cannot start."""
+    """A worker or another process of a run failed, hangs or cannot start."""
 
     def __str__(self) -> str:
-        # It may be the traceback of a worker, line by line.
+        # Keep line breaks: the message may contain the traceback of a worker.
         return printable(Exception.__str__(self), lines=True)
+
+
+def __getattr__(name: str) -> type[AlphabetError]:
+    """Return the class that has replaced ``LetterError``, with a DeprecationWarning."""
+    if name != "LetterError":
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    _warn_renamed("seqloom.errors.LetterError", "AlphabetError")
+    return AlphabetError
+
+
+def _warn_renamed(old: str, new: str) -> None:
+    """Warn the caller's caller that a name has changed."""
+    warnings.warn(f"{old} is now {new}", DeprecationWarning, stacklevel=3)

@@ -17,7 +17,7 @@ from seqloom.augment import (
     Shift,
     ShuffleKmers,
 )
-from seqloom.errors import ArgumentError, LetterError, ShapeError
+from seqloom.errors import AlphabetError, ArgumentError, ShapeError
 
 WRONG: list[tuple[Any, dict[str, Any]]] = [
     (ReverseComplement, {"p": 1.1}),
@@ -71,9 +71,10 @@ def test_json_and_pickle_give_an_augmentation_back():
 
 def test_a_letter_without_a_complement_is_an_error_that_names_the_record():
     rows = Ragged.from_list([b"ACGT", b"ACE"])
-    with pytest.raises(LetterError) as raised:
+    with pytest.raises(AlphabetError) as raised:
         ReverseComplement(p=0).batch(rows, Key(0).each([0, 1]))
-    assert (raised.value.record, raised.value.position, raised.value.letter) == (1, 2, "E")
+    error = raised.value
+    assert (error.record, error.position, error.character) == (1, 2, "E")
 
 
 def test_noise_without_qualities_is_an_error_that_says_what_to_pass():

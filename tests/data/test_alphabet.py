@@ -2,7 +2,7 @@ import pytest
 
 from seqloom import _demo
 from seqloom.data import guess_alphabet
-from seqloom.errors import ArgumentError, LetterError
+from seqloom.errors import AlphabetError, ArgumentError
 
 
 @pytest.mark.parametrize(
@@ -63,23 +63,23 @@ def write_with(path, letter, *, base="T", at=(27, 33)):
 @pytest.mark.parametrize("letter", "EFIJLOPQXZU*-.1jx")
 def test_one_other_letter_among_bases_is_an_error_with_its_place(path, letter):
     line, byte = write_with(path, letter)
-    with pytest.raises(LetterError) as raised:
+    with pytest.raises(AlphabetError) as raised:
         guess_alphabet(path)
     error = raised.value
     assert (error.path, error.record, error.position) == (str(path), 27, 33)
-    assert (error.line, error.byte, error.letter) == (line, byte, letter)
+    assert (error.line, error.byte, error.character) == (line, byte, letter)
 
 
 def test_the_error_counts_the_other_letters(path):
     write_with(path, "J")
     said = r"record 27 \(r27\), .* expected dna, as the other 2,399 of 2,400 .*not: J 1\)"
-    with pytest.raises(LetterError, match=said):
+    with pytest.raises(AlphabetError, match=said):
         guess_alphabet(path)
 
 
 def test_a_t_among_rna_is_an_error(path):
     write_with(path, "T", base="U")
-    with pytest.raises(LetterError, match=r"found 'T', expected rna, .*--rna-as-dna"):
+    with pytest.raises(AlphabetError, match=r"found 'T', expected rna, .*--rna-as-dna"):
         guess_alphabet(path)
 
 
@@ -101,24 +101,24 @@ def test_gaps_that_an_option_allows_are_left_out_of_the_guess(path, symbols, gap
 )
 def test_the_error_names_an_option_that_reads_the_letter(path, letter, remedy):
     write_with(path, letter)
-    with pytest.raises(LetterError, match=f"{remedy}"):
+    with pytest.raises(AlphabetError, match=f"{remedy}"):
         guess_alphabet(path)
 
 
 def test_a_gap_in_a_protein_is_an_error_with_its_place(fasta):
     with pytest.raises(
-        LetterError, match="line 2, byte 6 of the text: found '-', expected"
+        AlphabetError, match="line 2, byte 6 of the text: found '-', expected"
     ):
         guess_alphabet(fasta({"a": "MEE-PQSDPSV"}))
 
 
 def test_dna_masked_by_x_is_no_protein(fasta):
-    with pytest.raises(LetterError, match="found 'X', expected dna"):
+    with pytest.raises(AlphabetError, match="found 'X', expected dna"):
         guess_alphabet(fasta({"a": "ACGT" * 20 + "X" * 900}))
 
 
 def test_another_letter_in_memory_is_an_error_with_its_record():
-    with pytest.raises(LetterError, match=r"record 1 \(b\), letter 4: found 'J'"):
+    with pytest.raises(AlphabetError, match=r"record 1 \(b\), letter 4: found 'J'"):
         guess_alphabet({"id": ["a", "b"], "sequence": ["ACGT" * 300, "ACGTJACGT"]})
 
 

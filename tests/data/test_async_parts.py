@@ -16,7 +16,7 @@ from seqloom.data import VarlenCollator, create_async_dataloader
 from seqloom.data.loader import _raw
 from seqloom.data.loader._order import Request
 from seqloom.encode import Tokens
-from seqloom.errors import FormatError, LetterError
+from seqloom.errors import AlphabetError, FormatError
 from seqloom.io import open_sequences
 
 AMINO = np.frombuffer(b"LAGVSERTIDPKQNFYMHWC", np.uint8)
@@ -217,5 +217,5 @@ def test_a_letter_in_packed_batches_is_an_error_with_file_and_line(tmp_path):
     path = tmp_path / "a.fa"
     path.write_text(">a\nMK\n>b\nM!\n")
     loader = create_async_dataloader(path, COLLATE, 2)
-    with pytest.raises(LetterError, match=r"a\.fa: record 1 \(b\), line 4, byte 10"):
+    with pytest.raises(AlphabetError, match=r"a\.fa: record 1 \(b\), line 4, byte 10"):
         list(loader)

@@ -257,7 +257,7 @@ def test_blanks_are_left_out_where_asked(tmp_path, kind):
 
 
 def test_a_letter_that_the_encoder_refuses_names_its_record():
-    with pytest.raises(sl.errors.LetterError, match=r"<list>: record 1 \(1\), letter 2"):
+    with pytest.raises(sl.errors.AlphabetError, match=r"<list>: record 1 \(1\), letter 2"):
         SequenceDataset(["ACGT", "ACJT"], encoder=OneHot("dna"))
 
 

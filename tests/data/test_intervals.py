@@ -13,10 +13,10 @@ from hypothesis import given, settings, strategies as st
 from seqloom.data import IntervalDataset, Labels, SequenceDataset, folds, split, windows
 from seqloom.encode import Integer, OneHot
 from seqloom.errors import (
+    AlphabetError,
     ArgumentError,
     FormatError,
     LabelError,
-    LetterError,
     MissingFileError,
 )
 
@@ -403,7 +403,7 @@ def test_a_letter_without_a_code_is_named_by_its_place(genome, bed):
     data = IntervalDataset(
         genome, bed(f"chr1\t{where}\t{where + 3}\n"), encoder=OneHot("dna", unknown="error")
     )
-    with pytest.raises(LetterError, match=rf"g\.fa: chr1:{where}-{where + 3}, letter 0"):
+    with pytest.raises(AlphabetError, match=rf"g\.fa: chr1:{where}-{where + 3}, letter 0"):
         data[0]
 
 

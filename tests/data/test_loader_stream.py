@@ -10,7 +10,7 @@ import loader_user as user
 from seqloom.augment import Mutate
 from seqloom.data import DataLoader, PadCollator, SequenceDataset, SequenceStream
 from seqloom.encode import OneHot
-from seqloom.errors import FormatError, LetterError
+from seqloom.errors import AlphabetError, FormatError
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 PAD = PadCollator()
@@ -131,7 +131,7 @@ def test_what_stands_before_a_foreign_letter_is_handed_out_first(tmp_path, worke
     loader = DataLoader(SequenceStream(path, encoder=OneHot("dna")), 4, num_workers=workers)
     found = []
     with pytest.raises(
-        LetterError, match=r"record 40 \(bad\), line 82, byte .*: found 'J'"
+        AlphabetError, match=r"record 40 \(bad\), line 82, byte .*: found 'J'"
     ):
         found.extend(batch["id"][0] for batch in loader)
     assert found == [f"r{i}" for i in range(0, 40, 4)]

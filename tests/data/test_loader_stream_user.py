@@ -19,7 +19,7 @@ from seqloom.data import (
     VarlenCollator,
 )
 from seqloom.encode import OneHot, Tokens
-from seqloom.errors import ArgumentError, LetterError
+from seqloom.errors import AlphabetError, ArgumentError
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 SIZE = 150
@@ -117,7 +117,7 @@ def test_what_stands_before_a_fault_is_handed_out_first(tmp_path, workers):
     if workers:
         loader.num_workers, loader.multiprocessing_context = workers, "fork"
     found = []
-    with pytest.raises(LetterError, match=r"record 40 \(bad\), letter 1 after augment"):
+    with pytest.raises(AlphabetError, match=r"record 40 \(bad\), letter 1 after augment"):
         found.extend(batch["id"][0] for batch in loader)
     assert found == [f"r{i}" for i in range(0, 40, 4)]
 

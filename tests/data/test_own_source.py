@@ -181,9 +181,9 @@ def test_the_error_of_a_letter_names_the_record_and_the_file():
     source = Lines(20)
     source.letters[7] = "A!CG"
     data = sl.data.Dataset(source, encoder=sl.encode.OneHot("dna"))
-    with pytest.raises(sl.errors.LetterError, match=r"^record 'r7', letter 1: found '!'"):
+    with pytest.raises(sl.errors.AlphabetError, match=r"^record 'r7', letter 1: found '!'"):
         data.batch([3, 2, 7])
     source.paths = ("a.lines",)
     text = re.escape("a.lines: record 'r7', letter 1: found '!', expected ")
-    with pytest.raises(sl.errors.LetterError, match=text):
+    with pytest.raises(sl.errors.AlphabetError, match=text):
         data.batch([3, 2, 7])

@@ -9,7 +9,7 @@ import pytest
 
 from seqloom.data import DataLoader, SequenceDataset, SequenceStream, guess_alphabet
 from seqloom.encode import OneHot
-from seqloom.errors import FileError, LetterError
+from seqloom.errors import AlphabetError, FileError
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
@@ -35,7 +35,7 @@ def test_a_foreign_letter_in_a_pipe_is_named_without_reading_it_again(tmp_path, 
     thread = written(path, ">x\nACGT\n>y\nACJT\n")
     loader = DataLoader(SequenceStream(path, encoder=OneHot("dna")), 1, num_workers=workers)
     words = r"a\.fa: record 1 \(y\), letter 2: found 'J', expected "
-    with pytest.raises(LetterError, match=words):
+    with pytest.raises(AlphabetError, match=words):
         list(loader)
     thread.join()
 

@@ -16,11 +16,11 @@ from seqloom.data._position import Position
 from seqloom.data._sequence_source import SequenceSource
 from seqloom.encode import Integer, Kmer, OneHot, Tokens
 from seqloom.errors import (
+    AlphabetError,
     ArgumentError,
     FileError,
     FormatError,
     LabelError,
-    LetterError,
     OutOfRangeError,
 )
 
@@ -170,7 +170,7 @@ def test_a_letter_that_augmentation_made_is_named_so(fasta):
 
     data = SequenceDataset(fasta(TWO), encoder=OneHot("dna"), augment=spoil)
     with pytest.raises(
-        LetterError, match=r"record 1 \(b\), letter 1 after augmentation: .*found 'J'"
+        AlphabetError, match=r"record 1 \(b\), letter 1 after augmentation: .*found 'J'"
     ):
         data[1]
 
@@ -322,7 +322,7 @@ def test_a_pickle_of_files_left_alone_works_in_other_processes(many, both):
 def test_a_bad_letter_in_a_file_left_alone_is_found_at_the_batch(fasta, both):
     path = fasta({"a": "ACGT", "b": "AJ"})
     left = SequenceDataset(path, encoder=OneHot("dna"), in_memory=False)
-    with pytest.raises(LetterError, match=r"record 1 \(b\), line 4, byte 12"):
+    with pytest.raises(AlphabetError, match=r"record 1 \(b\), line 4, byte 12"):
         left[1]
 
 

@@ -10,9 +10,9 @@ from seqloom.augment import ReverseComplement
 from seqloom.data import Labels, SequenceDataset
 from seqloom.encode import OneHot
 from seqloom.errors import (
+    AlphabetError,
     ArgumentError,
     FormatError,
-    LetterError,
     MissingFileError,
     OutOfRangeError,
     ShapeError,
@@ -135,12 +135,12 @@ def test_a_bad_letter_is_named_by_file_record_line_and_byte(tmp_path, fasta, ope
     with opener(tmp_path / "bad.fa", "wb") as file:
         file.write(b">a one\nACGT\nAC\n>b two\nAC\nGJT\n")
     with pytest.raises(
-        LetterError, match=r"bad\.fa: record 1 \(b\), line 6, byte 26 of the text: "
+        AlphabetError, match=r"bad\.fa: record 1 \(b\), line 6, byte 26 of the text: "
     ) as caught:
         SequenceDataset([good, tmp_path / "bad.fa"], encoder=OneHot("dna"))
     error = caught.value
     assert (error.record, error.line, error.byte, error.position) == (1, 6, 26, 3)
-    assert (error.letter, error.path) == ("J", str(tmp_path / "bad.fa"))
+    assert (error.character, error.path) == ("J", str(tmp_path / "bad.fa"))
     assert "ACGT" in str(error)
 
 
@@ -152,7 +152,7 @@ def test_an_encoder_that_cannot_tell_in_advance_fails_at_the_batch(fasta):
             return OneHot("dna").batch(sequences, length=length)
 
     data = SequenceDataset(fasta({"a": "ACGT", "b": "AJ"}), encoder=Plain())
-    with pytest.raises(LetterError, match=r"record 1 \(b\), line 4, byte 12"):
+    with pytest.raises(AlphabetError, match=r"record 1 \(b\), line 4, byte 12"):
         data[1]
 
 

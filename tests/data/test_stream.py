@@ -16,7 +16,7 @@ from hypothesis import given, settings, strategies as st
 
 from seqloom.data import Labels, SequenceDataset, SequenceStream
 from seqloom.encode import OneHot
-from seqloom.errors import ArgumentError, FileError, FormatError, LabelError, LetterError
+from seqloom.errors import AlphabetError, ArgumentError, FileError, FormatError, LabelError
 
 SIZE = 300
 
@@ -309,7 +309,7 @@ def test_a_bad_letter_is_named_by_file_record_line_and_byte(tmp_path):
     (tmp_path / "a.fa").write_text(">a\nAC\n>b\nAJ\n")
     stream = SequenceStream(tmp_path / "a.fa", encoder=OneHot("dna"))
     with pytest.raises(
-        LetterError, match=r"a\.fa: record 1 \(b\), line 4, byte 10 of the text: "
+        AlphabetError, match=r"a\.fa: record 1 \(b\), line 4, byte 10 of the text: "
     ):
         list(stream)
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 
 from seqloom.data import DataLoader, SequenceDataset, VarlenCollator
 from seqloom.encode import Tokens
-from seqloom.errors import ArgumentError, LetterError, ShapeError
+from seqloom.errors import AlphabetError, ArgumentError, ShapeError
 
 ESM2 = Tokens("esm2")
 
@@ -101,7 +101,7 @@ def test_an_item_over_the_budget_is_an_error_that_names_the_record():
 
 def test_a_bad_letter_is_an_error_that_names_the_record():
     items = [{"id": "good", "sequence": b"MK"}, {"id": "bad", "sequence": b"M!"}]
-    with pytest.raises(LetterError, match="'bad', position 1"):
+    with pytest.raises(AlphabetError, match="'bad', position 1"):
         VarlenCollator(tokens=ESM2)(items)
 
 

@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 from encode_oracle import IUPAC, TWENTY, padded
 from seqloom._config import JsonConfig
 from seqloom.encode import Integer
-from seqloom.errors import ArgumentError, LetterError
+from seqloom.errors import AlphabetError, ArgumentError
 
 rows = st.lists(st.text("ACGTNRYacgtn", max_size=100), min_size=1, max_size=6)
 
@@ -47,7 +47,7 @@ def test_a_stop_at_the_end_takes_no_place_in_flat_and_is_padding_in_a_batch():
 
 def test_an_ambiguity_code_is_the_mask_or_an_error():
     assert Integer("dna")("".join(IUPAC)).tolist() == [4] * 11
-    with pytest.raises(LetterError, match="refuses RYSWKMBDHVN"):
+    with pytest.raises(AlphabetError, match="refuses RYSWKMBDHVN"):
         Integer("dna", unknown="error")("ACN")
 
 

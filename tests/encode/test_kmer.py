@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 from encode_oracle import TWENTY, canonical, number, padded, words
 from seqloom._config import JsonConfig
 from seqloom.encode import Kmer
-from seqloom.errors import ArgumentError, LetterError
+from seqloom.errors import AlphabetError, ArgumentError
 
 dna = st.text("ACGTNacgt", max_size=120)
 
@@ -69,7 +69,7 @@ def test_the_longest_words_that_a_token_can_hold_are_numbered():
 
 
 def test_a_word_with_an_ambiguity_code_can_be_an_error():
-    with pytest.raises(LetterError):
+    with pytest.raises(AlphabetError):
         Kmer(3, unknown="error")("ACNT")
 
 

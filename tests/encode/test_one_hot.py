@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 from seqloom._config import JsonConfig
 from seqloom._ragged import Ragged
 from seqloom.encode import OneHot
-from seqloom.errors import ArgumentError, LetterError, ShapeError
+from seqloom.errors import AlphabetError, ArgumentError, ShapeError
 
 TWO = {"R": "AG", "Y": "CT", "S": "CG", "W": "AT", "K": "GT", "M": "AC"}
 IUPAC = TWO | {"B": "CGT", "D": "AGT", "H": "ACT", "V": "ACG", "N": "ACGT"}
@@ -104,14 +104,14 @@ def test_a_sequence_longer_than_the_length_is_an_error():
     ("text", "position", "letter"), [("ACJ", 2, "J"), ("A-C", 1, "-"), ("é", 0, "é")]
 )
 def test_a_foreign_letter_is_an_error_that_says_where(text, position, letter):
-    with pytest.raises(LetterError) as caught:
+    with pytest.raises(AlphabetError) as caught:
         OneHot("dna", unknown="zeros").batch(["ACG", text], length=3)
     assert (caught.value.record, caught.value.position) == (1, position)
-    assert caught.value.letter == letter
+    assert caught.value.character == letter
 
 
 def test_unknown_error_forbids_ambiguity_codes():
-    with pytest.raises(LetterError):
+    with pytest.raises(AlphabetError):
         OneHot("dna", unknown="error")("ACN")
 
 
@@ -123,7 +123,7 @@ def test_case_says_what_lower_case_means(case, column):
 
 
 def test_lower_case_can_be_forbidden():
-    with pytest.raises(LetterError):
+    with pytest.raises(AlphabetError):
         OneHot("dna", case="error")("a")
 
 

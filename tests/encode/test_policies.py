@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 from encode_oracle import PROTEIN, TWENTY
 from seqloom._ragged import Ragged
 from seqloom.encode import Integer, Kmer, OneHot, Quality, Tokens
-from seqloom.errors import ArgumentError, LetterError, ShapeError
+from seqloom.errors import AlphabetError, ArgumentError, ShapeError
 
 ENCODERS = [
     OneHot("dna"),
@@ -28,7 +28,7 @@ def unusual(encode, *texts):
 
 def test_u_is_a_foreign_letter_of_dna_with_a_hint():
     with pytest.raises(
-        LetterError, match=r"rna_as_dna=True \(--rna-as-dna, of train\) reads it"
+        AlphabetError, match=r"rna_as_dna=True \(--rna-as-dna, of train\) reads it"
     ):
         OneHot("dna")("ACU")
 
@@ -63,12 +63,12 @@ def test_selenocysteine_is_what_rare_says(rare, column):
 
 
 def test_rare_residues_are_an_error_by_default_and_say_what_helps():
-    with pytest.raises(LetterError, match=r"rare='replace' \(--rare replace, of train\)"):
+    with pytest.raises(AlphabetError, match=r"rare='replace' \(--rare replace, of train\)"):
         OneHot("protein")("MO")
 
 
 def test_rare_read_as_unknown_obeys_the_policy_for_unknown():
-    with pytest.raises(LetterError):
+    with pytest.raises(AlphabetError):
         OneHot("protein", rare="unknown", unknown="error")("U")
 
 
@@ -96,7 +96,7 @@ def test_symbols_are_what_the_policy_says(symbols, text, ones):
     ],
 )
 def test_a_symbol_that_is_not_taken_is_an_error(symbols, text, position):
-    with pytest.raises(LetterError) as caught:
+    with pytest.raises(AlphabetError) as caught:
         OneHot("protein", symbols=symbols)(text)
     assert caught.value.position == position
 
@@ -166,7 +166,7 @@ def test_what_is_refused_is_what_fails(encode):
         text = bytes([letter]) * 3
         fails = letter in refused
         if fails or (letter == ord("*") and not isinstance(encode, Quality)):
-            with pytest.raises(LetterError):
+            with pytest.raises(AlphabetError):
                 encode(text)
         else:
             encode(text)

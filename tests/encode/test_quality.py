@@ -5,7 +5,7 @@ from hypothesis import given, settings, strategies as st
 
 from seqloom._config import JsonConfig
 from seqloom.encode import Quality
-from seqloom.errors import ArgumentError, LetterError
+from seqloom.errors import AlphabetError, ArgumentError
 
 FIRST = {"phred33": 33, "phred64": 64, "solexa": 59}
 ZERO = {"phred33": 33, "phred64": 64, "solexa": 64}
@@ -51,7 +51,7 @@ def test_decode_is_the_inverse_of_encode(data, scale, values):
 @pytest.mark.parametrize("scale", FIRST)
 def test_a_byte_below_the_scale_is_an_error_that_says_where(scale):
     low = chr(FIRST[scale] - 1)
-    with pytest.raises(LetterError, match=f"a quality of {scale}") as caught:
+    with pytest.raises(AlphabetError, match=f"a quality of {scale}") as caught:
         Quality(scale).batch(["hh", f"h{low}"])
     assert (caught.value.record, caught.value.position) == (1, 1)
     assert Quality(scale).refuses(bytes([FIRST[scale] - 1, 100, 127])) == bytes(

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 from encode_oracle import ESM2, number, padded, words
 from seqloom._config import JsonConfig
 from seqloom.encode import Tokens
-from seqloom.errors import ArgumentError, LetterError
+from seqloom.errors import AlphabetError, ArgumentError
 
 residues = st.text("LAGVSERTIDPKQNFYMHWCXBUZO", max_size=60)
 
@@ -36,14 +36,14 @@ def test_j_has_no_token_in_esm2():
     assert (
         Tokens("esm2", unknown="mask", add_special_tokens=False)("JX").tolist() == [32] * 2
     )
-    with pytest.raises(LetterError):
+    with pytest.raises(AlphabetError):
         Tokens("esm2", unknown="error")("MX")
 
 
 def test_gaps_have_tokens_if_symbols_are_kept():
     assert Tokens("esm2", symbols="keep")("M-.*").tolist() == [0, 20, 30, 29, 3, 2]
     assert Tokens("esm2", symbols="zeros")("M-").tolist() == [0, 20, 32, 2]
-    with pytest.raises(LetterError):
+    with pytest.raises(AlphabetError):
         Tokens("esm2")("M-K")
 
 

@@ -66,7 +66,7 @@ def test_faults_of_files_are_those_of_the_readers(model, tmp_path):
     trained, export, _ = model
     with pytest.raises(FormatError) as found:
         sl.infer.predict(export, tmp_path / "a.fa")
-    with pytest.raises(sl.errors.LetterError) as wanted:
+    with pytest.raises(sl.errors.AlphabetError) as wanted:
         sl.infer.predict(trained, tmp_path / "a.fa")
     assert str(found.value) == str(wanted.value)
 

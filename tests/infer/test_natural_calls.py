@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from seqloom.errors import ArgumentError, LetterError, MissingFileError
+from seqloom.errors import AlphabetError, ArgumentError, MissingFileError
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_a_single_sequence_is_said_to_stand_in_a_list(run):
 def test_an_open_file_that_is_faulty_is_named_as_it_was_opened(run, tmp_path):
     path = tmp_path / "faulty.fa"
     path.write_text(">a\nACGT\n>b\nACJT\n")
-    with path.open("rb") as file, pytest.raises(LetterError) as caught:
+    with path.open("rb") as file, pytest.raises(AlphabetError) as caught:
         sl.infer.predict(run, file)
     assert str(caught.value).startswith(f"{path}: record 1 (b)")
     assert caught.value.path == str(path)

@@ -44,9 +44,9 @@ fn exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         } => {
             details.set_item("record", record)?;
             details.set_item("position", position)?;
-            details.set_item("letter", char::from(*letter))?;
+            details.set_item("character", char::from(*letter))?;
             details.set_item("expected", &**expected)?;
-            "LetterError"
+            "AlphabetError"
         }
         Error::Memory { .. } | Error::Full { .. } => "MemoryLimitError",
         Error::OutOfRange { .. } => "OutOfRangeError",

@@ -138,7 +138,7 @@ class ReverseComplement(Augmentation):
 
     Raises:
         ArgumentError: ``p`` is not from 0 to 1, or the alphabet is not a nucleic acid.
-        LetterError: When called: a letter has no complement, as in a protein.
+        AlphabetError: When called: a letter has no complement, as in a protein.
 
     Examples:
         >>> from seqloom import Key

@@ -10,7 +10,7 @@ from seqloom._rust import _native
 from seqloom.data._encoder import in_file
 from seqloom.data._inputs import Inputs, SourceOptions
 from seqloom.data._sources import sources_of
-from seqloom.errors import ArgumentError, LetterError
+from seqloom.errors import AlphabetError, ArgumentError
 from seqloom.io._settings import check_regular
 from seqloom.io._summary import LETTERS, count_letters, find_alphabet, list_counts
 
@@ -54,7 +54,7 @@ def guess_alphabet(
         FileError: A file cannot be read.
         FormatError: A file is no sequence file.
         ArgumentError: DNA and protein both fit.
-        LetterError: A letter is not in the alphabet that nearly all others are of.
+        AlphabetError: A letter is not in the alphabet that nearly all others are of.
 
     Examples:
         >>> from pathlib import Path
@@ -101,9 +101,9 @@ def _refuse(found: FoundAlphabet, inputs: Inputs, *, total: int) -> NoReturn:
     for path, record, name, letters in _records_with(inputs, "".join(strange)):
         position = next(i for i, it in enumerate(letters) if it.upper() in strange)
         letter = letters[position]
-        error = LetterError("", position=position, letter=letter, expected=expected)
+        error = AlphabetError("", position=position, character=letter, expected=expected)
         raise in_file(error, (path, record), name, augmented=False)
-    raise LetterError(f"{', '.join(inputs.paths)}: expected {expected}")
+    raise AlphabetError(f"{', '.join(inputs.paths)}: expected {expected}")
 
 
 def _name_remedy(found: FoundAlphabet) -> str:

@@ -29,7 +29,7 @@ from seqloom.data._ids import Ids
 from seqloom.data._source import FetchOptions, check_columns, check_size, columns_of, ids_of
 from seqloom.encode import Quality
 from seqloom.encode._base import SequenceEncoder
-from seqloom.errors import ArgumentError, FormatError, LetterError
+from seqloom.errors import AlphabetError, ArgumentError, FormatError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -165,12 +165,12 @@ class BatchMaker:
                 out=options.out,
                 num_threads=options.num_threads,
             )
-        except LetterError as error:
+        except AlphabetError as error:
             raise self._explain(rows, error, options.epoch) from None
 
     def _explain(
-        self, rows: Rows, error: LetterError, epoch: int | None = None
-    ) -> LetterError:
+        self, rows: Rows, error: AlphabetError, epoch: int | None = None
+    ) -> AlphabetError:
         """Add the position in its file to a letter's error, if the encoder names it."""
         if error.record is None or error.position is None:
             return error
@@ -279,7 +279,7 @@ class NativeBatchMaker:
     extents: Extents  # how many positions the encoder makes of each record of the store
     # Further columns by positions and rows; they share no memory with the rows.
     columns: Callable[[Rows, Rows], Batch]
-    explain: Callable[[Rows, LetterError], LetterError]  # adds the position in the file
+    explain: Callable[[Rows, AlphabetError], AlphabetError]  # adds the position in the file
     shape: Shape = field(default_factory=Shape)  # how many positions a batch has
     selected: Rows | None = None  # the row of each position; None where they are equal
     stays: bool = True  # whether the store outlives its batches: then ids are read later
@@ -324,7 +324,7 @@ class NativeBatchMaker:
         """Put the columns together."""
         try:
             memory, _, names = made()
-        except LetterError as error:
+        except AlphabetError as error:
             raise self.explain(plan.rows, error) from None
         rows = plan.rows
         texts = partial(self.store.ids, rows) if names is None else names.to_list

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from seqloom.data._cache_folder import Arrays
     from seqloom.data._source import Rows
     from seqloom.data.label._labels import LabelColumn
-    from seqloom.errors import LetterError
+    from seqloom.errors import AlphabetError
 
 
 # Goes up when what is kept, or what an encoder makes of its settings, changes.
@@ -174,8 +174,8 @@ class CachedSource(Source):
         return columns_of(self._source, self._rows[rows], epoch)
 
     def locate(
-        self, error: LetterError, row: int, epoch: int | None, *, is_augmented: bool
-    ) -> LetterError:
+        self, error: AlphabetError, row: int, epoch: int | None, *, is_augmented: bool
+    ) -> AlphabetError:
         """Add to an error the position of its letter in the file."""
         row = int(self._rows[row])
         return self._source.locate(error, row, epoch, is_augmented=is_augmented)

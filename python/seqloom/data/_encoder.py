@@ -21,7 +21,7 @@ from seqloom._rust import _native
 from seqloom.augment import Augmentation
 from seqloom.encode._base import SequenceEncoder
 from seqloom.encode._letters import ALPHABETS, prepare_output
-from seqloom.errors import ArgumentError, LetterError, SeqloomError, ShapeError
+from seqloom.errors import AlphabetError, ArgumentError, SeqloomError, ShapeError
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -282,7 +282,7 @@ def _encode_each(encoder: Any, letters: Ragged, *, length: int, out: Any) -> Any
     for record, sequence in enumerate(letters.to_list()):
         try:
             numbers = encoder(sequence)
-        except LetterError as error:
+        except AlphabetError as error:
             error.record = record
             raise
         count = numbers.shape[-1 if is_last else 0]
@@ -349,8 +349,8 @@ def _as_pair(augment: Any, given: Any) -> tuple[Any, Any]:
 
 
 def in_file(
-    error: LetterError, found_at: tuple[str, int], name: str, *, augmented: bool
-) -> LetterError:
+    error: AlphabetError, found_at: tuple[str, int], name: str, *, augmented: bool
+) -> AlphabetError:
     """Add file, record, line and byte to what the encoder knows."""
     path, record = found_at
     where = f"{path}: record {record} ({name})"
@@ -364,11 +364,11 @@ def in_file(
             if line is None
             else f", line {line}, byte {byte} of the text"
         )
-    found = LetterError(
-        f"{where}: found {error.letter!r}, expected {error.expected}",
+    found = AlphabetError(
+        f"{where}: found {error.character!r}, expected {error.expected}",
         record=record,
         position=error.position,
-        letter=error.letter,
+        character=error.character,
         expected=error.expected,
     )
     found.path, found.line, found.byte = path, line, byte

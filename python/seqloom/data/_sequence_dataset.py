@@ -110,7 +110,7 @@ def SequenceDataset(
     Raises:
         FileError: A file cannot be read.
         FormatError: A file does not hold what it should.
-        LetterError: A letter that the encoder does not know.
+        AlphabetError: A letter that the encoder does not know.
         LabelError: Labels are missing, double, or do not fit the task.
         ArgumentError: Arguments that do not go together.
         MissingExtraError: A table is Parquet, and pyarrow is not installed.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from seqloom.data._source import FetchOptions, Rows
     from seqloom.data._store import Store
     from seqloom.data.label._labels import LabelColumn
-    from seqloom.errors import LetterError
+    from seqloom.errors import AlphabetError
     from seqloom.io import SequenceRecord
 
 
@@ -112,8 +112,8 @@ class SequenceSource(Source):
         return self.paths[file], row - int(self.starts[file])
 
     def locate(
-        self, error: LetterError, row: int, epoch: int | None, *, is_augmented: bool
-    ) -> LetterError:
+        self, error: AlphabetError, row: int, epoch: int | None, *, is_augmented: bool
+    ) -> AlphabetError:
         """Add the position of the letter in its file."""
         del epoch
         name = self.ids(np.array([row]))[0]

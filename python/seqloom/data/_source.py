@@ -10,7 +10,7 @@ import numpy as np
 
 from seqloom._ragged import Ragged
 from seqloom.data._encoder import Extents, extents_of
-from seqloom.errors import ArgumentError, LetterError, ShapeError
+from seqloom.errors import AlphabetError, ArgumentError, ShapeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -195,22 +195,22 @@ class Source(ABC):
         return find_group(name, columns, *known)
 
     def locate(
-        self, error: LetterError, row: int, epoch: int | None, *, is_augmented: bool
-    ) -> LetterError:
+        self, error: AlphabetError, row: int, epoch: int | None, *, is_augmented: bool
+    ) -> AlphabetError:
         """Add to an error the id of its record, and the file if there is one."""
         del epoch
         where = f"{self.paths[0]}: " if len(self.paths) == 1 else ""
         where += f"record {self.ids(np.array([row]))[0]!r}"
         text = f"{where}: {error}"
-        if error.letter is not None:
+        if error.character is not None:
             when = " after augmentation" if is_augmented else ""
-            text = f"{where}, letter {error.position}{when}: found {error.letter!r}"
+            text = f"{where}, letter {error.position}{when}: found {error.character!r}"
             text += "" if error.expected is None else f", expected {error.expected}"
-        return LetterError(
+        return AlphabetError(
             text,
             record=row,
             position=error.position,
-            letter=error.letter,
+            character=error.character,
             expected=error.expected,
         )
 

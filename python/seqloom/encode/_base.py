@@ -22,7 +22,7 @@ from seqloom.encode._letters import (
     prepare_output,
     to_bits,
 )
-from seqloom.errors import ArgumentError, LetterError, ShapeError
+from seqloom.errors import AlphabetError, ArgumentError, ShapeError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,7 +112,7 @@ class SequenceEncoder(JsonConfig):
             counts as T.
 
         Raises:
-            LetterError: A letter is not in the alphabet, or the settings refuse it.
+            AlphabetError: A letter is not in the alphabet, or the settings refuse it.
 
         Examples:
             >>> from seqloom.encode import OneHot
@@ -216,7 +216,7 @@ class SequenceEncoder(JsonConfig):
             The result of ``batch`` without the axis of sequences; ``out`` if it is given.
 
         Raises:
-            LetterError: A letter is not in the alphabet, or the settings refuse it.
+            AlphabetError: A letter is not in the alphabet, or the settings refuse it.
 
         Examples:
             >>> from seqloom.encode import Integer, OneHot
@@ -255,7 +255,7 @@ class SequenceEncoder(JsonConfig):
         Raises:
             ShapeError: The lengths differ and ``length`` is None, a sequence is longer than
                 ``length``, or ``out`` does not fit.
-            LetterError: A letter is not in the alphabet, or the settings refuse it.
+            AlphabetError: A letter is not in the alphabet, or the settings refuse it.
 
         Examples:
             >>> from seqloom.encode import OneHot, Tokens
@@ -373,12 +373,12 @@ def join_sequences(sequences: Sequence[bytes | str]) -> Ragged:
     except UnicodeEncodeError as error:
         text = error.object
         record = next(i for i, row in enumerate(sequences) if row == text)
-        raise LetterError(
+        raise AlphabetError(
             f"sequence {record}, position {error.start}: expected ASCII letters, "
             f"found {text[error.start]!r}",
             record=record,
             position=error.start,
-            letter=text[error.start],
+            character=text[error.start],
         ) from None
     except TypeError:
         raise ArgumentError(

@@ -55,7 +55,7 @@ class TokenEncoder(SequenceEncoder):
             Its tokens, without padding; ``out`` if it is given.
 
         Raises:
-            LetterError: A letter is not in the alphabet, or the settings refuse it.
+            AlphabetError: A letter is not in the alphabet, or the settings refuse it.
 
         Examples:
             >>> from seqloom.encode import Tokens
@@ -80,7 +80,7 @@ class TokenEncoder(SequenceEncoder):
             ``tokens[offsets[i]:offsets[i + 1]]``.
 
         Raises:
-            LetterError: A letter is not in the alphabet, or the settings refuse it.
+            AlphabetError: A letter is not in the alphabet, or the settings refuse it.
 
         Examples:
             >>> from seqloom.encode import Integer

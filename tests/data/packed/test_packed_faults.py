@@ -8,7 +8,7 @@ import pytest
 import seqloom.data
 from packed_oracle import read, tokens_of
 from seqloom.encode import Tokens
-from seqloom.errors import FormatError, LetterError, SeqloomError, ShapeError
+from seqloom.errors import AlphabetError, FormatError, SeqloomError, ShapeError
 
 PackedStream: Any = seqloom.data.PackedStream  # many tests keep its settings in dicts
 
@@ -27,17 +27,17 @@ def drain(path, *arguments, **options):
 def test_a_letter_is_an_error_that_names_file_record_line_and_byte(fasta, threads):
     path = fasta([("a", "MK"), ("b one", "MK\nT!V"), ("c", "M")])
     before, error = drain(path, num_threads=threads)
-    assert isinstance(error, LetterError)
+    assert isinstance(error, AlphabetError)
     assert before == [0]
     assert f"{path}: record 1 (b), line 5, byte 17" in str(error)
-    assert (error.record, error.position, error.letter) == (1, 3, "!")
+    assert (error.record, error.position, error.character) == (1, 3, "!")
     assert error.path == str(path)
 
 
 def test_a_letter_in_a_later_window_counts_from_the_record(fasta):
     path = fasta({"a": "MKTV" * 10 + "!" + "MKTV"})
     _, error = drain(path, max_length=8, overlap=2)
-    assert isinstance(error, LetterError)
+    assert isinstance(error, AlphabetError)
     assert (error.record, error.position) == (0, 40)
 
 
@@ -46,15 +46,15 @@ def test_a_stop_within_a_record_is_no_end_of_a_window(fasta, stop):
     letters = "MKTV" * 11
     path = fasta({"a": letters[:stop] + "*" + letters[stop:]})
     _, error = drain(path, max_length=8, overlap=2)
-    assert isinstance(error, LetterError)
-    assert (error.position, error.letter) == (stop, "*")
+    assert isinstance(error, AlphabetError)
+    assert (error.position, error.character) == (stop, "*")
 
 
 def test_two_stops_at_the_end_are_an_error_as_elsewhere(fasta):
-    with pytest.raises(LetterError):
+    with pytest.raises(AlphabetError):
         Tokens("esm2")("MK**")
     _, error = drain(fasta({"a": "MK**"}))
-    assert isinstance(error, LetterError)
+    assert isinstance(error, AlphabetError)
     assert error.position == 2
 
 

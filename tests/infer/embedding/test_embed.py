@@ -14,12 +14,12 @@ from safetensors.numpy import load_file
 import embed_job
 import seqloom as sl
 from seqloom.errors import (
+    AlphabetError,
     ArgumentError,
     ConfigError,
     FileError,
     FormatError,
     IdError,
-    LetterError,
     MemoryLimitError,
     MissingFileError,
     NotFiniteError,
@@ -254,7 +254,7 @@ def test_what_was_read_before_an_error_is_computed_however_slow_the_model_is(tmp
         return embed_job.embed_tokens(batch)
 
     (tmp_path / "a.fa").write_text(">s1\nMKT\n>s2\nMKT\n>bad\nMK1T\n")
-    with pytest.raises((LetterError, FormatError), match="bad"):
+    with pytest.raises((AlphabetError, FormatError), match="bad"):
         sl.infer.embed(embed_slowly, tmp_path / "a.fa", out=tmp_path / "e", shard_size=1)
     assert sl.infer.load(tmp_path / "e", partial=True).ids == ["s1", "s2"]
 
@@ -262,7 +262,7 @@ def test_what_was_read_before_an_error_is_computed_however_slow_the_model_is(tmp
 def test_a_letter_that_is_none_stops_behind_what_was_finished(tmp_path):
     text = "".join(f">s{n}\nMKT\n" for n in range(8)) + ">bad\nMK1T\n"
     (tmp_path / "a.fa").write_text(text)
-    with pytest.raises((LetterError, FormatError), match="bad"):
+    with pytest.raises((AlphabetError, FormatError), match="bad"):
         embed_job.run(tmp_path / "a.fa", tmp_path / "e", 4)
     assert len(sl.infer.load(tmp_path / "e", partial=True)) == 8
     with pytest.raises(FileError, match="1 of 3 shards are not finished"):

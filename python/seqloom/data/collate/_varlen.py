@@ -15,7 +15,7 @@ from seqloom.data._encoder import find_override
 from seqloom.data._position import check_integer
 from seqloom.data.collate._collate import check_items, default_collate
 from seqloom.data.collate._output import converter
-from seqloom.errors import ArgumentError, LetterError, ShapeError
+from seqloom.errors import AlphabetError, ArgumentError, ShapeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -88,7 +88,7 @@ class VarlenCollator:
 
         Raises:
             ArgumentError: There is no item, or one has nothing to pack.
-            LetterError: A letter that ``tokens`` does not know.
+            AlphabetError: A letter that ``tokens`` does not know.
             ShapeError: The items have more than ``max_tokens`` tokens.
 
         Examples:
@@ -126,7 +126,7 @@ class VarlenCollator:
             Packed batches.
 
         Raises:
-            LetterError: A letter that ``tokens`` does not know.
+            AlphabetError: A letter that ``tokens`` does not know.
             ShapeError: An item alone has more than ``max_tokens`` tokens.
 
         Examples:
@@ -181,7 +181,7 @@ class VarlenCollator:
         rows = Ragged.from_list([item["sequence"] for item in items])
         try:
             flat, offsets = self.tokens.flat(rows)
-        except LetterError as error:
+        except AlphabetError as error:
             raise _name_record(error, items) from None
         flat = np.asarray(flat, np.int64)
         return [flat[a:b] for a, b in pairwise(offsets.tolist())]
@@ -247,16 +247,16 @@ def _name(item: dict[str, Any]) -> str:
     return f"{item.get('id', '?')!r}{position}"
 
 
-def _name_record(error: LetterError, items: Sequence[dict[str, Any]]) -> LetterError:
+def _name_record(error: AlphabetError, items: Sequence[dict[str, Any]]) -> AlphabetError:
     """Say which record a letter is of."""
     if error.record is None:
         return error
-    return LetterError(
+    return AlphabetError(
         f"sequence {_name(items[error.record])}, position {error.position}: "
-        f"found {error.letter!r}, expected {error.expected}",
+        f"found {error.character!r}, expected {error.expected}",
         record=items[error.record].get("ordinal", error.record),
         position=error.position,
-        letter=error.letter,
+        character=error.character,
         expected=error.expected,
     )
 

@@ -16,7 +16,7 @@ from seqloom.data.interval._intervals import SIGNS
 from seqloom.data.interval._spans import shifts
 from seqloom.data.label._labels import MISSING
 from seqloom.data.label._table import list_names, name_nearest
-from seqloom.errors import ArgumentError, LetterError
+from seqloom.errors import AlphabetError, ArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -157,18 +157,18 @@ class IntervalSource(Source):
         }
 
     def locate(
-        self, error: LetterError, row: int, epoch: int | None, *, is_augmented: bool
-    ) -> LetterError:
+        self, error: AlphabetError, row: int, epoch: int | None, *, is_augmented: bool
+    ) -> AlphabetError:
         """Add the part of the sequence that the letter stands in."""
         del is_augmented
         spans = self._spans_at(np.array([row]), epoch)
         where = f"{self._genome.path}: {self._genome.names[int(spans.chroms[0])]}"
-        found = LetterError(
+        found = AlphabetError(
             f"{where}:{spans.starts[0]}-{spans.stops[0]}, letter {error.position}: "
-            f"found {error.letter!r}, expected {error.expected}",
+            f"found {error.character!r}, expected {error.expected}",
             record=int(spans.chroms[0]),
             position=error.position,
-            letter=error.letter,
+            character=error.character,
             expected=error.expected,
         )
         found.path = self._genome.path

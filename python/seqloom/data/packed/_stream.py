@@ -18,9 +18,9 @@ from seqloom.data._position import check_integer
 from seqloom.data.packed._progress import Progress, hex_of
 from seqloom.data.packed._tokeniser import Tokeniser
 from seqloom.errors import (
+    AlphabetError,
     ArgumentError,
     FormatError,
-    LetterError,
     OutOfRangeError,
     ShapeError,
 )
@@ -382,10 +382,10 @@ def _long(where: str, sizes: tuple[int, int], max_tokens: int) -> ShapeError:
     )
 
 
-def _letter(found: tuple[int, int, str], at: tuple[str, int], name: str) -> LetterError:
+def _letter(found: tuple[int, int, str], at: tuple[str, int], name: str) -> AlphabetError:
     """Make the error of a letter that the tokens do not have."""
     position, letter, expected = found
-    error = LetterError("", position=position, letter=chr(letter), expected=expected)
+    error = AlphabetError("", position=position, character=chr(letter), expected=expected)
     return in_file(error, at, name, augmented=False)
 
 

@@ -16,7 +16,7 @@ from seqloom.data._batch import (
 )
 from seqloom.data._encoder import apply_augment, in_file
 from seqloom.data._ids import Ids, ids_of
-from seqloom.errors import FormatError, LetterError
+from seqloom.errors import AlphabetError, FormatError
 
 if TYPE_CHECKING:
     from seqloom.data._encoder import Letters
@@ -123,7 +123,7 @@ class StreamPiece:
         chunk, stream = self.chunk, self.stream
         try:
             return encode_columns(stream.encoder, letters, names, **options)
-        except LetterError as error:
+        except AlphabetError as error:
             is_changed = stream.augment is not None
             raise _explain(chunk.source, chunk.rows, error, is_changed=is_changed) from None
 
@@ -147,10 +147,10 @@ def _files(source: ChunkSource, rows: Rows) -> list[str]:
 def _explain(
     source: ChunkSource,
     rows: Rows,
-    error: LetterError,
+    error: AlphabetError,
     *,
     is_changed: bool = False,
-) -> LetterError:
+) -> AlphabetError:
     """Add to an error where in its file the letter stands, if the encoder says."""
     if error.record is None:
         return error
