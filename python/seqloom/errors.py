@@ -160,11 +160,8 @@ class FormatError(SeqloomError, ValueError):
         byte: int | None = None,
     ) -> None:
         super().__init__(message)
-        self.kind = kind
-        self.path = path
-        self.record = record
-        self.line = line
-        self.byte = byte
+        self.kind, self.path, self.record = kind, path, record
+        self.line, self.byte = line, byte
 
 
 class AlphabetError(FormatError):
@@ -196,15 +193,20 @@ class AlphabetError(FormatError):
         super().__init__(message, kind="letter", record=record)
         if letter is not None:
             _warn_renamed("AlphabetError(letter=...)", "AlphabetError(character=...)")
-        self.position = position
+        self.position, self.expected = position, expected
         self.character = letter if character is None else character
-        self.expected = expected
 
     @property
     def letter(self) -> str | None:
         """Former name of ``character``; deprecated."""
         _warn_renamed("AlphabetError.letter", "AlphabetError.character")
         return self.character
+
+    def with_message(self, message: str, record: int | None) -> AlphabetError:
+        """Return a copy with another message and another record index."""
+        copy = AlphabetError(message, record=record, character=self.character)
+        copy.position, copy.expected = self.position, self.expected
+        return copy
 
 
 class GradientError(SeqloomError, RuntimeError):
@@ -295,8 +297,7 @@ class WorkerError(SeqloomError, RuntimeError):
 def __getattr__(name: str) -> type[AlphabetError]:
     """Return the class that has replaced ``LetterError``, with a DeprecationWarning."""
     if name != "LetterError":
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     _warn_renamed("seqloom.errors.LetterError", "AlphabetError")
     return AlphabetError
 

@@ -364,13 +364,8 @@ def in_file(
             if line is None
             else f", line {line}, byte {byte} of the text"
         )
-    found = AlphabetError(
-        f"{where}: found {error.character!r}, expected {error.expected}",
-        record=record,
-        position=error.position,
-        character=error.character,
-        expected=error.expected,
-    )
+    message = f"{where}: found {error.character!r}, expected {error.expected}"
+    found = error.with_message(message, record)
     found.path, found.line, found.byte = path, line, byte
     return found
 

@@ -206,13 +206,7 @@ class Source(ABC):
             when = " after augmentation" if is_augmented else ""
             text = f"{where}, letter {error.position}{when}: found {error.character!r}"
             text += "" if error.expected is None else f", expected {error.expected}"
-        return AlphabetError(
-            text,
-            record=row,
-            position=error.position,
-            character=error.character,
-            expected=error.expected,
-        )
+        return error.with_message(text, row)
 
     def fitted(self, to: Any) -> Source:
         """Return the source as standardised by some rows, or by a fitted encoder."""

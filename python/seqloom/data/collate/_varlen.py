@@ -251,13 +251,10 @@ def _name_record(error: AlphabetError, items: Sequence[dict[str, Any]]) -> Alpha
     """Say which record a letter is of."""
     if error.record is None:
         return error
-    return AlphabetError(
+    return error.with_message(
         f"sequence {_name(items[error.record])}, position {error.position}: "
         f"found {error.character!r}, expected {error.expected}",
-        record=items[error.record].get("ordinal", error.record),
-        position=error.position,
-        character=error.character,
-        expected=error.expected,
+        items[error.record].get("ordinal", error.record),
     )
 
 

@@ -163,13 +163,10 @@ class IntervalSource(Source):
         del is_augmented
         spans = self._spans_at(np.array([row]), epoch)
         where = f"{self._genome.path}: {self._genome.names[int(spans.chroms[0])]}"
-        found = AlphabetError(
+        found = error.with_message(
             f"{where}:{spans.starts[0]}-{spans.stops[0]}, letter {error.position}: "
             f"found {error.character!r}, expected {error.expected}",
-            record=int(spans.chroms[0]),
-            position=error.position,
-            character=error.character,
-            expected=error.expected,
+            int(spans.chroms[0]),
         )
         found.path = self._genome.path
         return found
