@@ -118,7 +118,7 @@ for name, row in zip(scores.ids, scores.to_numpy()):
 # Even a random network keeps the composition of a protein, and that is all these families differ by. What trained
 # weights add is the order of residues: judge them on a task of yours.
 #
-# Next: [embeddings on a cluster](../how-to/embeddings-cluster.md), or [adapters](../how-to/fine-tune.md), which
+# Next: [embeddings on a cluster](../how-to/distributed-embeddings.md), or [adapters](../how-to/fine-tune.md), which
 # change the network itself.
 
 # %% tags=["check"]

@@ -124,7 +124,7 @@ plt.show()
 
 # %% [markdown]
 # The network looks at the two letters of each site first, and at the letters near them. It was not told where
-# the site is. [See which letters matter](../how-to/see-which-letters-matter.md) colours the letters of single
+# the site is. [See which letters matter](../how-to/attributions.md) colours the letters of single
 # sequences, and replaces each by each other one.
 #
 # Next: [the tutorial](../tutorial.md) explains each step, and [deploy a model](deploy.md) takes this model to a

@@ -35,10 +35,14 @@ def home(tmp_path_factory):
 @pytest.fixture
 def installed(tmp_path):
     """The environment of a process in which the example is an installed package."""
-    facts = tmp_path / "own_format-1.dist-info"
+    facts = tmp_path / "custom_format-1.dist-info"
     facts.mkdir()
-    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: own_format\nVersion: 1\n")
-    (facts / "entry_points.txt").write_text("[seqloom.kinds]\nbeads = own_format:BEADS\n")
+    (facts / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: custom_format\nVersion: 1\n"
+    )
+    (facts / "entry_points.txt").write_text(
+        "[seqloom.kinds]\nbeads = custom_format:BEADS\n"
+    )
     paths = [str(tmp_path), str(EXAMPLES), os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
@@ -48,8 +52,8 @@ def registered(monkeypatch):
     """The example's module, imported; what it registers ends with the test."""
     monkeypatch.setattr(_kinds, "REGISTERED", [])
     monkeypatch.syspath_prepend(EXAMPLES)
-    monkeypatch.delitem(sys.modules, "own_format", raising=False)
-    return __import__("own_format")
+    monkeypatch.delitem(sys.modules, "custom_format", raising=False)
+    return __import__("custom_format")
 
 
 def words_of(file, out):
@@ -95,9 +99,9 @@ def test_a_format_of_ones_own_does_not_adapt_a_language_model(call, home):
 
 
 def test_importing_the_library_loads_no_kinds_of_packages(installed):
-    code = "import sys, seqloom.infer, seqloom.cli; print('own_format' in sys.modules)"
+    code = "import sys, seqloom.infer, seqloom.cli; print('custom_format' in sys.modules)"
     code += "\nfrom seqloom.infer._kinds import kind_of_files; kind_of_files([])"
-    code += "; print('own_format' in sys.modules)"
+    code += "; print('custom_format' in sys.modules)"
     options: Any = {"env": installed, "capture_output": True, "text": True}
     done = subprocess.run([sys.executable, "-c", code], check=True, **options)
     assert done.stdout.split() == ["False", "True"]

@@ -247,7 +247,7 @@ def beads(monkeypatch, tmp_path):
     """The example's format, with a file of it and its labels."""
     home = Path(__file__).parents[2] / "examples"
     monkeypatch.syspath_prepend(home)
-    module = importlib.import_module("own_format")
+    module = importlib.import_module("custom_format")
     register_kind(module.BEADS)
     rng = np.random.default_rng(0)
     lines, rows = ["beads 1"], ["id\tlabel"]

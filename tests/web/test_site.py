@@ -22,7 +22,7 @@ BUILT = pytest.mark.skipif(not (SITE / "index.html").exists(), reason="no site: 
 pytestmark = [BUILT, needs_browser]
 
 # One page of each kind.
-PAGES = ("", "tutorial/", "first-ten-minutes/", "how-to/embeddings/", "reference/io/")
+PAGES = ("", "tutorial/", "quickstart/", "how-to/embeddings/", "reference/io/")
 SCHEMES = ("light", "dark")
 # The rules of accessibility, in a package that is no part of this project.
 AXE = find_spec("axe_playwright_python")

@@ -154,8 +154,8 @@ plt.show()
 # %% [markdown]
 # The motif that was written into the open intervals is `TGACTCA`; read from the other strand it is `TGAGTCA`.
 #
-# Next: [write networks](../how-to/own-network.md) says what a field may hold;
-# [train your own network](../how-to/own-training.md) has losses and steps of your own.
+# Next: [write networks](../how-to/custom-network.md) says what a field may hold;
+# [train your own network](../how-to/custom-training.md) has losses and steps of your own.
 
 # %% tags=["check"]
 found = "".join("ACGT"[row] for row in shares.argmax(axis=0))

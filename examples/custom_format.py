@@ -10,9 +10,9 @@ blank, and its letters in groups of four, with ``-`` between the groups.
 Importing this module registers the format. Then `seqloom.infer.predict` reads it, and so
 do the commands, started by
 
-    python -c "import own_format; from seqloom.cli import main; main()" train a.beads ...
+    python -c "import custom_format; from seqloom.cli import main; main()" train a.beads ...
 
-An installed package names ``own_format:BEADS`` in the group ``seqloom.kinds`` of its entry
+An installed package names ``custom_format:BEADS`` in the group ``seqloom.kinds`` of its entry
 points instead; then `seqloom train a.beads` finds it alone.
 """
 

@@ -171,7 +171,7 @@ plt.show()
 # less.
 #
 # Next: [which operators of ONNX are read](../how-to/from-onnx.md#what-can-be-read);
-# [networks that are published as arrays](../how-to/published-network.md), with a map of their names.
+# [networks that are published as arrays](../how-to/port-a-network.md), with a map of their names.
 
 # %% tags=["check"]
 if difference > 1e-4 or adapted[0].min() < fresh[0].max() or adapted[-1].min() < 0.85:
