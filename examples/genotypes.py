@@ -1,4 +1,4 @@
-"""From a .bed to a trained model; the run goes into runs/y1 of where you are."""
+"""Train a model on a PLINK .bed file; the run folder is runs/y1."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def main() -> None:
     run = sl.train.fit(
         config, train, valid, test=test, out=sl.train.RunFolder("runs/y1", overwrite=True)
     )
-    print("r2 on the test part:", round(run.test.metrics["r2"], 3))
+    print("r2 on the test set:", round(run.test.metrics["r2"], 3))
 
 
 if __name__ == "__main__":

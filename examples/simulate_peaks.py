@@ -1,4 +1,4 @@
-"""Makes the genome of the interval example, and peaks of which half hold a motif."""
+"""Simulate the genome and the peaks of the interval example; half contain a motif."""
 
 from pathlib import Path
 from typing import Any
@@ -8,50 +8,53 @@ import numpy as np
 import seqloom as sl
 
 HOME = Path(sl.__file__).parent / "_demo/genome"
-CHROMOSOMES, LETTERS = 4, 24_000
-# A peak every so many letters, of that width; the motif of an open one is near its middle.
-STEP, WIDTH, NEAR = 160, 100, 25
+CHROMOSOMES, CHROMOSOME_LENGTH = 4, 24_000
+# In bases: distance between peaks, their width, the largest distance of a motif from
+# the middle of its peak.
+PEAK_SPACING, PEAK_WIDTH, MOTIF_SHIFT = 160, 100, 25
 MOTIF = np.frombuffer(b"TGACTCA", np.uint8)
-# How often a letter of the motif is another one.
-CHANCE = 0.05
+# Probability that a base of the motif is replaced by a random base.
+MUTATION_RATE = 0.05
 
 
 def simulate(seed: int = 0) -> tuple[dict[str, Any], list[tuple[object, ...]]]:
-    """Draw chromosomes letter by letter, then writes the motif into half of the peaks."""
+    """Return random chromosomes, and peaks of which half contain the motif."""
     random = np.random.default_rng(seed)
     bases = np.frombuffer(b"ACGT", np.uint8)
     genome: dict[str, Any] = {}
     peaks: list[tuple[object, ...]] = []
     for number in range(1, CHROMOSOMES + 1):
-        letters = random.choice(bases, LETTERS)
-        for start in range(STEP, LETTERS - WIDTH - STEP, STEP):
+        sequence = random.choice(bases, CHROMOSOME_LENGTH)
+        last = CHROMOSOME_LENGTH - PEAK_WIDTH - PEAK_SPACING
+        for start in range(PEAK_SPACING, last, PEAK_SPACING):
             strand, is_open = random.choice(["+", "-"]), bool(random.integers(2))
             if is_open:
-                place = start + WIDTH // 2 + random.integers(-NEAR, NEAR)
-                letters[place : place + MOTIF.size] = draw(random, strand)
+                shift = random.integers(-MOTIF_SHIFT, MOTIF_SHIFT)
+                at = start + PEAK_WIDTH // 2 + shift
+                sequence[at : at + MOTIF.size] = mutated_motif(random, strand)
             name = "open" if is_open else "closed"
-            peaks.append((f"chr{number}", start, start + WIDTH, name, 0, strand))
-        genome[f"chr{number}"] = letters
+            peaks.append((f"chr{number}", start, start + PEAK_WIDTH, name, 0, strand))
+        genome[f"chr{number}"] = sequence
     return genome, peaks
 
 
-def draw(random: np.random.Generator, strand: str) -> np.ndarray:
-    """Draw a motif, some letters of which are others, as it stands on the plus strand."""
+def mutated_motif(random: np.random.Generator, strand: str) -> np.ndarray:
+    """Return the motif with random mutations, as read on the plus strand."""
     bases = np.frombuffer(b"ACGT", np.uint8)
-    changed = random.random(MOTIF.size) < CHANCE
-    motif = np.where(changed, random.choice(bases, MOTIF.size), MOTIF)
+    is_mutated = random.random(MOTIF.size) < MUTATION_RATE
+    motif = np.where(is_mutated, random.choice(bases, MOTIF.size), MOTIF)
     if strand == "+":
         return motif
-    turned = motif.tobytes().translate(bytes.maketrans(b"ACGT", b"TGCA"))[::-1]
-    return np.frombuffer(turned, np.uint8)
+    reverse = motif.tobytes().translate(bytes.maketrans(b"ACGT", b"TGCA"))[::-1]
+    return np.frombuffer(reverse, np.uint8)
 
 
 def main() -> None:
-    """Write the genome, packed, and its peaks as BED."""
+    """Write the genome as gzip FASTA, and the peaks as BED."""
     genome, peaks = simulate()
     records = [
-        sl.io.SequenceRecord(name, "", letters.tobytes())
-        for name, letters in genome.items()
+        sl.io.SequenceRecord(name, "", sequence.tobytes())
+        for name, sequence in genome.items()
     ]
     sl.io.write_sequences(HOME / "genome.fa.gz", records)
     lines = ["\t".join(map(str, peak)) + "\n" for peak in peaks]

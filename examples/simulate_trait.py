@@ -1,4 +1,4 @@
-"""Makes the trait of the genotype example: `trait.txt`, from the genotypes themselves."""
+"""Simulate the trait of the genotype example (`trait.txt`) from its genotypes."""
 
 from pathlib import Path
 
@@ -7,30 +7,30 @@ import numpy as np
 import seqloom as sl
 
 HOME = Path(sl.__file__).parent / "_demo/genotypes"
-# So many variants have an effect, and together they explain this share of the variance.
+# Number of variants with an effect, and the fraction of the variance that they explain.
 CAUSAL, HERITABILITY = 5, 0.8
-# A common variant is one whose rarer allele has at least this frequency.
-COMMON = 0.1
+# Only variants with at least this minor allele frequency can have an effect.
+MIN_FREQUENCY = 0.1
 
 
 def simulate(seed: int = 0) -> np.ndarray:
-    """Draw a trait for each sample: effects of some variants, and chance."""
+    """Return a trait value for each sample: effects of variants plus random noise."""
     random = np.random.default_rng(seed)
     codes = sl.io.open_bed(HOME / "example.bed").read(dtype="float32")
     codes = np.where(np.isnan(codes), np.nanmean(codes, axis=0), codes)
-    share = codes.mean(axis=0) / 2
-    common = np.flatnonzero(np.minimum(share, 1 - share) >= COMMON)
+    frequency = codes.mean(axis=0) / 2
+    common = np.flatnonzero(np.minimum(frequency, 1 - frequency) >= MIN_FREQUENCY)
     chosen = codes[:, random.choice(common, CAUSAL, replace=False)]
-    # Each raises or lowers the trait by as much.
+    # All effects have the same size, in standard deviations of the variant.
     signs = random.choice([-1.0, 1.0], CAUSAL)
     inherited = (chosen - chosen.mean(axis=0)) / chosen.std(axis=0) @ signs
-    chance = random.normal(size=len(codes))
-    parts = ((inherited, HERITABILITY), (chance, 1 - HERITABILITY))
-    return sum(np.sqrt(share) * part / part.std() for part, share in parts)
+    noise = random.normal(size=len(codes))
+    components = ((inherited, HERITABILITY), (noise, 1 - HERITABILITY))
+    return sum(np.sqrt(share) * values / values.std() for values, share in components)
 
 
 def main() -> None:
-    """Write one line a sample."""
+    """Write one line for each sample."""
     bed = sl.io.open_bed(HOME / "example.bed")
     rows = zip(bed.fid, bed.iid, simulate(), strict=True)
     lines = [f"{family} {sample} {value:.6f}\n" for family, sample, value in rows]

@@ -1,4 +1,4 @@
-"""SpliceAI (Jaganathan et al. 2019) as a module, and a key map of its published weights."""
+"""SpliceAI (Jaganathan et al. 2019), and a key map that loads its published weights."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ import numpy as np
 
 import seqloom as sl
 
-# What Keras calls the arrays of a batch norm, and what seqloom calls them.
-NORM = {
+# Arrays of a batch norm: name in Keras, name in seqloom.
+BATCH_NORM_KEYS = {
     "gamma": "weight",
     "beta": "bias",
     "moving_mean": "running_mean",
@@ -19,7 +19,7 @@ NORM = {
 
 @dataclass(frozen=True)
 class SpliceAIConfig(sl.nn.Config):
-    """Channels, letters of context, and (units, kernel size, dilation) of each block."""
+    """Channels, bases of context, and (units, kernel size, dilation) of each block."""
 
     width: int = 32
     context: int = 10_000
@@ -31,12 +31,12 @@ class SpliceAIConfig(sl.nn.Config):
     )
 
     def build(self) -> "SpliceAI":
-        """Make the network."""
+        """Return a new network."""
         return SpliceAI(self)
 
 
 class Unit(sl.nn.Module):
-    """Adds to its input two convolutions of it, each after batch norm and ReLU."""
+    """Residual unit: twice batch norm, ReLU and convolution, added to the input."""
 
     norms: list[sl.nn.BatchNorm1d]
     convs: list[sl.nn.Conv1d]
@@ -49,7 +49,7 @@ class Unit(sl.nn.Module):
         ]
 
     def __call__(self, x: sl.tensor.Tensor) -> sl.tensor.Tensor:
-        """``(n, width, l)`` to the same shape."""
+        """Map an array ``(n, width, l)`` to an array of the same shape."""
         y = x
         for norm, conv in zip(self.norms, self.convs, strict=True):
             y = conv(sl.nn.functional.relu(norm(y)))
@@ -57,7 +57,7 @@ class Unit(sl.nn.Module):
 
 
 class SpliceAI(sl.nn.Module):
-    """Gives each letter the probabilities of no splice site, an acceptor and a donor."""
+    """Probabilities of no splice site, acceptor and donor for each position."""
 
     stem: sl.nn.Conv1d
     blocks: list[list[Unit]]
@@ -77,19 +77,19 @@ class SpliceAI(sl.nn.Module):
         self.crop = config.context // 2
 
     def __call__(self, x: sl.tensor.Tensor) -> sl.tensor.Tensor:
-        """``(n, 4, l + context)``, one-hot ACGT, to ``(n, 3, l)``."""
+        """Map one-hot sequences ``(n, 4, l + context)`` to probabilities ``(n, 3, l)``."""
         x = self.stem(x)
         total = self.skips[0](x)
         for units, skip in zip(self.blocks, self.skips[1:], strict=True):
             for unit in units:
                 x = unit(x)
             total = total + skip(x)
-        inside = total[:, :, self.crop : total.shape[2] - self.crop]
-        return sl.nn.functional.softmax(self.head(inside), 1)
+        center = total[:, :, self.crop : total.shape[2] - self.crop]
+        return sl.nn.functional.softmax(self.head(center), 1)
 
 
 def keras_keys(model: SpliceAI) -> dict[str, str | tuple[str, Callable[[Any], Any]]]:
-    """Map arrays of the published files to paths; Keras keeps kernels transposed."""
+    """Return the key map from Keras names to paths; kernels are transposed."""
     convs, norms = ["stem", "skips.0"], list[str]()
     for block, units in enumerate(model.blocks):
         paths = [f"blocks.{block}.{unit}" for unit in range(len(units))]
@@ -103,5 +103,7 @@ def keras_keys(model: SpliceAI) -> dict[str, str | tuple[str, Callable[[Any], An
         keys[f"{layer}.bias"] = f"{path}.bias"
     for number, path in enumerate(norms, 1):
         layer = f"batch_normalization_{number}.batch_normalization_{number}"
-        keys |= {f"{layer}.{keras}": f"{path}.{ours}" for keras, ours in NORM.items()}
+        keys |= {
+            f"{layer}.{keras}": f"{path}.{name}" for keras, name in BATCH_NORM_KEYS.items()
+        }
     return keys

@@ -1,6 +1,6 @@
-"""A backend over array_api_strict: the standard's functions, and nothing beyond them.
+"""A backend over array_api_strict, which implements only the Array API standard.
 
-What deep learning needs more runs by the default bodies of `Backend`.
+All other operations use the default implementations of `Backend`.
 """
 
 from typing import Any
@@ -11,13 +11,13 @@ import numpy as np
 from seqloom.tensor import Backend
 
 
-def kind(dtype: Any) -> Any:
-    """Return the library's own type of a name or of NumPy's type."""
+def strict_dtype(dtype: Any) -> Any:
+    """Return the dtype of array_api_strict for a name or a NumPy dtype."""
     return getattr(strict, str(dtype).rpartition(".")[2])
 
 
 class StrictBackend(Backend):
-    """Arrays of array_api_strict, which refuses what the standard does not promise."""
+    """Backend of array_api_strict, which rejects everything outside the standard."""
 
     name = "strict"
 
@@ -30,10 +30,10 @@ class StrictBackend(Backend):
         return self.astype(strict.asarray(array), dtype or array.dtype)
 
     def astype(self, x: Any, dtype: Any) -> Any:  # noqa: D102
-        return strict.astype(x, kind(dtype))
+        return strict.astype(x, strict_dtype(dtype))
 
     def isdtype(self, dtype: Any, wanted: Any) -> bool:  # noqa: D102
-        return strict.isdtype(kind(dtype), wanted)
+        return strict.isdtype(strict_dtype(dtype), wanted)
 
     def dtype(self, x: Any) -> Any:  # noqa: D102
         return np.dtype(str(x.dtype).rpartition(".")[2])
@@ -42,12 +42,16 @@ class StrictBackend(Backend):
         return np.asarray(x)
 
 
-def making(function: Any) -> Any:
-    """Return a function that makes an array, of float32 where no type is named."""
+def creation_method(function: Any) -> Any:
+    """Return a method that creates an array, of float32 unless a dtype is given."""
 
     def call(self: Any, *args: Any, dtype: Any = None) -> Any:
-        whole = function in {strict.arange, strict.full} and isinstance(args[-1], int)
-        dtype = None if dtype is None and whole else kind(dtype or self.float_dtype)
+        is_integer = function in {strict.arange, strict.full} and isinstance(args[-1], int)
+        dtype = (
+            None
+            if dtype is None and is_integer
+            else strict_dtype(dtype or self.float_dtype)
+        )
         return function(*args, dtype=dtype)
 
     return call
@@ -55,5 +59,9 @@ def making(function: Any) -> Any:
 
 for name in Backend.required - set(vars(StrictBackend)):
     function = getattr(strict, name)
-    made = name in {"arange", "empty", "eye", "full", "ones", "zeros"}
-    setattr(StrictBackend, name, making(function) if made else staticmethod(function))
+    is_creation = name in {"arange", "empty", "eye", "full", "ones", "zeros"}
+    setattr(
+        StrictBackend,
+        name,
+        creation_method(function) if is_creation else staticmethod(function),
+    )
