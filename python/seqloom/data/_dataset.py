@@ -1,4 +1,4 @@
-"""The one dataset: rows of a source, encoded when they are asked for."""
+"""`Dataset`: rows of a source, encoded when a batch is requested."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from seqloom.data._batch import BatchMaker, encode_part, items_of
 from seqloom.data._describe import class_counts, composition, describe, html_of
 from seqloom.data._frame import mask_by_id
 from seqloom.data._position import Epoch, epoch_of, position, positions
-from seqloom.data._source import are_all, each_letters, ids_of, lengths_of
+from seqloom.data._source import are_all, ids_of, iterate_letters, lengths_of
 from seqloom.data.label._labels import LabelColumn
 from seqloom.errors import ArgumentError
 
@@ -27,31 +27,33 @@ if TYPE_CHECKING:
     from seqloom.data._batch import NativeBatchMaker
     from seqloom.data._source import Rows, Source
 
-_ITEMS_AT_ONCE = 256
+_ITEMS_PER_READ = 256
 _REPLACEABLE = {"augment", "encoder", "seed", "jitter", "rows", "source"}
 
 
 @final
 class Dataset:
-    """Records by position, with their labels: a whole dataset or a part of one.
+    """Records by index, with their labels: a whole dataset, or a subset of one.
 
-    ``SequenceDataset``, ``IntervalDataset``, ``GenotypeDataset`` and ``EmbeddingDataset``
-    make whole ones; a slice, ``Subset`` and ``split`` make parts.
+    ``SequenceDataset``, ``IntervalDataset``, ``GenotypeDataset`` and
+    ``EmbeddingDataset`` return whole datasets. A slice, ``Subset`` and ``split`` return
+    subsets.
 
     Args:
-        source: What records are read from.
-        rows: The rows of the source, in order; None takes those with a label, or all.
-        encoder: Encodes letters as numbers.
-        augment: Changes letters before they are encoded.
+        source: The ``Source`` that records are read from.
+        rows: Rows of the source, in order; None takes the labelled ones, or all without
+            labels.
+        encoder: Encodes residues as numbers.
+        augment: Changes residues before they are encoded.
         seed: Seed of the augmentation.
         labels: A label for each row.
 
     Attributes:
         labels: The label of each record, or None.
-        task: What labels are: ``"classify"``, ``"regress"`` or ``"multilabel"``.
-        classes: The names of the classes, those too that no record has.
+        task: The type of the labels: ``"classify"``, ``"regress"`` or ``"multilabel"``.
+        classes: The names of the classes, including classes without records.
         unmatched: The ids of labels without a record.
-        indices: The positions of the records in the whole dataset.
+        indices: The indices of the records in the whole dataset.
 
     Examples:
         >>> from seqloom.data import SequenceDataset
@@ -89,12 +91,12 @@ class Dataset:
 
     @property
     def whole(self) -> Dataset:
-        """The dataset that this is a part of; itself if it is whole."""
+        """The dataset that this one was selected from; itself if it is whole."""
         return self if self._whole is None else self._whole
 
     @property
     def covariate_names(self) -> tuple[str, ...]:
-        """The names of the covariates, if there are any."""
+        """The names of the covariates; empty without covariates."""
         return self.source.covariate_names
 
     @property
@@ -105,23 +107,23 @@ class Dataset:
 
     @property
     def report(self) -> dict[str, Any]:
-        """What was left out of the whole, and how many letters are ambiguous or masked."""
+        """Counts of skipped records and labels, of ambiguous and of masked residues."""
         self._report |= self.source.facts
-        # Counted at the first look; the parts share the whole's report.
+        # Counted on first access; subsets share the report of the whole dataset.
         if "letters" not in self._report and self.source.counts_letters:
-            letters = each_letters(self.source, self.whole.rows, self.encoder)
+            letters = iterate_letters(self.source, self.whole.rows, self.encoder)
             parts = (encode_part(self.encoder, part) for part in letters)
             self._report["letters"] = composition(parts, self.encoder)
         return self._report
 
     @property
     def ids(self) -> list[str]:
-        """The id of each record, made on demand."""
+        """The id of each record, computed on access."""
         return ids_of(self.source, self.rows)
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """The length of each record; a stop that the encoder leaves out is no letter."""
+        """The length of each record, without a final stop that the encoder drops."""
         return lengths_of(self.source, self.rows, self.encoder)
 
     @property
@@ -143,11 +145,11 @@ class Dataset:
     _repr_html_ = html_of
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        # All items are of one epoch, even if another one is set meanwhile.
+        # All items use one epoch, even if another epoch is set during the iteration.
         epoch, rows = self._current(None), np.arange(len(self))
-        starts = range(0, rows.size, _ITEMS_AT_ONCE)
+        starts = range(0, rows.size, _ITEMS_PER_READ)
         return chain.from_iterable(
-            self.items_at(rows[start : start + _ITEMS_AT_ONCE], epoch) for start in starts
+            self.items_at(rows[start : start + _ITEMS_PER_READ], epoch) for start in starts
         )
 
     @overload
@@ -163,8 +165,8 @@ class Dataset:
         return self.items_at(positions(indices, len(self)), epoch_of(indices))
 
     def __add__(self, other: Any) -> Dataset:
-        """Join two parts of one dataset, this one's records first."""
-        # In two datasets one number may stand for two classes: joined, they would be mixed.
+        """Join two subsets of one dataset: the records of this one first."""
+        # Different datasets may number their classes differently.
         if not isinstance(other, Dataset) or other.whole is not self.whole:
             name = other.title if isinstance(other, Dataset) else type(other).__name__
             raise ArgumentError(
@@ -174,17 +176,17 @@ class Dataset:
         return self.whole.select(np.concatenate([self.indices, other.indices]))
 
     def select(self, indices: ArrayLike) -> Dataset:
-        """Select records, in a given order; the classes stay those of the whole.
+        """Select records in the given order; the classes are those of the whole dataset.
 
         Args:
-            indices: Positions of the records, or a mask of True and False.
+            indices: Indices of the records, or a boolean mask.
 
         Returns:
-            A part of the whole dataset.
+            A subset of the dataset.
 
         Raises:
             ArgumentError: The indices are neither integers nor a mask.
-            OutOfRangeError: A position is out of range.
+            OutOfRangeError: An index is out of range.
         """
         indices = mask_by_id("indices", indices, lambda: self.ids)
         rows = positions(indices, len(self))
@@ -200,13 +202,13 @@ class Dataset:
         return part
 
     def replace(self, **attributes: Any) -> Dataset:
-        """Copy the dataset, with other values of some attributes.
+        """Return a copy of the dataset with new values of some attributes.
 
         Args:
             **attributes: New values of ``augment``, ``encoder`` or ``seed``.
 
         Returns:
-            A copy; a copy of a part belongs to a copy of the whole dataset.
+            A copy; the copy of a subset belongs to a copy of the whole dataset.
 
         Raises:
             ArgumentError: Another attribute is given.
@@ -237,23 +239,24 @@ class Dataset:
         return other
 
     def ids_of(self, indices: ArrayLike) -> list[str]:
-        """List the ids of some records, by positions or a mask."""
+        """List the ids of the records at the given indices, or where a mask is True."""
         return ids_of(self.source, self.rows[positions(indices, len(self))])
 
     def group(self, name: str) -> list[Any]:
-        """List the values of a column, or the letters, to split the dataset by them.
+        """List one value per record, to split the dataset by groups.
 
         Args:
-            name: A column: ``"file"`` of sequences of files; ``"chrom"``, ``"start"``,
-                ``"stop"``, ``"strand"`` and others of intervals; ``"fid"`` (the family)
-                or ``"label"`` of samples; ``"chromosome"`` of variants. ``"sequence"``
-                gives the letters in capitals, so that equal ones are one group.
+            name: A column: ``"file"`` of sequences from files; ``"chrom"``,
+                ``"start"``, ``"stop"``, ``"strand"`` and others of intervals; ``"fid"``
+                (the family) or ``"label"`` of samples; ``"chromosome"`` of variants.
+                ``"sequence"`` returns the sequences in capitals, so that equal
+                sequences form one group.
 
         Returns:
             One value for each record.
 
         Raises:
-            ArgumentError: There is no such column.
+            ArgumentError: The column does not exist.
 
         Examples:
             >>> from seqloom.data import SequenceDataset
@@ -272,25 +275,28 @@ class Dataset:
         out: NDArray[Any] | None = None,
         num_threads: int | None = 1,
     ) -> dict[str, Any]:
-        """Fetch several records at once, as columns.
+        """Return a batch: several records as columns.
 
         Args:
-            indices: Which ones: positions, or a mask of True and False.
-            epoch: The epoch of the augmentation; None takes the one that was set last.
-            length: Positions in ``inputs``; None takes the longest sequence of the batch.
-            multiple: The longest is rounded up to a multiple of this.
-            out: Where ``inputs`` are written; memory of its own if None.
-            num_threads: How many threads may work.
+            indices: Indices of the records, or a boolean mask.
+            epoch: The epoch of the augmentation; None takes the epoch that was set
+                last.
+            length: The number of positions in ``inputs``; None takes the longest
+                sequence of the batch.
+            multiple: The number of positions is rounded up to a multiple of this.
+            out: An array to write ``inputs`` into; None allocates one.
+            num_threads: The number of threads to use.
 
         Returns:
-            ``id`` (``Ids``); ``inputs`` (sequences, channels, positions), or without an
-            encoder ``sequence`` (of FASTQ ``quality`` too), or ``codes``; ``label``;
-            ``lengths``; ``mask``, 0 in padding, if there is any; and the columns of the
-            source, such as ``file``, ``ordinal`` or ``covariates``.
+            A dict of ``id`` (``Ids``); ``inputs`` (sequences, channels, positions) or
+            ``codes``; ``label``; ``lengths``; ``mask`` (0 in padding) if there is
+            padding; and the columns of the source, such as ``file``, ``ordinal`` or
+            ``covariates``. Without an encoder it has ``sequence`` instead of
+            ``inputs``, and for FASTQ also ``quality``.
 
         Raises:
             ArgumentError: Indices are not integers.
-            OutOfRangeError: There is no such record.
+            OutOfRangeError: An index is out of range.
             ShapeError: A sequence is longer than ``length``.
 
         Examples:
@@ -312,30 +318,32 @@ class Dataset:
         )
 
     def to_numpy(self) -> dict[str, Any]:
-        """Fetch all records at once, in order, as ``batch`` gives them."""
+        """Return all records in order as one batch, as from ``batch``."""
         return self._maker().make(np.arange(len(self)), self._current(None))
 
     def items_at(self, indices: Rows, epoch: int | None = None) -> list[dict[str, Any]]:
-        """Fetch several items at once, by checked positions."""
+        """Return the items at indices that were checked before."""
         return items_of(self._maker().make(indices, self._current(epoch)), self.encoder)
 
     def plain(self) -> Dataset:
-        """Show the same records without augmentation and jitter; itself if it has none."""
+        """Return the dataset without augmentation and jitter; itself if it has neither."""
         is_plain = self.augment is None and not self.jitter
         return self if is_plain else self.replace(augment=None, jitter=0)
 
     def with_encoder(self, encoder: Any) -> Dataset:
-        """Show the same samples of a ``GenotypeDataset`` through another encoder.
+        """Return a ``GenotypeDataset`` of the same samples with another encoder.
 
         Args:
-            encoder: A ``GenotypeEncoder``; a fitted one decides on variants and covariates.
+            encoder: A ``GenotypeEncoder``; if it is fitted, it selects variants and
+                covariates.
 
         Returns:
-            A dataset of the same files and labels; it shares the codes where it can.
+            A dataset of the same files and labels; codes in memory are shared if
+            possible.
 
         Raises:
             FormatError: The file lacks a variant that the encoder reads.
-            LabelError: It lacks a covariate.
+            LabelError: A covariate of the encoder is missing.
             ArgumentError: Items are not samples.
         """
         source = self.source.fitted(encoder)
@@ -347,24 +355,25 @@ class Dataset:
         return self.replace(source=source, encoder=encoder)
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch of the items that are fetched next, in all worker processes too.
+        """Set the epoch of the next items, also in all worker processes.
 
-        Our loader sets its own. This is for other loops, and for samplers of PyTorch.
+        ``sl.data.DataLoader`` sets the epoch itself. Call this in other loops, and with
+        samplers of PyTorch.
 
         Args:
-            epoch: Number of the epoch, from 0; a negative one is an error.
+            epoch: The epoch, counted from 0; a negative number is an error.
         """
         self._epoch = self._epoch or Epoch()
         self._epoch.set(epoch)
 
     def _current(self, epoch: int | None) -> int:
-        """Return the requested epoch, or the one that was set last."""
+        """Return the given epoch, or the epoch that was set last."""
         if epoch is not None:
             return as_integer("epoch", epoch)
         return 0 if self._epoch is None else self._epoch.get()
 
     def fingerprint(self) -> str:
-        """Hash ids, inputs, labels and classes to 32 hexadecimal digits."""
+        """Return a hash of ids, inputs, labels and classes: 32 hexadecimal digits."""
         if self._whole is not None:
             content = self._whole.fingerprint().encode() + self.indices.tobytes()
             return hashlib.blake2b(content, digest_size=16).hexdigest()
@@ -380,20 +389,20 @@ class Dataset:
 
     @property
     def supports_threads(self) -> bool:
-        """Whether threads may share the source, the encoder and the augmentation."""
+        """True if threads may share the source, the encoder and the augmentation."""
         return all(map(supports_threads, (self.source, self.encoder, self.augment)))
 
     @property
     def supports_native_batches(self) -> bool:
-        """Whether Rust makes batches: of letters in memory that nothing augments."""
+        """True if Rust makes the batches: sequences in memory, without augmentation."""
         return self._maker().is_native
 
     def native_batches(self, **shape: Any) -> NativeBatchMaker:
-        """Prepare batches of a ``length`` or a ``multiple`` that Rust makes."""
+        """Return a Rust batch maker for a ``length`` or a ``multiple``."""
         return self._maker().native(**shape)
 
     def _maker(self) -> BatchMaker:
-        """Return what makes batches with the attributes of now."""
+        """Return a batch maker with the current attributes."""
         rows, jitter = None if self._has_all_rows else self.rows, self.jitter
         return BatchMaker(
             self.source, rows, self.encoder, self.augment, self.seed, self.labels, jitter

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class EmbeddingSource(Source):
-    """Embeddings by number."""
+    """Reads embeddings by record index."""
 
     kind, title = "embeddings", "EmbeddingDataset"
     has_letters = False
@@ -39,17 +39,17 @@ class EmbeddingSource(Source):
         self.size = len(rows.ordinals)
 
     def ids(self, rows: Rows) -> list[str]:
-        """List ids."""
+        """Return the ids of rows."""
         names = self._rows.ids
         return [names[row] for row in rows.tolist()]
 
     def lengths(self, rows: Rows, encoder: Any) -> Rows:
-        """Count the residues of each record."""
+        """Return the number of residues of each record."""
         del encoder
         return np.asarray(self._rows.lengths)[rows]
 
     def fetch(self, rows: Rows, options: FetchOptions) -> dict[str, Any]:
-        """Read embeddings, ``(records, features)``."""
+        """Return the embeddings as ``inputs``, ``(records, features)``."""
         del options
         return {"inputs": self._features(rows)}
 
@@ -57,23 +57,23 @@ class EmbeddingSource(Source):
         """Read embeddings, ``(records, features)``."""
         width, layer = self._encoder.width, self._encoder.layer
         ordinals = self.columns(rows, None)["ordinal"].tolist()
-        found = [self._rows.get(number, layer=layer) for number in ordinals]
-        if not found:
+        embeddings = [self._rows.get(number, layer=layer) for number in ordinals]
+        if not embeddings:
             return np.empty((0, width), np.float32)
-        if any(row.shape != (width,) for row in found):
-            shapes = ", ".join(map(str, {row.shape for row in found}))
+        if any(row.shape != (width,) for row in embeddings):
+            shapes = ", ".join(map(str, {row.shape for row in embeddings}))
             raise ShapeError(f"embeddings must have one length, got rows {shapes}")
-        return np.stack(found)
+        return np.stack(embeddings)
 
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
-        """Say which records of the embedded files these are."""
+        """Return the ordinals of the records in the embedded files."""
         del epoch
         return {"ordinal": np.asarray(self._rows.ordinals)[rows]}
 
     def content(
         self, rows: Rows, labels: LabelColumn, *, encoder: Any, jitter: int
     ) -> Iterator[bytes]:
-        """Yield the ids, the embeddings and the labels."""
+        """Yield the ids, embeddings and labels as bytes to hash."""
         del jitter
         yield repr((labels.task, labels.classes)).encode()
         yield repr((encoder, self.ids(rows))).encode()
@@ -89,26 +89,26 @@ def EmbeddingDataset(
     layer: int | None = None,
     **old: Any,
 ) -> Dataset:
-    """Embeddings by number, with labels that are joined by id.
+    """Embeddings of records, with labels joined by id.
 
-    An item is a dict: ``id``, ``inputs`` (the features of the record), ``ordinal`` and,
-    with labels, ``label``. A row is read from its shard when it is asked for.
+    An item is a dict with ``id``, ``inputs`` (the features of the record), ``ordinal`` and,
+    with labels, ``label``. Each embedding is read from its shard on access.
 
     Args:
-        embeddings: A folder that `seqloom.infer.load` opened, or a dict from id to row.
+        embeddings: A folder opened by `seqloom.infer.load`, or a dict from id to embedding.
         labels: Tables, a data frame, a dict from id to label, or a list in the order of the
-            records; a ``Labels`` says how they are read. None: no labels.
-        layer: Number of the layer; None: the last of those that the folder has.
-        **old: Options of ``Labels``, as they were given before: write
+            records. A ``Labels`` also says how to read them. None: no labels.
+        layer: The index of the layer; None takes the last layer in the folder.
+        **old: Deprecated: single options of ``Labels``; write
             ``labels=Labels(source, task=..., classes=...)``.
 
     Returns:
         The dataset.
 
     Raises:
-        ArgumentError: The embeddings have a row for each residue, or are none.
-        LabelError: Labels are missing, double, or do not fit the task.
-        ShapeError: The rows differ in length.
+        ArgumentError: The embeddings have a row for each residue, or there are none.
+        LabelError: Labels are missing or duplicated, or do not fit the task.
+        ShapeError: The embeddings differ in length.
 
     Examples:
         >>> from pathlib import Path
@@ -130,15 +130,15 @@ def EmbeddingDataset(
 
 @dataclass(frozen=True)
 class EmbeddingEncoder(JsonConfig):
-    """Says how embeddings were made: what an encoder is to sequences.
+    """The encoder of an ``EmbeddingDataset``: describes how its embeddings were computed.
 
-    A model that was trained on embeddings keeps it, and reads no others.
+    A model trained on embeddings stores it, and rejects other embeddings.
 
     Args:
-        width: Features of each embedding.
-        model: Name and checksum of the network that made them, as far as it is known.
-        pool: How residues were joined.
-        layer: Number of the layer.
+        width: The number of features of an embedding.
+        model: Name and checksum of the network, if available.
+        pool: How the vectors of the residues were pooled, such as ``"mean"``.
+        layer: The index of the layer.
 
     Examples:
         >>> import numpy as np, seqloom as sl
@@ -156,10 +156,10 @@ class EmbeddingEncoder(JsonConfig):
     encodes: ClassVar[str] = "embeddings"
 
     def places(self, lengths: Any) -> NDArray[np.int64]:
-        """Return the number of rows that records take: one each.
+        """Return the number of positions of each record: 1, as an embedding is one row.
 
         Args:
-            lengths: The numbers of letters of the records.
+            lengths: The numbers of residues of the records.
 
         Returns:
             Ones.
@@ -172,8 +172,8 @@ class EmbeddingEncoder(JsonConfig):
         return np.ones(len(lengths), np.int64)
 
     def __str__(self) -> str:
-        made = f" of {self.model}, {self.pool}, layer {self.layer}" if self.model else ""
-        return f"embeddings of {self.width:,} features{made}"
+        origin = f" of {self.model}, {self.pool}, layer {self.layer}" if self.model else ""
+        return f"embeddings of {self.width:,} features{origin}"
 
 
 class EmbeddedRows(Protocol):
@@ -192,7 +192,7 @@ class EmbeddedRows(Protocol):
         ...
 
     def get(self, record: int, *, layer: int | None = None) -> NDArray[Any]:
-        """Read the embedding of a record."""
+        """Return the embedding of a record."""
         ...
 
 
@@ -206,28 +206,28 @@ class RowsInMemory:
         self.lengths = np.ones(len(self.ids), np.int64)
 
     def get(self, record: int, *, layer: int | None = None) -> NDArray[Any]:
-        """Return a row; there is one layer only."""
+        """Return the embedding of a record; a dict has a single layer."""
         del layer
         return self._rows[record]
 
 
 def rows_of(embeddings: Any) -> EmbeddedRows:
-    """Take an open folder of embeddings, or a dict of rows."""
+    """Return the rows of an open folder of embeddings, or of a dict."""
     if isinstance(embeddings, Mapping) and embeddings:
         return RowsInMemory(cast("Mapping[Any, Any]", embeddings))
-    found = cast("object", embeddings)
-    if all(hasattr(found, name) for name in ("ordinals", "ids", "get")):
-        return cast("EmbeddedRows", found)
-    is_path = isinstance(found, (str, os.PathLike))
-    place = str(cast("Any", found)) if is_path else "folder"
+    folder = cast("object", embeddings)
+    if all(hasattr(folder, name) for name in ("ordinals", "ids", "get")):
+        return cast("EmbeddedRows", folder)
+    is_path = isinstance(folder, (str, os.PathLike))
+    path = str(cast("Any", folder)) if is_path else "folder"
     raise ArgumentError(
-        "embeddings must be a folder that was opened, or a dict from id to row, got "
-        f"{quote(found)}; sl.infer.load({place!r}) opens one"
+        "embeddings must be an opened folder, or a dict from id to row, got "
+        f"{quote(folder)}; sl.infer.load({path!r}) opens one"
     )
 
 
 def describe_rows(rows: Any, layer: int | None) -> EmbeddingEncoder:
-    """Say how embeddings were made; refuses those that have no single row a record."""
+    """Return the encoder of embeddings; raise unless each record has a single row."""
     pool = str(getattr(rows, "pool", ""))
     if pool == "none":
         raise ArgumentError(
@@ -236,8 +236,8 @@ def describe_rows(rows: Any, layer: int | None) -> EmbeddingEncoder:
         )
     if not len(rows.ordinals):
         raise ArgumentError("there are no embeddings")
-    chosen = int(getattr(rows, "layers", (-1,))[-1]) if layer is None else layer
-    shape = rows.get(int(rows.ordinals[0]), layer=chosen).shape
+    layer = int(getattr(rows, "layers", (-1,))[-1]) if layer is None else layer
+    shape = rows.get(int(rows.ordinals[0]), layer=layer).shape
     if len(shape) != 1:
         raise ShapeError(f"an embedding must be one row of features, got shape {shape}")
-    return EmbeddingEncoder(shape[0], str(getattr(rows, "model", "")), pool, chosen)
+    return EmbeddingEncoder(shape[0], str(getattr(rows, "model", "")), pool, layer)

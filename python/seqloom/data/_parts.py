@@ -1,4 +1,4 @@
-"""Parts of datasets, and cutting a dataset into parts."""
+"""Subsets of a dataset, and random splits and folds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from seqloom._text import list_some
 from seqloom.data._dataset import Dataset
 from seqloom.data._frame import key_text, values_by_id
 from seqloom.data._position import permutation
-from seqloom.data._source import each_letters, fetch_letters
+from seqloom.data._source import fetch_letters, iterate_letters
 from seqloom.data.label._labels import is_nothing
 from seqloom.errors import ArgumentError
 
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
 
     Groups = ArrayLike | Mapping[str, Any]
 
-# The most records and letters that are compared: more would take minutes, and memory.
+# Larger datasets are not checked for duplicates, which would take minutes and memory.
 _MAX_RECORDS = 1 << 20
-_MAX_LETTERS = 1 << 30
-_SHOWN = 5
+_MAX_RESIDUES = 1 << 30
+_MAX_SHOWN_SHARES = 5
 
 
 def Subset(dataset: Dataset, indices: ArrayLike) -> Dataset:
     """Select records of a dataset, as ``dataset.select(indices)`` does.
 
-    Parts of one dataset are joined by ``+``: ``train + valid``.
+    Join subsets of one dataset with ``+``: ``train + valid``.
 
     Args:
-        dataset: The whole dataset, or a part of it.
-        indices: Positions of the records, or a mask of True and False.
+        dataset: A dataset, or a subset of one.
+        indices: Indices of the records, or a boolean mask.
 
     Returns:
-        The part.
+        The subset.
 
     Raises:
         ArgumentError: The indices are neither integers nor a mask.
-        OutOfRangeError: A position is out of range.
+        OutOfRangeError: An index is out of range.
 
     Examples:
         >>> from seqloom.data import SequenceDataset
@@ -59,34 +59,34 @@ def Subset(dataset: Dataset, indices: ArrayLike) -> Dataset:
 
 
 def has_letters(dataset: Any) -> TypeGuard[Dataset]:
-    """Return True for a dataset of ours whose records have letters."""
+    """Return whether a value is a `Dataset` of sequences."""
     return isinstance(dataset, Dataset) and dataset.source.has_letters
 
 
 def check_dataset(dataset: Any) -> None:
-    """Raise if a value is not a dataset of ours, such as a list."""
+    """Raise unless a value is a `Dataset`."""
     if not isinstance(dataset, Dataset):
         raise ArgumentError(
-            "dataset must be a dataset of sl.data, or a part of one, got "
+            "dataset must be a dataset of sl.data, or a subset of one, got "
             f"{type(dataset).__name__}"
         )
 
 
 def letters_of(examples: Any, rows: NDArray[np.int64]) -> list[bytes] | None:
-    """Read letters as they are before augmentation; None without letters."""
+    """Return sequences before augmentation; None if the records are not sequences."""
     if not has_letters(examples):
         return None
-    found = fetch_letters(examples.source, examples.rows[rows], examples.encoder)
-    return found[0].to_list()
+    sequences, _ = fetch_letters(examples.source, examples.rows[rows], examples.encoder)
+    return sequences.to_list()
 
 
 def hash_letters(examples: Any) -> NDArray[np.uint64] | None:
-    """Hash each record's letters, in capitals; None without letters, or of too many."""
+    """Hash each sequence in capitals; None if there are none, or too many."""
     if not has_letters(examples):
         return None
-    if len(examples) > _MAX_RECORDS or examples.lengths.sum() > _MAX_LETTERS:
+    if len(examples) > _MAX_RECORDS or examples.lengths.sum() > _MAX_RESIDUES:
         return None
-    parts = each_letters(examples.source, examples.rows, examples.encoder)
+    parts = iterate_letters(examples.source, examples.rows, examples.encoder)
     digests = [
         hashlib.blake2b(letters.upper(), digest_size=8).digest()
         for sequences, _ in parts
@@ -103,31 +103,34 @@ def split(
     groups: Groups | None = None,
     seed: int = 0,
 ) -> tuple[Dataset, ...]:
-    """Cut a dataset into parts that have no record in common.
+    """Split a dataset at random into subsets without common records.
 
-    Two records with equal letters may fall into different parts, so that a network is
-    judged by what it learned; ``groups="sequence"`` keeps them in one part.
+    Records with equal sequences may fall into different subsets; ``groups="sequence"``
+    keeps equal sequences together.
 
-    Sizes are the shares of the whole to the nearest sequence (largest remainder), and each
-    part keeps the order of the whole. What falls where depends on the seed alone. Only the
-    first part keeps augmentation and jitter; genotypes of all parts are standardised by the
-    first one, unless their encoder is fitted.
+    Sizes are the shares rounded to whole records (largest remainder). Each subset keeps the
+    order of the dataset. The split depends only on the seed. Only the first subset, the
+    training set, keeps augmentation and jitter. Genotypes of all subsets are standardised
+    by the training set, unless their encoder is fitted.
 
     Args:
-        dataset: What to cut.
-        shares: The share of each part; together 1.
-        stratify: Gives each part its share of every class, where labels are classes.
-        groups: A group for each sequence, a dict or a pandas series from id to group
-            (family, donor), or the name of a column (``"chrom"`` of intervals, ``"file"``),
-            or ``"sequence"``: equal letters are a group. A group is never cut, so sizes are
-            as near as its groups allow. A sequence without a group is an error.
+        dataset: The dataset to split.
+        shares: The share of each subset; their sum is 1.
+        stratify: If True, and labels are classes, every class has the same share in each
+            subset.
+        groups: A group for each record (an array or list), a dict or a pandas series from
+            id to group (family, donor), or the name of a column (``"chrom"`` of intervals,
+            ``"file"``). With ``"sequence"``, equal sequences form a group. Each group falls
+            into a single subset, so sizes only approximate the shares. A record without a
+            group is an error.
         seed: Seed of the random split.
 
     Returns:
-        The parts; they share the classes of the whole.
+        The subsets; they share the classes of the dataset.
 
     Raises:
-        ArgumentError: Shares do not sum to 1, a part would be empty, or groups do not fit.
+        ArgumentError: Shares do not sum to 1, a subset would be empty, or groups do not
+            fit.
 
     Examples:
         >>> from pathlib import Path
@@ -144,7 +147,7 @@ def split(
     shares = _check_shares(shares)
     check_dataset(dataset)
     stratify = as_flag("stratify", stratify)
-    parts = _deal(dataset, shares, groups, stratify=stratify, seed=seed)
+    parts = _assign_records(dataset, shares, groups, stratify=stratify, seed=seed)
     rows = [np.flatnonzero(parts == i) for i in range(len(shares))]
     dataset = _fit_to(dataset, rows[0])
     plain = dataset.plain()
@@ -159,25 +162,26 @@ def folds(
     groups: Groups | None = None,
     seed: int = 0,
 ) -> list[tuple[Dataset, Dataset]]:
-    """Cut a dataset into k parts, each of which is once the one to validate by.
+    """Split a dataset for k-fold cross-validation.
 
-    What is validated by is not augmented; genotypes of both are standardised by what is
-    trained on, unless their encoder is fitted.
+    Validation sets are not augmented. Genotypes of a pair are standardised by its training
+    set, unless their encoder is fitted.
 
     Args:
-        dataset: What to cut.
-        k: How many parts, 2 or more.
-        stratify: Gives each part its share of every class, where labels are classes.
-        groups: A group for each sequence, a dict or a pandas series from id to group, or
-            the name of a column (``"chrom"`` of intervals, ``"file"``), or ``"sequence"``:
-            equal letters are a group; none is cut.
+        dataset: The dataset to split.
+        k: The number of folds, 2 or more.
+        stratify: If True, and labels are classes, every class has the same share in each
+            subset.
+        groups: A group for each record, a dict or a pandas series from id to group, or the
+            name of a column (``"chrom"`` of intervals, ``"file"``). With ``"sequence"``,
+            equal sequences form a group. Each group falls into a single fold.
         seed: Seed of the random split.
 
     Returns:
-        Pairs of what to train on and what to validate by.
+        Pairs of training set and validation set.
 
     Raises:
-        ArgumentError: ``k`` is below 2, a part would be empty, or groups do not fit.
+        ArgumentError: ``k`` is below 2, a fold would be empty, or groups do not fit.
 
     Examples:
         >>> from pathlib import Path
@@ -190,7 +194,7 @@ def folds(
         raise ArgumentError(f"k must be an integer of at least 2, got {k!r}")
     check_dataset(dataset)
     stratify = as_flag("stratify", stratify)
-    parts = _deal(dataset, [1 / k] * k, groups, stratify=stratify, seed=seed)
+    parts = _assign_records(dataset, [1 / k] * k, groups, stratify=stratify, seed=seed)
     rows = [(np.flatnonzero(parts != i), np.flatnonzero(parts == i)) for i in range(k)]
     wholes = [_fit_to(dataset, train) for train, _ in rows]
     return [
@@ -200,25 +204,25 @@ def folds(
 
 
 def _fit_to(dataset: Dataset, rows: NDArray[np.int64]) -> Dataset:
-    """Standardise a dataset by some of its records, if it is not fitted yet."""
+    """Standardise a dataset by some of its records, unless its encoder is fitted."""
     source = dataset.source.fitted(dataset.rows[rows])
     return dataset if source is dataset.source else dataset.replace(source=source)
 
 
 def _check_shares(shares: Any) -> list[float]:
-    """Check that there is one share for each part."""
+    """Return shares as floats; raise unless they are positive and sum to 1."""
     try:
-        each = [float(share) for share in shares]
+        numbers = [float(share) for share in shares]
     except (TypeError, ValueError):
         raise ArgumentError(
             f"shares must be one number for each part, such as (0.8, 0.2); got {shares!r}"
         ) from None
-    if not each or min(each) <= 0 or not math.isclose(sum(each), 1, abs_tol=1e-6):
-        raise ArgumentError(f"shares must be above 0 and sum to 1, got {tuple(each)}")
-    return each
+    if not numbers or min(numbers) <= 0 or not math.isclose(sum(numbers), 1, abs_tol=1e-6):
+        raise ArgumentError(f"shares must be above 0 and sum to 1, got {tuple(numbers)}")
+    return numbers
 
 
-def _deal(
+def _assign_records(
     dataset: Dataset,
     shares: list[float],
     groups: Groups | None,
@@ -226,19 +230,19 @@ def _deal(
     stratify: bool,
     seed: int,
 ) -> NDArray[np.int64]:
-    """Return each sequence the number of its part."""
+    """Return the index of its subset for each record."""
     key = Key(as_seed(seed)).fold("split")
     classes = dataset.labels
-    # Numbers and several labels are not balanced.
+    # Only classes are stratified.
     if classes is None or not stratify or dataset.task != "classify":
         classes = np.zeros(len(dataset), np.int64)
     if groups is None:
-        parts = _deal_each(classes, shares, key)
+        parts = _assign_by_class(classes, shares, key)
     else:
-        parts = deal_groups(group_numbers(dataset, groups), classes, shares, key=key)
+        parts = assign_groups(group_numbers(dataset, groups), classes, shares, key=key)
     sizes = np.bincount(parts, minlength=len(shares))
     if not sizes.all():
-        shown = list_some([f"{share:.3g}" for share in shares], _SHOWN)
+        shown = list_some([f"{share:.3g}" for share in shares], _MAX_SHOWN_SHARES)
         raise ArgumentError(
             f"part {sizes.argmin() + 1} of {len(shares)} would be empty: "
             f"{len(dataset):,} sequences for shares {shown}"
@@ -246,21 +250,21 @@ def _deal(
     return parts
 
 
-def _deal_each(
+def _assign_by_class(
     classes: NDArray[np.int64], shares: list[float], key: Key
 ) -> NDArray[np.int64]:
-    """Deal sequence by sequence: exact sizes, and every class within one of its share."""
+    """Assign records to subsets: exact sizes, and class counts within 1 of their share."""
     parts = np.zeros(classes.size, np.int64)
-    left = permutation(classes.size, key)
+    remaining = permutation(classes.size, key)
     for part, size in enumerate(_apportion(classes.size, shares)):
-        taken = _first_of_each(classes[left], size)
-        parts[left[taken]] = part
-        left = left[~taken]
+        is_chosen = _first_of_each_class(classes[remaining], size)
+        parts[remaining[is_chosen]] = part
+        remaining = remaining[~is_chosen]
     return parts
 
 
-def _first_of_each(classes: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
-    """Mark ``size`` positions: the first ones of each class, as many as its share."""
+def _first_of_each_class(classes: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
+    """Mark ``size`` records: the first ones of each class, in proportion to the classes."""
     counts = np.bincount(classes)
     quotas = np.array(_apportion(size, counts / max(classes.size, 1)), np.int64)
     by_class = np.argsort(classes, kind="stable")
@@ -283,7 +287,7 @@ def _apportion(n: int, shares: Iterable[float]) -> list[int]:
 def group_numbers(
     dataset: Dataset, groups: ArrayLike | Mapping[str, Any]
 ) -> NDArray[np.int64]:
-    """Number the groups that sequences belong to."""
+    """Return the number of its group for each record."""
     if isinstance(groups, str):
         groups = dataset.group(groups)
     by_id = values_by_id("groups", groups, dataset)
@@ -293,20 +297,20 @@ def group_numbers(
             f"groups must name one group for each of {len(dataset):,} sequences, "
             f"got shape {names.shape}"
         )
-    given: list[Any] = names.tolist()
-    missing = [row for row, name in enumerate(given) if is_nothing(name) or name == ""]
-    if missing:  # they would all be one group, or each its own
+    listed: list[Any] = names.tolist()
+    missing = [row for row, name in enumerate(listed) if is_nothing(name) or name == ""]
+    if missing:
         raise ArgumentError(
-            f"groups names no group for {len(missing):,} of {len(given):,} records: "
+            f"groups names no group for {len(missing):,} of {len(listed):,} records: "
             f"{dataset.ids[missing[0]]!r}, ...; give each a group, such as its id"
         )
     return np.unique(list(map(key_text, names)), return_inverse=True)[1]
 
 
-def deal_groups(
+def assign_groups(
     groups: NDArray[np.int64], classes: NDArray[np.int64], shares: list[float], *, key: Key
 ) -> NDArray[np.int64]:
-    """Deal whole groups, large ones first, each to the part that lacks most of it."""
+    """Assign whole groups, the largest first, each to the subset that lacks it most."""
     counts = np.zeros((int(groups.max(initial=-1)) + 1, int(classes.max(initial=0)) + 1))
     np.add.at(counts, (groups, classes), 1)
     if len(counts) < len(shares):
@@ -320,7 +324,7 @@ def deal_groups(
     weights = 1 / np.maximum(counts.sum(axis=0), 1)
     part_of = np.zeros(len(counts), np.int64)
     for group in order:
-        # How much nearer to what it should have each part would come.
+        # Decrease of each subset's squared distance to its target if it gets the group.
         gain = ((2 * lacking - counts[group]) * counts[group] * weights).sum(axis=1)
         part_of[group] = gain.argmax()
         lacking[part_of[group]] -= counts[group]

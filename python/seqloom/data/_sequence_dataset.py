@@ -18,7 +18,7 @@ from seqloom.data._encoder import (
 )
 from seqloom.data._inputs import Inputs, SourceOptions
 from seqloom.data._sequence_source import SequenceSource
-from seqloom.data._source import each_letters
+from seqloom.data._source import iterate_letters
 from seqloom.data._sources import sources_of
 from seqloom.data.label._labels import USUAL, Labels
 from seqloom.data.label._record_labels import label_records
@@ -48,71 +48,75 @@ def SequenceDataset(
     in_memory: bool | None = None,
     **old: Any,
 ) -> Dataset:
-    """Sequences of files or from memory, augmented and encoded when asked for, with labels.
+    """Sequences from files or memory, with labels; optionally augmented and encoded.
 
-    An item is a dict: ``id``, ``inputs`` (``sequence``, where there is no encoder, and
-    ``quality`` with it where files are FASTQ), ``file``, ``ordinal`` (the record's number
-    over all files) and, with labels, ``label``.
+    An item is a dict with ``id``, ``inputs``, ``file``, ``ordinal`` (the record's index
+    over all files) and, with labels, ``label``. Without an encoder it has ``sequence``
+    instead of ``inputs``, and for FASTQ also ``quality``.
 
-    Small files are read into memory once, as columns; large ones stay where they are and
-    are read through an index (``sl.io.SequenceIndex``), which is made once and kept beside
-    the file. A pickle holds paths, options and a
-    digest of the content: another process opens the files again on first use, and a file
-    that has changed meanwhile is an error. Tables and what was given in memory it holds.
+    Small files are read into memory once. Large files are read through an index
+    (``sl.io.SequenceIndex``), which is built once and saved next to the file. A pickled
+    dataset contains paths, options and a digest of the content; another process reopens
+    the files on first use, and a file that has changed since is an error. Tables and
+    sequences from memory are pickled themselves.
 
-    Sequences from memory are a list (of texts, bytes, pairs of id and sequence, dicts, or
-    records), a dict from id to sequence, a dict of columns, an array of texts or bytes (or
-    of single letters, a sequence a row), a series, a data frame (pandas, polars, Arrow), or
-    a Hugging Face dataset. Ids are those given, else numbers from 0; as in a file, an id is
-    the first word of what is given. A file may be a table too: CSV, TSV or Parquet with a
-    column ``sequence``; its column ``label``, where there is one, is the labels.
+    Sequences in memory can be a list (of strings, bytes, pairs of id and sequence,
+    dicts, or records), a dict from id to sequence, a dict of columns, a series, a data
+    frame (pandas, polars, Arrow) or a Hugging Face dataset. They can also be an array
+    of strings or bytes, or of single characters with one sequence per row. Without ids,
+    records are numbered from 0. As in a file, an id ends at the first blank. A file can
+    also be a table: CSV, TSV or Parquet with a column ``sequence`` and, for labels, a
+    column ``label``.
 
-    Labels come from tables joined by id, from a dict, from the headers, from the names of
-    the files, or from a function of the record. Text and integers are classes; numbers
-    with a fraction need ``Labels(..., task="regress")``.
+    Labels come from tables joined by id, from a dict, from the headers, from the names
+    of the files, or from a function of the record. Strings and integers are classes.
+    Numbers with a fraction need ``Labels(..., task="regress")``.
 
     Args:
-        paths: A file, a pattern (``"part-*.fa.gz"``), several of them, or sequences from
-            memory.
-        encoder: Encodes letters as numbers; ``sl.encode.OneHot``, for example.
-        augment: Changes letters before they are encoded, by a key of seed, epoch and
-            ordinal; ``sl.augment.ReverseComplement``, for example.
-        labels: Tables (TSV, CSV, white space; plain or gzip; Parquet), a data frame, a dict
-            from id to label, a function that gives a ``SequenceRecord`` its label, a pandas
-            series whose index has the ids, an array, a series with the default index or a
-            list of numbers in the order of the records; ``"file"`` where each
-            file is a class, called as the file is without its endings, or a dict from file
-            to label. None takes the column of a table of sequences, if it has one; False
-            leaves labels out. A ``Labels`` says how they are read.
-        max_length: A longer sequence is an error.
+        paths: A file, a pattern (``"part-*.fa.gz"``), several files or patterns, or
+            sequences in memory.
+        encoder: Encodes residues as numbers, for example ``sl.encode.OneHot``.
+        augment: Changes residues before they are encoded, for example
+            ``sl.augment.ReverseComplement``; random by seed, epoch and ordinal.
+        labels: Tables (TSV, CSV, white space; plain or gzip; Parquet), a data frame, or
+            a dict from id to label. Also a function from a ``SequenceRecord`` to its
+            label, a pandas series indexed by id, or labels in the order of the records
+            (an array, a list, or a series with the default index). ``"file"`` makes
+            each file a class, named as the file without its suffixes; a dict from file
+            to label sets other names. None takes the label column of a table of
+            sequences, if it has one; False leaves labels out. A ``Labels`` also says
+            how to read them.
+        max_length: The greatest allowed length; a longer sequence is an error.
         seed: Seed of the augmentation.
-        id_column: The tables' column of ids; without one records are numbered from 0, and
-            ``report`` counts them.
-        sequence_column: The column of sequences, of a table of sequences.
-        quality: What a letter of quality means: ``"phred33"``, ``"phred64"`` or
+        id_column: The column of ids in tables. Records of a table without it are
+            numbered from 0 and counted in ``report``.
+        sequence_column: The column of sequences in a table of sequences.
+        quality: The encoding of quality characters: ``"phred33"``, ``"phred64"`` or
             ``"solexa"``.
-        comments: ``"skip"`` leaves out lines of FASTA that begin with ``;`` or ``#``.
-        whitespace: ``"strip"`` leaves out blanks among the letters of FASTA, of tables and
-            in memory.
-        ids: ``"number"`` gives a record whose header has no word, or that has no id in
-            memory, its number.
-        id_from_header: A regular expression: its group named ``id``, else its first group,
-            else all that it matches is the id of a record; ``r"\\|(.+?)\\|"`` finds the
-            accession in UniProt's ``sp|P12345|NAME``. None takes the first word.
-        in_memory: Whether all records are held in memory; None holds them where ids,
-            letters and qualities are below 1 GiB.
-        **old: Options of ``Labels``, as they were given before: write
-            ``labels=Labels(source, task=..., classes=...)``.
+        comments: ``"skip"`` ignores FASTA lines that begin with ``;`` or ``#``;
+            ``"error"`` rejects them.
+        whitespace: ``"strip"`` removes blanks within the sequences of FASTA files,
+            tables and memory.
+        ids: ``"number"`` uses the record's index as its id where the header is empty or
+            the id is missing.
+        id_from_header: A regular expression that finds the id in the header: its group
+            named ``id``, else its first group, else the whole match. ``r"\\|(.+?)\\|"``
+            finds the accession in UniProt's ``sp|P12345|NAME``. None takes the header
+            up to the first blank.
+        in_memory: If True, all records are kept in memory. None keeps them if ids,
+            residues and qualities together take less than 1 GiB.
+        **old: Deprecated: single options of ``Labels``; write ``labels=Labels(source,
+            task=..., classes=...)``.
 
     Returns:
         The dataset.
 
     Raises:
         FileError: A file cannot be read.
-        FormatError: A file does not hold what it should.
-        AlphabetError: A letter that the encoder does not know.
-        LabelError: Labels are missing, double, or do not fit the task.
-        ArgumentError: Arguments that do not go together.
+        FormatError: A file is not valid.
+        AlphabetError: A sequence has a character outside the alphabet of the encoder.
+        LabelError: Labels are missing or duplicated, or do not fit the task.
+        ArgumentError: Arguments contradict each other.
         MissingExtraError: A table is Parquet, and pyarrow is not installed.
 
     Examples:
@@ -127,7 +131,7 @@ def SequenceDataset(
         >>> print(SequenceDataset({"sequence": ["ACGT", "GG"], "label": ["no", "yes"]}))
         2 sequences of 2 to 4; no 1, yes 1
     """
-    # The column of ids of the table of sequences, too.
+    # `id_column` also names the ids in a table of sequences.
     usual = replace(USUAL, id_column=id_column)
     labels = Labels.of(labels, usual, old, maker=SequenceDataset)
     labels.check_usual("coding", of="GenotypeDataset")
@@ -157,12 +161,12 @@ def SequenceDataset(
 
 
 def _check_letters(data: Dataset, records: SequenceSource) -> None:
-    """Find a letter that the encoder would refuse, before any work is done."""
-    # Files too large to hold are not read twice: there the batch finds it.
+    """Raise for an invalid character in records that are in memory."""
+    # Large files are not read twice; an invalid character raises in its batch.
     if not (records.in_memory and isinstance(data.encoder, Refusing)):
         return
     start = 0
-    for letters in each_letters(records, data.rows, data.encoder):
+    for letters in iterate_letters(records, data.rows, data.encoder):
         part = encode_part(data.encoder, letters)
         row = first_refused(data.encoder, part)
         if row is not None:

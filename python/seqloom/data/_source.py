@@ -1,4 +1,4 @@
-"""The interface between a dataset and what its records are read from."""
+"""`Source`: the interface that a dataset reads its records through."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
 
     Rows = NDArray[np.int64]
 
-_AT_ONCE = 1 << 12
-_OF_DATASETS = frozenset({"id", "label"})
-_OF_BATCHES = _OF_DATASETS | {"inputs", "sequence", "quality", "lengths", "mask"}
+_ROWS_PER_READ = 1 << 12
+_RESERVED_COLUMNS = frozenset({"id", "label"})
+_BATCH_COLUMNS = _RESERVED_COLUMNS | {"inputs", "sequence", "quality", "lengths", "mask"}
 
 
 @dataclass(frozen=True, slots=True)
 class FetchOptions:
-    """How a dataset wants the records of one batch."""
+    """Options of the records of one batch."""
 
     encoder: Any = None  # the dataset's
-    epoch: int | None = None  # None: as records are without jitter
-    length: int | None = None  # positions of a batch; None takes the longest record
-    multiple: int = 1  # the longest record is rounded up to a multiple of this
+    epoch: int | None = None  # None: without jitter
+    length: int | None = None  # positions of the batch; None: the longest record
+    multiple: int = 1  # positions are rounded up to a multiple of this
     out: NDArray[Any] | None = None  # memory for the inputs
     num_threads: int = 1
-    as_letters: bool = False  # letters are needed, even if the source has inputs
+    as_letters: bool = False  # return residues even if the source has inputs
 
 
 class Fetched(NamedTuple):
-    """Records as letters, before augmentation: what ``Source.fetch`` returns.
+    """Sequences before augmentation: the return value of ``Source.fetch``.
 
     Examples:
         >>> fetched = Fetched.of(["x", "y"], [b"ACGT", b"GG"])
@@ -56,14 +56,14 @@ class Fetched(NamedTuple):
 
     @classmethod
     def of(cls, ids: list[str], sequences: Iterable[bytes | str]) -> Fetched:
-        """Join the letters of several records.
+        """Create it from ids and sequences.
 
         Args:
             ids: The id of each record.
-            sequences: The letters of each record.
+            sequences: The residues of each record.
 
         Returns:
-            The records.
+            The records, with the residues in one ragged array.
 
         Examples:
             >>> Fetched.of(["x"], ["ACGT"]).letters[0].to_list()
@@ -73,26 +73,26 @@ class Fetched(NamedTuple):
 
 
 class NativeRecords:
-    """Records as Rust reads them."""
+    """Records in a Rust store."""
 
     def __init__(self, store: _native.RecordStore, letters: Letters) -> None:
         self.store, self.letters = store, letters
         self._extents: tuple[SequenceEncoder, Extents] | None = None
 
     def extents(self, encoder: SequenceEncoder) -> Extents:
-        """Count the positions that an encoder makes of each record."""
+        """Return the number of positions of each record after encoding."""
         if self._extents is None or self._extents[0] is not encoder:
             self._extents = encoder, Extents.of(extents_of(encoder, self.letters[0]))
         return self._extents[1]
 
 
 class Source(ABC):
-    """Records by row number: what a ``Dataset`` reads, for a format of your own too.
+    """Reads records by row number for a ``Dataset``; subclass it for a custom format.
 
-    A source does not change, and can be pickled. Set ``kind`` (the name of its
-    `seqloom.infer.Kind`), ``size`` (the number of records) and ``paths``, and write
-    ``ids``, ``lengths`` and ``fetch``. Set ``supports_threads = True`` in the class if
-    several threads may call its methods at once; a subclass sets it again. The other
+    A source is immutable and can be pickled. A subclass sets ``kind`` (the name of its
+    `seqloom.infer.Kind`), ``size`` (the number of records) and ``paths``, and implements
+    ``ids``, ``lengths`` and ``fetch``. Set ``supports_threads = True`` in the class if its
+    methods may run in several threads at once; the value is not inherited. The other
     attributes and methods have defaults for sequences.
 
     Examples:
@@ -116,18 +116,18 @@ class Source(ABC):
         (Repeats(3 sequences of 1 to 3), (4, 3))
     """
 
-    kind: str  # name of its entry in the registry of kinds (`seqloom.infer.Kind`)
-    title: str = "Dataset"  # name of the function that makes a dataset of it
-    noun: str = "sequences"  # what its records are called
+    kind: str  # name of the kind of input (`seqloom.infer.Kind`)
+    title: str = "Dataset"  # name of the function that returns its dataset
+    noun: str = "sequences"  # plural name of the records
     size: int  # the number of rows
     paths: tuple[str, ...] = ()  # the files that are read
     has_letters: bool = True  # False: records are numbers
-    has_ids: bool = True  # False: ids are numbers, because none were given
-    counts_letters: bool = False  # whether reports count the kinds of letters
-    supports_threads: bool = False  # whether threads may share it; read of its own class
-    is_checked: bool = True  # whether datasets check the sizes of what it returns
-    has_ordinals: bool = True  # whether batches have the column ``ordinal``, the row
-    jitter: int = 0  # letters by which records move between epochs
+    has_ids: bool = True  # False: ids are row numbers
+    counts_letters: bool = False  # True: reports count ambiguous and masked residues
+    supports_threads: bool = False  # True: threads may share it; not inherited
+    is_checked: bool = True  # True: datasets check the sizes of its results
+    has_ordinals: bool = True  # True: batches have the column ``ordinal``, the row
+    jitter: int = 0  # maximum random shift of a record, in bases
 
     @property
     def names(self) -> list[str] | None:
@@ -136,59 +136,59 @@ class Source(ABC):
 
     @property
     def covariate_names(self) -> tuple[str, ...]:
-        """The names of the covariates, if there are any."""
+        """The names of the covariates; empty without covariates."""
         return ()
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What reading has found, for the report."""
+        """Facts about the records, for the dataset's report."""
         return {}
 
     @property
     def native(self) -> NativeRecords | None:
-        """The records where Rust makes batches without the interpreter."""
+        """The records in Rust, if Rust can make the batches; else None."""
         return None
 
     @property
     def record_files(self) -> tuple[str, ...]:
-        """The files that tell its records from those of other sources."""
+        """The files that identify the records."""
         return self.paths
 
     @abstractmethod
     def ids(self, rows: Rows) -> list[str]:
-        """List ids."""
+        """Return the ids of rows."""
 
     @abstractmethod
     def lengths(self, rows: Rows, encoder: Any) -> Rows:
-        """Count the letters, or numbers, that the encoder reads of each record."""
+        """Return the number of residues, or numbers, that the encoder reads of each row."""
 
     @abstractmethod
     def fetch(self, rows: Rows, options: FetchOptions) -> Fetched | dict[str, Any]:
-        """Read records: letters, or the columns of a batch, ``inputs`` first."""
+        """Read rows: sequences, or the columns of a batch, ``inputs`` first."""
 
     def content(
         self, rows: Rows, labels: LabelColumn, *, encoder: Any, jitter: int
     ) -> Iterator[bytes]:
-        """Yield what a hash of these rows and their labels is computed from."""
+        """Yield the bytes that the hash of the rows and their labels is computed from."""
         del jitter
         yield repr((labels.task, labels.classes, self.ids(rows))).encode()
-        for parts in each_letters(self, rows, encoder):
+        for parts in iterate_letters(self, rows, encoder):
             for letters in filter(None, parts):
                 yield letters.offsets.tobytes()
                 yield letters.data.tobytes()
         yield labels.to_bytes()
 
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
-        """Return further columns of a batch; ``ordinal`` is added to them."""
+        """Return further columns of a batch; the dataset adds ``ordinal``."""
         del rows, epoch
         return {}
 
     def group(self, rows: Rows, name: str, labels: NDArray[Any] | None) -> list[Any]:
-        """List the values of a column, to split a dataset by them."""
+        """Return one value per row, to split a dataset by groups."""
         del labels
         columns = columns_of(self, rows, 0)
         if self.has_letters and name == "sequence":
-            # In capitals, so that equal sequences are one group.
+            # In capitals, so that soft-masked copies of a sequence join its group.
             sequences, _ = fetch_letters(self, rows)
             return [letters.upper() for letters in sequences.to_list()]
         known = ("sequence",) if self.has_letters else ()
@@ -197,7 +197,7 @@ class Source(ABC):
     def locate(
         self, error: AlphabetError, row: int, epoch: int | None, *, is_augmented: bool
     ) -> AlphabetError:
-        """Add to an error the id of its record, and the file if there is one."""
+        """Return the error with the record's id, and its file if there is a single one."""
         del epoch
         where = f"{self.paths[0]}: " if len(self.paths) == 1 else ""
         where += f"record {self.ids(np.array([row]))[0]!r}"
@@ -209,37 +209,37 @@ class Source(ABC):
         return error.with_message(text, row)
 
     def fitted(self, to: Any) -> Source:
-        """Return the source as standardised by some rows, or by a fitted encoder."""
+        """Return the source standardised by some rows, or by a fitted encoder."""
         del to
         return self
 
 
 def columns_of(source: Source, rows: Rows, epoch: int | None) -> dict[str, Any]:
-    """Return the further columns of rows, with their numbers."""
+    """Return the further columns of rows, and their ordinals."""
     columns = source.columns(rows, epoch)
     if source.has_ordinals and "ordinal" not in columns:
         return {"ordinal": rows} | columns
     return columns
 
 
-def check_size(source: Source, method: str, found: Any, *, size: int) -> None:
-    """Refuse what a method of a source returned of other than so many rows."""
-    if len(found) != size:
+def check_size(source: Source, method: str, values: Any, *, size: int) -> None:
+    """Raise if a method of a source returned a wrong number of rows."""
+    if len(values) != size:
         raise ShapeError(
-            f"{type(source).__name__}.{method} returned {len(found):,} for {size:,} rows; "
+            f"{type(source).__name__}.{method} returned {len(values):,} for {size:,} rows; "
             f"expected {size:,}, one for each row"
         )
 
 
 def ids_of(source: Source, rows: Rows) -> list[str]:
-    """List the ids of rows, one for each."""
+    """Return the ids of rows; raise unless there is one for each."""
     ids = source.ids(rows)
     check_size(source, "ids", ids, size=rows.size)
     return ids
 
 
 def lengths_of(source: Source, rows: Rows, encoder: Any) -> Rows:
-    """List the lengths of rows, one for each."""
+    """Return the lengths of rows; raise unless there is one for each."""
     lengths = source.lengths(rows, encoder)
     check_size(source, "lengths", lengths, size=rows.size)
     return lengths
@@ -248,20 +248,20 @@ def lengths_of(source: Source, rows: Rows, encoder: Any) -> Rows:
 def check_columns(
     source: Source, method: str, columns: dict[str, Any], *, size: int
 ) -> None:
-    """Refuse columns of a source that have another size, or a name of the dataset's."""
-    taken = _OF_DATASETS if method == "fetch" else _OF_BATCHES
+    """Raise if a column of a source has a wrong size or a reserved name."""
+    taken = _RESERVED_COLUMNS if method == "fetch" else _BATCH_COLUMNS
     for name, values in columns.items():
         if len(values) != size:
             check_size(source, f"{method}, column {name!r},", values, size=size)
         if name in taken:
             raise ArgumentError(
                 f"{type(source).__name__}.{method} returned a column {name!r}; expected "
-                f"another name, because the dataset makes {', '.join(sorted(taken))}"
+                f"another name, because the dataset adds {', '.join(sorted(taken))}"
             )
 
 
 def find_group(name: str, columns: dict[str, Any], *others: str) -> list[Any]:
-    """Return the values of a column by its name."""
+    """Return the values of a column; raise if it does not exist."""
     if name in columns:
         return list(columns[name])
     known = ", ".join(map(repr, (*columns, *others)))
@@ -271,23 +271,23 @@ def find_group(name: str, columns: dict[str, Any], *others: str) -> list[Any]:
 
 
 def are_all(rows: Rows, size: int) -> bool:
-    """Return True if the rows are all rows of a source, in order."""
+    """Return whether the rows are all rows of a source, in order."""
     return rows.size == size and bool((rows == np.arange(size)).all())
 
 
 def fetch_letters(source: Source, rows: Rows, encoder: Any = None) -> Letters:
-    """Read letters as they are before augmentation, without jitter."""
-    found = source.fetch(rows, FetchOptions(encoder=encoder, as_letters=True))
-    if isinstance(found, dict):
-        raise ArgumentError(f"{source.title} has no letters")
-    return found.letters
+    """Return sequences without augmentation and jitter."""
+    fetched = source.fetch(rows, FetchOptions(encoder=encoder, as_letters=True))
+    if isinstance(fetched, dict):
+        raise ArgumentError(f"{source.title} has no sequences")
+    return fetched.letters
 
 
-def each_letters(source: Source, rows: Rows, encoder: Any = None) -> Iterator[Letters]:
-    """Yield the letters of many rows, some at once; those in memory without a copy."""
+def iterate_letters(source: Source, rows: Rows, encoder: Any = None) -> Iterator[Letters]:
+    """Yield the sequences of rows in blocks; those in memory without a copy."""
     native = source.native
     if native is not None and are_all(rows, source.size):
         yield native.letters
         return
-    for start in range(0, rows.size, _AT_ONCE):
-        yield fetch_letters(source, rows[start : start + _AT_ONCE], encoder)
+    for start in range(0, rows.size, _ROWS_PER_READ):
+        yield fetch_letters(source, rows[start : start + _ROWS_PER_READ], encoder)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from seqloom._arguments import is_list
 from seqloom.data import Dataset
 from seqloom.data._encoder import encoded_kind
-from seqloom.data._source import each_letters
+from seqloom.data._source import iterate_letters
 from seqloom.errors import ArgumentError
 from seqloom.io._summary import find_alphabet
 from seqloom.models import SequenceCNNConfig
@@ -241,7 +241,7 @@ class Kind:
                 f"{names}: no records, so that no letters show the alphabet"
             )
         counts = np.zeros(256, np.int64)
-        for letters, _ in each_letters(data.source, data.rows):
+        for letters, _ in iterate_letters(data.source, data.rows):
             counts += np.bincount(letters.data, minlength=256)
         found = find_alphabet(counts)
         if found.name is None or found.strange:

@@ -11,7 +11,7 @@ from seqloom._key import Key
 from seqloom._ragged import Ragged, offsets_of
 from seqloom._rust import _native
 from seqloom.data._encoder import leaves_out
-from seqloom.data._source import Fetched, FetchOptions, Source, each_letters
+from seqloom.data._source import Fetched, FetchOptions, Source, iterate_letters
 from seqloom.data.interval._intervals import SIGNS
 from seqloom.data.interval._spans import shifts
 from seqloom.data.label._labels import MISSING
@@ -99,7 +99,7 @@ class IntervalSource(Source):
         if not leaves_out(encoder):
             return (self.spans.stops - self.spans.starts)[rows]
         unknown = np.unique(rows[self._encoded[rows] < 0])
-        parts = each_letters(self, unknown, encoder)
+        parts = iterate_letters(self, unknown, encoder)
         counts = [encoder.encoded_lengths(sequences) for sequences, _ in parts]
         self._encoded[unknown] = np.concatenate([np.zeros(0, np.int64), *counts])
         return self._encoded[rows]
