@@ -141,7 +141,7 @@ def test_settings_of_numpys_numbers_and_lists_equal_plain_ones():
         ({"weight_decay": "0"}, "weight_decay (--weight-decay) must be a number"),
         ({"num_threads": "2"}, "num_threads must be an integer"),
         ({"backend": None}, 'backend must be a name such as "numpy", got None'),
-        ({"task": ["classify"]}, "task must be one of auto, classify"),
+        ({"task": ["classify"]}, 'task must be "auto", "classify"'),
         ({"class_weight": True}, "class_weight must be"),
         ({"class_weight": {"yes": "much"}}, "class_weight must be a number, got 'much'"),
         ({"loss": "mse"}, "loss must be a function"),

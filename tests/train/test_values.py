@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, SeqloomError
 from seqloom.train._settings import read_arguments
 
 # Keywords of the version before, and how they are given now.
@@ -111,3 +111,17 @@ def test_numbers_of_numpy_in_a_value_become_those_of_python():
     numbers: Any = np.int64(8), np.int32(2)
     value = sl.train.Batches(numbers[0], accumulate=numbers[1])
     assert [type(it) for it in (value.batch_size, value.accumulate)] == [int, int]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: sl.train.Objective(task="clasify"), 'task must be "auto", "classify"'),
+        (lambda: sl.train.Objective(class_weight="balance"), "got 'balance'"),
+        (lambda: sl.train.Computation("nmpy"), "no backend is called 'nmpy'"),
+    ],
+)
+def test_a_misspelled_setting_is_an_error_of_its_value(make, message):
+    with pytest.raises(SeqloomError) as caught:
+        make()
+    assert message in str(caught.value)

@@ -7,7 +7,7 @@ called with a device and a number of threads.
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import distribution, entry_points
+from importlib.metadata import EntryPoint, distribution, entry_points
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
@@ -263,18 +263,21 @@ def _make(library: str, device: str | None, threads: int, deterministic: bool) -
     return _backends.setdefault((made.name, threads, deterministic), made)
 
 
-def _load(library: str) -> Any:
-    """Import the class of a backend."""
-    # Finds the entry point of a backend: of this package, or of any that is installed.
-    # Reading one distribution's list takes a hundredth of the time that all of them take.
+def find_entry(library: str) -> EntryPoint:
+    """Return the entry point of a backend; raise if no installed package has one."""
+    # Reading the list of one distribution takes a hundredth of the time of reading all.
     own = distribution("seqloom").entry_points.select(group=_GROUP)
     entries = own if library in own.names else entry_points(group=_GROUP)
     if library not in entries.names:
         known = ", ".join(sorted(own.names | entries.names))
         raise BackendError(f"no backend is called {library!r}; installed are {known}")
-    entry = entries[library]
+    return entries[library]
+
+
+def _load(library: str) -> Any:
+    """Import the class of a backend."""
     try:
-        return entry.load()
+        return find_entry(library).load()
     except ImportError as error:
         if (error.name or "").startswith("seqloom"):
             raise  # our own fault, not a missing library

@@ -234,10 +234,6 @@ def _make_network(model: Config | Module, settings: Settings) -> Module:
 
 def describe(train: Examples, task: str, class_weight: ClassWeight) -> Task:
     """Describe the task of a training part; refuses labels that cannot teach it."""
-    if task not in ("auto", *_KNOWN):
-        raise ArgumentError(
-            f"task must be one of auto, {', '.join(_KNOWN)}, got {quote(task)}"
-        )
     if train.labels is None or train.task is None:
         raise LabelError("the training set has no labels; give its dataset labels=")
     if task not in {"auto", train.task}:
@@ -275,10 +271,6 @@ def _classify(
     if class_weight is None:
         return Classify(classes)
     if isinstance(class_weight, str):
-        if class_weight != "balanced":
-            raise ArgumentError(
-                f"class_weight must be 'balanced', numbers or None, got {class_weight!r}"
-            )
         share = counts.sum() / (len(counts) * np.maximum(counts, 1))
         return Classify(classes, weights=tuple(share.tolist()))
     return Classify(classes, weights=_list_weights(classes, counts, class_weight))

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom import optim
-from seqloom._arguments import as_flag, as_integer, as_number, as_path, quote
+from seqloom._arguments import as_choice, as_flag, as_integer, as_number, as_path, quote
 from seqloom._threads import check_threads
 from seqloom.errors import ArgumentError
 from seqloom.optim import Optimizer
 from seqloom.tensor import Backend
+from seqloom.tensor._dispatch import find_entry
 
 Array: TypeAlias = NDArray[np.generic]
 Metric: TypeAlias = "Callable[[Array, Array], float] | MetricObject"
@@ -26,6 +27,7 @@ ClassWeight: TypeAlias = Literal["balanced"] | Mapping[str, float] | Sequence[fl
 LR = 1e-3  # by default
 LOSS = "loss"  # the name of the loss in the history
 FULL = "float32"
+_TASKS = ("auto", "classify", "regress", "multilabel", "custom")
 PRECISIONS = (FULL, "bfloat16", "float16")
 EQUAL = "equal"  # the weight average in which all updates count the same
 
@@ -89,6 +91,12 @@ class Objective:
             )
         if step is not None and loss is not None:
             raise ArgumentError("step computes the loss itself: leave out loss, or step")
+        as_choice("task", self.task, _TASKS)
+        if isinstance(self.class_weight, str) and self.class_weight != "balanced":
+            raise ArgumentError(
+                'class_weight must be "balanced", a dict from class to number, or one '
+                f"number for each class, got {quote(self.class_weight)}"
+            )
         list_metrics(self.metrics)
 
 
@@ -240,11 +248,9 @@ class Computation:
             raise ArgumentError(
                 f'compile must be True, False or "auto", got {quote(self.compile)}'
             )
-        if self.precision not in PRECISIONS:
-            raise ArgumentError(
-                f"precision must be one of {', '.join(map(quote, PRECISIONS))}, got "
-                f"{quote(self.precision)}"
-            )
+        as_choice("precision", self.precision, PRECISIONS)
+        if isinstance(self.backend, str):
+            find_entry(self.backend.partition(":")[0])
         if self.num_threads is not None:
             object.__setattr__(self, "num_threads", check_threads(self.num_threads))
 
