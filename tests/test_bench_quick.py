@@ -30,6 +30,20 @@ def test_a_full_run_writes_the_page(page):
     assert "the table" in page.read_text()
 
 
+def test_the_page_shows_the_extremes_of_a_long_table(page):
+    page.with_suffix("").mkdir()
+    rows = [(f"case {number}", 2.0 ** (number - 25)) for number in range(51)]
+    _page.publish("demo", _page.table(["case", "ratio"], rows))
+    text = page.read_text()
+    assert "case 0 " in text
+    assert "case 50 " in text
+    assert "case 25 " not in text
+    assert "geometric mean of 51 cases | **1.00**" in text
+    file = next(page.with_suffix("").iterdir())
+    assert f"({page.stem}/{file.name})" in text
+    assert len(file.read_text().splitlines()) == 52
+
+
 @pytest.mark.parametrize(("value", "size"), [("1", 3), ("", 5)])
 def test_a_quick_run_has_its_own_sizes(value, size, monkeypatch):
     monkeypatch.setenv(QUICK, value)
