@@ -11,7 +11,7 @@ import torch
 
 from seqloom.errors import GradientError
 from seqloom.tensor._backend import Array, Backend, make_array
-from seqloom.tensor._derivatives import is_own_engine
+from seqloom.tensor._derivatives import is_custom_engine
 from seqloom.tensor._families import _attention, _random
 from seqloom.tensor._tensor import Tensor
 
@@ -26,7 +26,7 @@ class TorchEngine(Backend):
         self.name = f"torch_engine({inner.name})"
         self.device, self.threads = inner.device, inner.threads
         self.float_dtype = inner.float_dtype
-        self.is_engine = True  # records by itself: see `is_own_engine`
+        self.is_engine = True  # records by itself: see `is_custom_engine`
         self._leaves: WeakValueDictionary[int, Any] = WeakValueDictionary()
         for name in _names():
             setattr(self, name, getattr(inner, name))
@@ -85,7 +85,7 @@ class TorchEngine(Backend):
     ) -> dict[int, Array]:
         """Compute the gradients of a result by all leaves; consumes what was recorded."""
         leaves = dict(self._leaves)
-        is_nested = is_own_engine(self.inner)
+        is_nested = is_custom_engine(self.inner)
         try:
             parts = torch.autograd.grad(
                 *(raw, list(leaves.values()), seed),
@@ -112,7 +112,7 @@ class TorchEngine(Backend):
 
     def lower(self, raw: Array) -> Array:
         """Return a result as an array of the inner backend."""
-        return raw if is_own_engine(self.inner) else raw.detach()
+        return raw if is_custom_engine(self.inner) else raw.detach()
 
     def tensor(
         self, data: Any, *, dtype: str | None = None, requires_grad: bool = False

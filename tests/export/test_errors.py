@@ -119,7 +119,7 @@ def made(kind: Any) -> Any:
     return ready(kind())
 
 
-def line_of(kind):
+def find_line(kind):
     """The line with the mark in a class."""
     lines, first = inspect.getsourcelines(kind)
     return first + next(i for i, line in enumerate(lines) if "# here" in line)
@@ -145,7 +145,7 @@ def line_of(kind):
 def test_the_line_is_named_with_what_to_do(tmp_path, kind, words):
     with pytest.raises(ExportError) as caught:
         sl.export.save(made(kind), tmp_path / "model", inputs=SHAPE)
-    assert f"{HERE}:{line_of(kind)}" in str(caught.value)
+    assert f"{HERE}:{find_line(kind)}" in str(caught.value)
     assert words in str(caught.value)
     assert "compiled" not in str(caught.value)
 
@@ -241,7 +241,7 @@ class Divides(Head):
 
 
 def test_a_layer_whose_windows_follow_from_the_length_is_named(tmp_path):
-    line = f"{HERE}:{line_of(Divides)}"
+    line = f"{HERE}:{find_line(Divides)}"
     with pytest.raises(ExportError, match="AdaptiveAvgPool1d has other windows") as caught:
         sl.export.save(made(Divides), tmp_path / "model", inputs=SHAPE)
     assert line in str(caught.value)

@@ -6,7 +6,7 @@ import pytest
 import seqloom as sl
 from esm_networks import draw_proteins, make_huggingface, run_huggingface
 from seqloom.errors import BackendError
-from seqloom.tensor._autocast import _find_reason
+from seqloom.tensor._autocast import _explain_slowdown_on_device
 
 PROTEINS = draw_proteins((6, 40, 21))
 
@@ -33,11 +33,11 @@ def processor(monkeypatch):
     """Give this processor other instructions."""
 
     def pretend(flags):
-        monkeypatch.setattr("seqloom.tensor._autocast._read_flags", lambda: flags)
-        _find_reason.cache_clear()
+        monkeypatch.setattr("seqloom.tensor._autocast._read_cpu_flags", lambda: flags)
+        _explain_slowdown_on_device.cache_clear()
 
     yield pretend
-    _find_reason.cache_clear()
+    _explain_slowdown_on_device.cache_clear()
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])

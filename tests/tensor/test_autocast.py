@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import seqloom as sl
-from seqloom.tensor._autocast import LISTED, _find_reason
+from seqloom.tensor._autocast import CONVERTED_OPERATIONS, _explain_slowdown_on_device
 
 F = sl.nn.functional
 BACKENDS = ["numpy", "torch", pytest.param("jax", marks=pytest.mark.soak)]
@@ -141,7 +141,7 @@ FLOATS = """
 
 @pytest.mark.parametrize(("names", "is_half"), [(HALVES, True), (FLOATS, False)])
 def test_the_lists_have_what_torch_lists_for_cuda(names, is_half):
-    assert {LISTED.get(name) for name in names.split()} == {is_half}
+    assert {CONVERTED_OPERATIONS.get(name) for name in names.split()} == {is_half}
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -252,11 +252,11 @@ def test_a_product_in_half_precision_on_numpy_names_what_to_use_instead():
 
 
 def test_a_processor_without_the_instructions_is_named(monkeypatch):
-    monkeypatch.setattr("seqloom.tensor._autocast._read_flags", lambda: {"avx2"})
-    find: Any = _find_reason.__wrapped__
+    monkeypatch.setattr("seqloom.tensor._autocast._read_cpu_flags", lambda: {"avx2"})
+    find: Any = _explain_slowdown_on_device.__wrapped__
     assert "no instructions for float16" in find("torch", "cpu", "float16")
     assert find("torch", "cuda:0", "float16") is None
-    monkeypatch.setattr("seqloom.tensor._autocast._read_flags", lambda: {"avx512_bf16"})
+    monkeypatch.setattr("seqloom.tensor._autocast._read_cpu_flags", lambda: {"avx512_bf16"})
     assert find("torch", "cpu", "bfloat16") is None
 
 

@@ -26,7 +26,7 @@ def network():
     return nn.Sequential(*layers).bind("numpy", sl.Key(0))
 
 
-def line_of(function, text):
+def find_line(function, text):
     """The line of a function's source that holds a text, as an error names it."""
     lines, first = inspect.getsourcelines(function)
     (found,) = [number for number, line in enumerate(lines) if text in line]
@@ -69,8 +69,8 @@ def test_a_number_that_is_none_is_named_where_it_first_stands(place, line, numbe
     operation, _, rest = str(caught.value).partition(" at ")
     # The product by which it is planted, in the function of the test.
     assert operation == "multiply"
-    assert rest.startswith(f"{line_of(train, 'return x * planted')} gave ")
-    assert line_of(train, line)
+    assert rest.startswith(f"{find_line(train, 'return x * planted')} gave ")
+    assert find_line(train, line)
 
 
 @pytest.mark.parametrize("path", ["layers.0.weight", "layers.2.bias"])
@@ -91,7 +91,7 @@ def test_a_gradient_that_overflows_is_named_by_the_operation_it_belongs_to():
         root = sl.tensor.apply("sqrt", model(x) * 0.0)  # the slope of a root at 0
         return root.sum()
 
-    line = line_of(loss_of, "# the slope")
+    line = find_line(loss_of, "# the slope")
     with pytest.raises(NotFiniteError) as caught, sl.tensor.check_finite():
         nn.value_and_grad(loss_of)(network(), X)
     assert str(caught.value).startswith(f"the gradient of sqrt at {line} gave ")
@@ -101,7 +101,7 @@ def test_a_gradient_that_overflows_is_named_by_the_operation_it_belongs_to():
 def test_an_update_that_overflows_is_named_by_the_line_of_the_step(kind):
     with pytest.raises(NotFiniteError) as caught:
         train(optimizer=kind(), factor=INF)
-    assert f" at {line_of(train, '# update')} gave " in str(caught.value)
+    assert f" at {find_line(train, '# update')} gave " in str(caught.value)
 
 
 def test_an_optimiser_names_the_parameter_that_it_spoils():

@@ -9,7 +9,7 @@ from seqloom._arguments import as_choice
 from seqloom._config import convert_fields
 from seqloom.errors import ArgumentError, BackendError
 from seqloom.nn import Config
-from seqloom.tensor._autocast import find_reason
+from seqloom.tensor._autocast import explain_slowdown
 
 if TYPE_CHECKING:
     from seqloom.tensor import Backend
@@ -109,7 +109,7 @@ def check_dtype(backend: Backend, dtype: object) -> str:
             f'dtype="int8" is for a CPU, got the device {backend.device!r}; load in '
             '"bfloat16"'
         )
-    if name in _HALVES and (reason := find_reason(backend, name)):
+    if name in _HALVES and (reason := explain_slowdown(backend, name)):
         others = 'dtype="int8" or "float32"' if has_int8 else 'dtype="float32"'
         raise BackendError(
             f'dtype="{name}": {reason}, so it would be slower than float32; use {others} '

@@ -19,7 +19,7 @@ from seqloom.nn._operands import (
 )
 from seqloom.nn._stored import get_value
 from seqloom.tensor import Tensor, apply
-from seqloom.tensor._autocast import casting
+from seqloom.tensor._autocast import autocast_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -141,7 +141,7 @@ _JOINT: dict[type[Module], _Joint] = {
 def _find_joint(*layers: Module) -> _Joint | None:
     """Return the operations for layers of one kind; None where each is called itself."""
     kinds: set[type[Module]] = {type(layer) for layer in layers}
-    if casting.get() is not None or len(kinds) > 1:
+    if autocast_state.get() is not None or len(kinds) > 1:
         return None
     return _JOINT.get(kinds.pop())
 

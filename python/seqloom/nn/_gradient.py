@@ -17,13 +17,13 @@ from seqloom.errors import (
 from seqloom.nn._joint import Tracking, find_tracked, tracked, trackings
 from seqloom.tensor import Gradients, Tensor
 from seqloom.tensor._derivatives import (
-    active,
-    depth,
-    gradients_of,
-    level_over,
+    activate,
+    compute_gradients,
+    count_levels,
+    find_level,
     lower_result,
 )
-from seqloom.tensor._memory import memory_of
+from seqloom.tensor._memory import measure_memory
 from seqloom.tensor._origin import current_line
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def value_and_grad(
             is_tuple = isinstance(result, tuple)
             results = cast("tuple[Any, ...]", result) if is_tuple else (result,)
             loss, *others = results
-            by_leaf = gradients_of(tracking.level, loss)
+            by_leaf = compute_gradients(tracking.level, loss)
         values = [lower_result(tracking.level, value) for value in (loss, *others)]
         tracking.lend_shared(values)
         return (*values, tracking.collect(by_leaf, args))
@@ -119,7 +119,7 @@ class _Tracking:
         # The outer call goes on recording what it tracks.
         outer = tracked.get() or {}
         known = {param.id: outer[param.id] for param in params if param.id in outer}
-        level = level_over(_find_backend(params, [*known.values(), *inputs.values()]))
+        level = find_level(_find_backend(params, [*known.values(), *inputs.values()]))
 
         def make_leaf(raw: Any) -> Tensor:
             return Tensor(level.leaf(raw), level)
@@ -140,7 +140,7 @@ class _Tracking:
         threads = threading.get_ident(), _list_threads(self.level)
         trackings[id(self)] = Tracking(self.params, *threads)
         try:
-            with active(self.level):
+            with activate(self.level):
                 yield
         finally:
             del trackings[id(self)]
@@ -159,9 +159,9 @@ class _Tracking:
     def lend_shared(self, results: list[Any]) -> None:
         """Mark parameters that share memory with a result, so that a write copies them."""
         tensors = [result for result in results if isinstance(result, Tensor)]
-        owners = {memory_of(tensor.raw, None)[0] for tensor in tensors}
+        owners = {measure_memory(tensor.raw, None)[0] for tensor in tensors}
         for param, _ in self.versions:
-            if memory_of(param.storage(), None)[0] in owners:
+            if measure_memory(param.storage(), None)[0] in owners:
                 param.share()
 
     def collect(self, by_leaf: dict[int, Any], args: tuple[Any, ...]) -> Gradients:
@@ -197,7 +197,7 @@ def _find_backend(params: list[Param], tensors: list[Tensor]) -> Any:
     candidates = [*backends[:1], *(tensor.backend for tensor in tensors)]
     if not candidates:
         raise GradientError("the loss does not depend on any trainable parameter")
-    return max(candidates, key=depth)
+    return max(candidates, key=count_levels)
 
 
 def functional_call(

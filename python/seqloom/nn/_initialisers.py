@@ -12,7 +12,7 @@ import numpy as np
 
 from seqloom.errors import DTypeError
 from seqloom.tensor import backend as find_backend
-from seqloom.tensor._elements import misfit
+from seqloom.tensor._elements import explain_misfit
 
 if TYPE_CHECKING:
     from seqloom._key import Key
@@ -65,7 +65,7 @@ class Fill:
         dtype: str = "float32",
     ) -> Array:
         kind = kind_of(dtype)
-        if problem := misfit(np.asarray(self.value), kind):
+        if problem := explain_misfit(np.asarray(self.value), kind):
             raise DTypeError(f"Fill({self.value!r}) {problem}")
         return backend.asarray(np.full(shape, self.value, kind))
 

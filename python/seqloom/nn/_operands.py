@@ -11,7 +11,7 @@ import numpy as np
 
 from seqloom.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
 from seqloom.tensor import Tensor, apply
-from seqloom.tensor._autocast import casting
+from seqloom.tensor._autocast import autocast_state
 from seqloom.tensor._backend import make_array
 from seqloom.tensor._elements import to_integer
 
@@ -129,7 +129,7 @@ def _compare_dtypes(
 ) -> None:
     """Raise an error for the first array with another dtype; compares dtypes by value."""
     require_floats(name, first, arguments[0])
-    if casting.get() is not None:
+    if autocast_state.get() is not None:
         return  # `autocast` makes them equal
     for argument, x in zip(arguments[1:], others, strict=False):
         if _kind(x) is None or _kind(first) is None or x.dtype == first.dtype:

@@ -18,7 +18,7 @@ from seqloom.record import LazyArray, Record
 from seqloom.record._array import to_numpy
 from seqloom.record._keys import rename
 from seqloom.tensor import Tensor
-from seqloom.tensor._elements import misfit
+from seqloom.tensor._elements import explain_misfit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -238,7 +238,7 @@ def _compare(
     misfits = [
         f"{path} {problem}"
         for path, (old, new) in kinds.items()
-        if (problem := misfit(np.zeros((), old), new))
+        if (problem := explain_misfit(np.zeros((), old), new))
     ]
     return report, misfits
 
@@ -288,7 +288,7 @@ def _fill(
     flat, source = out.reshape(-1), _in_order(array).reshape(-1)
     for start in range(0, flat.size, _PIECE):
         piece = source[start : start + _PIECE]
-        if problem := misfit(piece, flat.dtype):
+        if problem := explain_misfit(piece, flat.dtype):
             problems.append(f"{part.path} {problem}")
             return
         flat[start : start + _PIECE] = piece.astype(flat.dtype)

@@ -31,7 +31,7 @@ from seqloom.nn._joint import find_tracked
 from seqloom.record._array import to_numpy
 from seqloom.tensor import Tensor
 from seqloom.tensor._compile._symbol import check_declared
-from seqloom.tensor._elements import misfit
+from seqloom.tensor._elements import explain_misfit
 from seqloom.tensor._leaves import Leaf
 from seqloom.tensor._replaced_gradients import is_recomputing
 
@@ -181,7 +181,7 @@ class Stored(Leaf):
             [2.0]
         """
         backend = self.bound_backend
-        if problem := self.misfit(values):
+        if problem := self.explain_misfit(values):
             raise DTypeError(f"{self.path or 'a parameter'}: the new value {problem}")
         # NumPy casts an array first: the library may lack its type.
         is_tensor = isinstance(values, Tensor)
@@ -193,11 +193,11 @@ class Stored(Leaf):
         # A copy, because the caller may write its array later.
         self.put(copy_of(backend, array))
 
-    def misfit(self, values: Any) -> str | None:
+    def explain_misfit(self, values: Any) -> str | None:
         """Say what is wrong if the element type cannot hold new values."""
         kind = kind_of(self.dtype)
         if not isinstance(values, Tensor):
-            return misfit(to_numpy(self.path or "a parameter", values), kind)
+            return explain_misfit(to_numpy(self.path or "a parameter", values), kind)
         # Only the type of a tensor is checked: its values would wait for a device.
         return misfit_of_type(values.dtype, kind)
 

@@ -15,10 +15,10 @@ from seqloom.tensor import Tensor
 from seqloom.tensor._leaves import (
     Counter,
     Leaf,
-    assign_owners,
     copy_to,
     new_counter,
     new_leaf,
+    record_owners,
 )
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class States:
         if found != current:
             self._leaves[param.path] = current
             self._flat = None
-            assign_owners([(leaf, param) for leaf in current.values()])
+            record_owners([(leaf, param) for leaf in current.values()])
         self._shapes[param.path] = param.shape
         return {name: leaf.make_writable() for name, leaf in current.items()}
 
@@ -75,7 +75,7 @@ class States:
         if self._leaves and any(param.path not in self._leaves for param in params):
             self._refuse_restart(params, model)
         pairs = ((self._leaves.get(param.path, {}), param) for param in params)
-        assign_owners([(leaf, param) for state, param in pairs for leaf in state.values()])
+        record_owners([(leaf, param) for state, param in pairs for leaf in state.values()])
 
     def follow(self) -> None:
         """Move states and count to the present paths of their parameters."""
@@ -359,5 +359,5 @@ def _require_fit(param: Param, found: dict[str, Leaf], start: Start) -> None:
                 f"the optimiser's {name} of {param.path} has shape {shape}, expected "
                 f"{wanted} for a parameter of {param.shape}"
             )
-        if leaf.backend is None and (problem := param.misfit(leaf.array)):
+        if leaf.backend is None and (problem := param.explain_misfit(leaf.array)):
             raise RecordError(f"the optimiser's {name} of {param.path} {problem}")

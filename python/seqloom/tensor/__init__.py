@@ -1,4 +1,4 @@
-"""One tensor over any array library, with automatic differentiation."""
+"""Tensors on NumPy, PyTorch or JAX arrays, with automatic differentiation."""
 
 from seqloom.tensor._autocast import autocast
 from seqloom.tensor._autodiff import Autodiff

@@ -1,4 +1,4 @@
-"""Autocast: products in half precision, sums of many numbers in float32."""
+"""Autocast: products in half precision, sums and other sensitive functions in float32."""
 
 from __future__ import annotations
 
@@ -17,64 +17,66 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._families import ArrayFunctions
 
-# The operations that take float32 and half precision mixed; all others, elementwise ones
-# among them, follow their operands. The lists are those of torch.autocast for CUDA, and
-# means, deviations and batch norm are in float32 too.
-_PRODUCTS = """
+# Operations that convert their inputs. All other operations keep the types of their
+# inputs. The lists follow torch.autocast for CUDA, with two additions: means,
+# deviations and batch norm compute in float32 too.
+_HALF_PRECISION_OPERATIONS = """
     attention attention_varlen conv1d conv2d conv_transpose1d conv_transpose2d einsum gru
     linear lstm matmul tensordot vecdot
 """
-_SUMS = """
+_FULL_PRECISION_OPERATIONS = """
     acos asin avg_pool1d avg_pool2d batch_norm cosh cross_entropy cumulative_prod
     cumulative_sum exp expm1 layer_norm log log10 log1p log2 log_softmax logcumsumexp
     logsumexp mean pow prod reciprocal rms_norm rsqrt scale_shift sinh softmax softplus std
     sum tan var
 """
-LISTED: dict[str, bool] = {
-    **dict.fromkeys(_PRODUCTS.split(), True),
-    **dict.fromkeys(_SUMS.split(), False),
+CONVERTED_OPERATIONS: dict[str, bool] = {
+    **dict.fromkeys(_HALF_PRECISION_OPERATIONS.split(), True),
+    **dict.fromkeys(_FULL_PRECISION_OPERATIONS.split(), False),
 }
-_HALVES = ("bfloat16", "float16")
-_FLOATS = (*_HALVES, "float32")  # float64 stays as it is
-# What /proc/cpuinfo calls the instructions that multiply these: of x86-64 and of ARM.
-_INSTRUCTIONS = {
+_HALF = ("bfloat16", "float16")
+_FLOATS = (*_HALF, "float32")  # float64 stays as it is
+# CPU flags of instructions that multiply these types, as in /proc/cpuinfo (x86-64,
+# ARM).
+_CPU_FLAGS = {
     "bfloat16": {"amx_bf16", "avx512_bf16", "bf16"},
     "float16": {"amx_fp16", "asimdhp", "avx512_fp16"},
 }
 
-# The type of products within `autocast`, and whether a slow one is allowed.
-casting: ContextVar[tuple[str, bool] | None] = ContextVar("casting", default=None)
+# The type of products within `autocast`, and True if slow types are allowed.
+autocast_state: ContextVar[tuple[str, bool] | None] = ContextVar("autocast", default=None)
 
 
 @contextmanager
 def autocast(dtype: str, *, allow_slow: bool | None = None) -> Generator[None]:
-    """Compute products in half precision within a ``with`` block, or within a function.
+    """Compute products in half precision within a ``with`` block or a decorated function.
 
-    Parameters stay in float32, and so do their gradients. Matrix products, linear and
-    recurrent layers, convolutions and attention take float32 and half precision, convert
-    both to `dtype`, and return it. Sums, means, normalisation, softmax, logarithms,
-    exponentials, powers and losses convert half precision to float32. Every other operation
-    follows its operands. Numbers of 64 bits stay as they are. A gradient is computed in the
-    type of the operation that it belongs to. The lists are those of ``torch.autocast`` for
-    CUDA; means, deviations and batch norm are in float32 too.
+    Parameters and their gradients stay in float32. Matrix products, linear and recurrent
+    layers, convolutions and attention convert float32 and half-precision inputs to
+    `dtype`, and return `dtype`. Sums, means, normalisation, softmax, logarithms,
+    exponentials, powers and losses convert half precision to float32. Every other
+    operation keeps the types of its inputs. 64-bit numbers are never converted. The
+    gradient of an operation has the type of that operation. The lists follow
+    ``torch.autocast`` for CUDA, except that means, deviations and batch norm compute in
+    float32 too.
 
-    The block may stand inside a compiled step, or around its call: there is one program for
-    each `dtype`.
+    A block works inside a compiled step and around its call: each `dtype` compiles its own
+    program.
 
     Args:
-        dtype: ``"bfloat16"``, ``"float16"``, or ``"float32"`` for a part of a block that
-            shall compute in full precision again.
-        allow_slow: Whether to compute also where it is slower than in float32, for example
-            to try a step before it runs on another machine. None: as the block around it
-            does, which is no where there is none.
+        dtype: ``"bfloat16"``, ``"float16"``, or ``"float32"`` for an inner block that
+            computes in full precision again.
+        allow_slow: If True, allow types that are slower than float32, for example to try a
+            step before it runs on another machine. None: as the enclosing block, or
+            False without one.
 
     Yields:
-        Nothing.
+        None.
 
     Raises:
-        ArgumentError: `dtype` is none of the three.
-        BackendError: A product would be slower than in float32: on NumPy, on JAX's CPU, and
-            on a processor without instructions for `dtype`. It is raised by the product.
+        ArgumentError: `dtype` is not one of the three names.
+        BackendError: A product would be slower than in float32: on NumPy, on JAX on a CPU,
+            and on a processor without instructions for `dtype`. The product raises it.
 
     Examples:
         >>> import seqloom as sl
@@ -89,26 +91,26 @@ def autocast(dtype: str, *, allow_slow: bool | None = None) -> Generator[None]:
         raise ArgumentError(
             f'dtype must be "bfloat16", "float16" or "float32", got {dtype!r}'
         )
-    around = casting.get()
+    around = autocast_state.get()
     inherited = around is not None and around[1]
-    token = casting.set((dtype, inherited if allow_slow is None else allow_slow))
+    token = autocast_state.set((dtype, inherited if allow_slow is None else allow_slow))
     try:
         yield
     finally:
-        casting.reset(token)
+        autocast_state.reset(token)
 
 
 def cast_arguments(name: str, args: tuple[Any, ...], apply: Callable[..., Any]) -> Any:
-    """Return the arguments of an operation in the type that the open block gives it."""
-    is_product, found = LISTED.get(name), casting.get()
+    """Convert the arguments of an operation to the type that `autocast` requires."""
+    is_product, found = CONVERTED_OPERATIONS.get(name), autocast_state.get()
     if is_product is None or found is None:
         return args
     wanted = found[0] if is_product else "float32"
     changed = tuple(_cast(arg, wanted, apply) for arg in args)
     backends = [arg.backend for arg in changed if isinstance(arg, TensorState)]
-    if wanted in _HALVES and backends and (reason := find_reason(backends[0], wanted)):
+    if wanted in _HALF and backends and (why := explain_slowdown(backends[0], wanted)):
         raise BackendError(
-            f'autocast("{wanted}"): {reason}, so it would be slower than float32; leave '
+            f'autocast("{wanted}"): {why}, so it would be slower than float32; leave '
             "autocast out to compute in float32, use int8 layers for inference "
             "(sl.nn.quantize_int8, on NumPy and torch), or pass allow_slow=True to try it"
         )
@@ -116,9 +118,9 @@ def cast_arguments(name: str, args: tuple[Any, ...], apply: Callable[..., Any]) 
 
 
 def _cast(arg: Any, dtype: str, apply: Callable[..., Any]) -> Any:
-    """Convert a tensor of floats, or those in a list or tuple."""
+    """Convert a tensor of floats, or the tensors in a list or tuple."""
     if isinstance(arg, TensorState):
-        name = _name(cast("Any", arg).dtype)
+        name = _dtype_name(cast("Any", arg).dtype)
         return apply("astype", arg, dtype) if name in _FLOATS and name != dtype else arg
     if type(arg) is list or type(arg) is tuple:
         parts = [_cast(part, dtype, apply) for part in cast("list[Any]", arg)]
@@ -127,36 +129,36 @@ def _cast(arg: Any, dtype: str, apply: Callable[..., Any]) -> Any:
 
 
 @cache
-def _name(dtype: Any) -> str:
-    """Return the name of an element type, which NumPy makes again at each request."""
+def _dtype_name(dtype: Any) -> str:
+    """Return the name of an element type; NumPy would compute it at each call."""
     return dtype.name
 
 
-def find_reason(backend: ArrayFunctions, dtype: str) -> str | None:
-    """Return why half precision is slow on a backend; None if it is not, or is allowed."""
-    around = casting.get()
+def explain_slowdown(backend: ArrayFunctions, dtype: str) -> str | None:
+    """Return why half precision is slow; None if it is fast or explicitly allowed."""
+    around = autocast_state.get()
     if around is not None and around[1]:
         return None
     while hasattr(backend, "inner"):
         backend = backend.inner
-    return _find_reason(backend.name, backend.device, dtype)
+    return _explain_slowdown_on_device(backend.name, backend.device, dtype)
 
 
 @cache
-def _find_reason(backend: str, device: str, dtype: str) -> str | None:
-    """Say why half precision is slow on a device; None where it is not."""
+def _explain_slowdown_on_device(backend: str, device: str, dtype: str) -> str | None:
+    """Return why half precision is slow on a device; None if it is fast."""
     if backend.startswith("numpy"):
         torch = 'the backend "torch" (--backend torch)'
         return f"NumPy has no products of {dtype}, unlike {torch}"
     if device.startswith("cpu") and backend.startswith("jax"):
-        return f"JAX computes products of {dtype} on a CPU by those of float32"
-    flags = _read_flags() if device.startswith("cpu") else None
-    if flags is None or flags & _INSTRUCTIONS[dtype]:
+        return f"JAX computes products of {dtype} on a CPU in float32"
+    flags = _read_cpu_flags() if device.startswith("cpu") else None
+    if flags is None or flags & _CPU_FLAGS[dtype]:
         return None
     return f"this processor ({platform.machine()}) has no instructions for {dtype}"
 
 
-def _read_flags() -> set[str] | None:
-    """Return the instructions of the processor; None on other systems than Linux."""
+def _read_cpu_flags() -> set[str] | None:
+    """Return the instructions of the processor; None on systems other than Linux."""
     flags = read_fact("/proc/cpuinfo", r"^(?:flags|Features)[^:]*:(.*)$")
     return None if flags is None else set(flags.split())

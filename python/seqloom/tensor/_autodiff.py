@@ -1,11 +1,11 @@
-"""Autodiff: a backend that records what is computed on another one.
+"""Autodiff: a backend that records what another backend computes.
 
-`Autodiff(inner)`, a level, has the functions of `inner`. Each computes on `inner` and, if
-an argument is tracked, records a node by the operation's rule. A function without a rule
-runs its default body on the level itself, which records each piece. A function without a
-derivative (comparisons, making arrays) runs on the plain values. A level may lie over
-another: rules use the functions of the inner backend only, so the inner level records the
-outer derivative.
+`Autodiff(inner)`, a level, has the functions of `inner`. Each function computes on `inner`.
+If an argument is tracked, the function also records a node with its gradient rule. A
+function without a rule runs its default implementation on the level, which records each
+operation in it. A function without a derivative, such as a comparison, is not recorded.
+Levels can be nested: rules use only functions of the inner backend, so an inner level
+records the computation of the outer derivative.
 """
 
 from __future__ import annotations
@@ -40,18 +40,19 @@ if TYPE_CHECKING:
 
 _level_numbers = count(1)
 
-# Methods of a backend that are no functions of arrays; the inner one answers them.
-_SUPPORT = ("adopt", "dtype", "key_words", "nbytes", "program", "sync", "to_numpy")
+# Backend methods that are not functions of arrays; they are called on the inner
+# backend.
+_METHODS = ("adopt", "dtype", "key_words", "nbytes", "program", "sync", "to_numpy")
 
 
 class Autodiff(Backend):
-    """Makes any backend differentiable.
+    """A backend that adds gradients to another backend.
 
     Args:
-        inner: The backend to compute on; another `Autodiff` too.
+        inner: The backend that computes; it may be another `Autodiff`.
 
     Attributes:
-        inner: That backend.
+        inner: The backend that computes.
         number: The number of the level, unique in the process.
 
     Examples:
@@ -68,19 +69,19 @@ class Autodiff(Backend):
         self.name = f"autodiff({inner.name})"
         self.device, self.threads = inner.device, inner.threads
         self.float_dtype, self.defers = inner.float_dtype, inner.defers
-        for name in _bodies():
+        for name in _defaults():
             setattr(self, name, self._function(name))
-        for name in _SUPPORT:
+        for name in _METHODS:
             if hasattr(inner, name):
                 setattr(self, name, make_untracked(self, getattr(inner, name)))
-        self.of_two = {name: without_numbers(getattr(inner, name)) for name in BINARY}
-        # The first summand may be tracked, so it is not written into.
+        self.binary = {name: without_numbers(getattr(inner, name)) for name in BINARY}
+        # The first summand may be tracked, so the sum is not written into it.
         self.accumulate = self.add
 
     def __getattr__(self, name: str) -> Any:
-        """Make the function of that name on first use."""
+        """Create the function of that name on first use."""
         if name == "inner" or name.startswith("_"):
-            raise AttributeError(name)  # while it is being copied, say
+            raise AttributeError(name)  # for example during a copy
         if not callable(plain := getattr(self.inner, name)):
             return plain
         function = self._function(name)
@@ -88,30 +89,30 @@ class Autodiff(Backend):
         return function
 
     def _function(self, name: str) -> Callable[..., Any]:
-        """Make the function of that name on this level."""
+        """Create the function of that name for this level."""
         plain = getattr(self.inner, name)
-        return make_function(self, name, plain, RULES.get(name), _bodies().get(name))
+        return make_function(self, name, plain, RULES.get(name), _defaults().get(name))
 
     def __reduce__(self) -> Any:
-        """Return a copy is another level over the same backend."""
+        """Copy the level as a new level on the same backend."""
         return Autodiff, (self.inner,)
 
     def asarray(self, data: Any, dtype: Any = None, *, copy: bool | None = None) -> Array:
-        """Make an array of the data; a tracked array stays as it is."""
+        """Create an array from the data; return a tracked array unchanged."""
         if isinstance(data, TrackedArray):
             return data if dtype is None else self.astype(data, dtype)
         return self.inner.asarray(data, dtype=dtype, copy=copy)
 
     def to_numpy(self, x: Array) -> Any:
-        """Return the value as NumPy's array."""
+        """Return the value as a NumPy array."""
         return self.inner.to_numpy(x.value if isinstance(x, TrackedArray) else x)
 
     def scan(self, body: Any, init: Any, xs: Any, **options: Any) -> Any:
-        """Run a loop whose body is recorded."""
+        """Run a loop and record its body."""
         return scan_tracked(self, body, init, xs, **options)
 
     def leaf(self, value: Array) -> TrackedArray:
-        """Make a leaf of an array: operations on it are recorded.
+        """Create a leaf from an array; operations on the leaf are recorded.
 
         Args:
             value: An array of floats of the inner backend.
@@ -120,7 +121,7 @@ class Autodiff(Backend):
             An array of this level.
 
         Raises:
-            GradientError: The array contains no floats.
+            GradientError: The array does not contain floats.
 
         Examples:
             >>> import seqloom as sl
@@ -138,15 +139,16 @@ class Autodiff(Backend):
     def gradients(
         self, raw: TrackedArray, seed: Array, *, retain: bool = False
     ) -> dict[int, Array]:
-        """Compute the gradients of a result by all leaves; consumes what was recorded.
+        """Compute the gradients of a result with respect to all leaves.
 
         Args:
             raw: The result, an array of this level.
-            seed: The gradient by the result, of its shape.
-            retain: Whether the recorded operations stay usable for another call.
+            seed: The gradient with respect to the result, with its shape.
+            retain: If True, the recorded operations can be used again; default: they are
+                freed.
 
         Returns:
-            Arrays of the inner backend by the number of each leaf.
+            Arrays of the inner backend, by the number of each leaf.
 
         Examples:
             >>> import seqloom as sl
@@ -158,7 +160,7 @@ class Autodiff(Backend):
         return pull_back([raw], [seed], retain=retain)
 
     def lower(self, raw: Any) -> Array:
-        """Return the inner array of an array of this level.
+        """Return the array of the inner backend that an array of this level wraps.
 
         Args:
             raw: An array, tracked or not.
@@ -175,7 +177,7 @@ class Autodiff(Backend):
         return raw.value if isinstance(raw, TrackedArray) and raw.level is self else raw
 
     def leaf_number(self, raw: Any) -> int | None:
-        """Return the number by which the gradient by an array is found.
+        """Return the number that identifies the gradient of an array.
 
         Args:
             raw: An array of this level.
@@ -194,19 +196,19 @@ class Autodiff(Backend):
     def tensor(
         self, data: Any, *, dtype: str | None = None, requires_grad: bool = False
     ) -> Tensor:
-        """Make a tensor on this backend.
+        """Create a tensor on this backend.
 
         Args:
             data: Numbers, nested lists, or an array.
             dtype: The name of the element type; default: that of the data.
-            requires_grad: Whether to record operations on it, so that ``backward``
+            requires_grad: If True, record operations on the tensor, so that ``backward``
                 computes its gradient.
 
         Returns:
             A tensor.
 
         Raises:
-            GradientError: ``requires_grad`` for integers or booleans.
+            GradientError: `requires_grad` is True for integers or booleans.
 
         Examples:
             >>> import seqloom as sl
@@ -219,14 +221,15 @@ class Autodiff(Backend):
 
 
 @cache
-def _bodies() -> dict[str, Callable[..., Any]]:
-    """Return the default bodies of a backend's functions, by name."""
-    own = {*vars(Autodiff), *_SUPPORT, "array_namespace", "from_numpy", "tensor"}
+def _defaults() -> dict[str, Callable[..., Any]]:
+    """Return the default implementations of a backend's functions, by name."""
+    own = {*vars(Autodiff), *_METHODS, "array_namespace", "from_numpy", "tensor"}
     names = (name for name in dir(Backend) if not name.startswith("_") and name not in own)
     return {name: body for name in names if callable(body := getattr(Backend, name))}
 
 
-# Functions of two arrays without options, called most often: recorded by the shortest way.
+# Functions of two arrays without options; they are called most, so recording is
+# inlined.
 BINARY = frozenset(
     ("add", "subtract", "multiply", "divide", "pow", "maximum", "minimum", "matmul")
 )
@@ -235,10 +238,10 @@ BINARY = frozenset(
 def make_function(
     level: Level, name: str, plain: Function, rule: Rule | None, body: Function | None
 ) -> Function:
-    """Make a level's function: recorded by its rule, by its pieces, or not at all."""
+    """Create a function of a level, which records its calls if it has a derivative."""
     if rule and rule.tracked:
         if rule.of_sequence:
-            # Makes a function whose first argument is a list of arrays.
+            # The first argument of the function is a list of arrays.
             def of_arrays(*arrays: Array, **options: object) -> Array:
                 return plain(list(arrays), **options)
 
@@ -254,18 +257,18 @@ def make_function(
     if body is None or rule:
         return make_untracked(level, plain)
 
-    def call_pieces(*args: Array, **options: object) -> Array:
+    def call_default_implementation(*args: Array, **options: object) -> Array:
         is_tracked = _is_tracked(level, args)
         return body(level, *args, **options) if is_tracked else plain(*args, **options)
 
-    return call_pieces
+    return call_default_implementation
 
 
 def _record_calls_of_two(level: Level, plain: Function, rule: Rule) -> Function:
-    """Make a function of two arrays and no options that records its calls."""
+    """Return a function of two arrays that records its calls."""
     save, of_arrays = rule.save, without_numbers(plain)
 
-    # `node_on`, `make_node` and `track` are written out: this runs at each step.
+    # Inlines `get_node`, `make_node` and `track`, because it runs for each operation.
     def call(left: Array, right: Array) -> Array:
         one = left.node if type(left) is TrackedArray and left.level is level else None
         two = right.node if type(right) is TrackedArray and right.level is level else None
@@ -287,12 +290,12 @@ def _record_calls_of_two(level: Level, plain: Function, rule: Rule) -> Function:
 
 
 def without_numbers(plain: Function) -> Function:
-    """Return the faster form of a function of two for arrays only, not Python numbers."""
+    """Return the faster form of a binary function for arrays only, if it has one."""
     return getattr(plain, "of_arrays", plain)
 
 
 def _record_calls(level: Level, plain: Function, rule: Rule) -> Function:
-    """Make a function of any number of arrays that records its calls."""
+    """Return a function of any number of arrays that records its calls."""
 
     def call(*args: Array, **options: object) -> Array:
         nodes = tuple(
@@ -316,7 +319,7 @@ def _record_calls(level: Level, plain: Function, rule: Rule) -> Function:
 
 
 def _floats_only(level: Level, call: Function) -> Function:
-    """Make a function whose result may be integers, which are not tracked."""
+    """Return a function that does not track its result if it contains integers."""
 
     def call_and_check(*args: Array, **options: object) -> Array:
         out = call(*args, **options)
@@ -335,7 +338,7 @@ def _is_tracked(level: Level, arg: Array) -> bool:
 
 
 def make_untracked(level: Level, plain: Function) -> Function:
-    """Make a function whose result has no derivative."""
+    """Return a function that computes without recording."""
 
     def call(*args: Array, **options: object) -> Array:
         return plain(*[_inner(level, arg) for arg in args], **options)
@@ -344,7 +347,7 @@ def make_untracked(level: Level, plain: Function) -> Function:
 
 
 def _inner(level: Level, arg: Array) -> Array:
-    """Return the inner array of an argument, also within lists and tuples."""
+    """Return the inner arrays of an argument, also within lists and tuples."""
     if type(arg) is TrackedArray and arg.level is level:
         return arg.value
     if isinstance(arg, (list, tuple)):

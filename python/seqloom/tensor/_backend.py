@@ -1,4 +1,4 @@
-"""Backend: the functions of one array library, and the tensors that it makes."""
+"""The `Backend` class: the functions of one array library, and tensor creation."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
     from seqloom.tensor._namespace import ArrayNamespace
 
 
-_INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+_INT_TYPES = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 
 
 __all__ = ["EXTENSION", "REQUIRED", "Array", "Backend", "backend", "make_array"]
 
 
 class Backend(ArrayFunctions, ABC):
-    """Plain functions over the arrays of one library.
+    """Functions on the arrays of one library.
 
-    A backend must have the functions in `required`, which are those of the Array API
-    standard. Further functions for deep learning have default bodies that use them; a
-    backend overrides those that it computes better. Each function takes and returns the
-    library's own arrays, never tensors: arrays by position, options by keyword. `Autodiff`
-    wraps a backend in another one with the same functions.
+    A backend must have the functions in `required`, which the Array API standard defines.
+    Further functions for deep learning have default implementations that use these; a
+    backend overrides those that its library computes better. Each function takes and
+    returns arrays of the library, never tensors: arrays by position, options by keyword.
+    `Autodiff` wraps a backend in another backend with the same functions.
 
     Attributes:
-        name: The name by which `sl.tensor.backend` finds it.
+        name: The name of the backend, as `sl.tensor.backend` takes it.
         device: The device of its arrays.
-        threads: How many threads its functions may use.
-        float_dtype: The element type of Python's floats.
-        defers: Whether a function may return before it has read its arguments.
+        threads: The number of threads that its functions may use.
+        float_dtype: The element type of Python floats.
+        defers: True if a function may return before it has read its arguments.
         required: The names of the functions that a backend must have.
 
     Examples:
@@ -59,12 +59,12 @@ class Backend(ArrayFunctions, ABC):
     threads: int = 1
     float_dtype: str = "float32"
     defers: bool = False
-    required = REQUIRED - {"index"}  # which has a body
-    differentiable: Backend  # the one `Autodiff` over it, once made
+    required = REQUIRED - {"index"}  # which has a default implementation
+    differentiable: Backend  # the `Autodiff` on this backend, if one exists
 
     @abstractmethod
     def to_numpy(self, x: Array) -> Any:
-        """Convert an array to NumPy's; shares memory if possible.
+        """Convert an array to a NumPy array, sharing memory if possible.
 
         Args:
             x: An array of this backend.
@@ -98,7 +98,7 @@ class Backend(ArrayFunctions, ABC):
         return self.asarray(source.to_numpy(x), dtype=source.dtype(x))
 
     def sync(self) -> None:
-        """Wait until all functions called before are computed.
+        """Wait until all earlier function calls have been computed.
 
         Examples:
             >>> from seqloom.tensor import backend
@@ -126,7 +126,7 @@ class Backend(ArrayFunctions, ABC):
         return count
 
     def to_full_precision(self, x: Array) -> Array:
-        """Convert half precision to float32; returns any other array as it is.
+        """Convert half precision to float32; return any other array unchanged.
 
         Args:
             x: An array.
@@ -144,13 +144,13 @@ class Backend(ArrayFunctions, ABC):
         return self.astype(x, "float32") if narrow else x
 
     def program(self, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Array]]:
-        """Make a captured step ready to run; by default, one function after another.
+        """Return a function that runs a captured step; by default, operation by operation.
 
         Args:
-            graph: The step. Its ``weak`` inputs are Python numbers.
+            graph: The step. Inputs marked ``weak`` are Python numbers.
 
         Returns:
-            A function from the arrays of the inputs to those of the outputs.
+            A function from the input arrays to the output arrays.
 
         Examples:
             >>> from seqloom.tensor import backend
@@ -168,21 +168,21 @@ class Backend(ArrayFunctions, ABC):
     def tensor(
         self, data: Any, *, dtype: str | None = None, requires_grad: bool = False
     ) -> Tensor:
-        """Make a tensor on this backend from a copy of the data.
+        """Create a tensor on this backend from a copy of the data.
 
         Args:
             data: Numbers, nested lists, or an array. Later writes to the array do not
-                change the tensor. Python's floats become float32.
+                change the tensor. Python floats become float32.
             dtype: The name of the element type; default: that of the data.
-            requires_grad: Whether to record operations on it, so that ``backward`` computes
-                its gradient; only on an `Autodiff` backend.
+            requires_grad: If True, record operations on the tensor, so that ``backward``
+                computes its gradient; only on an `Autodiff` backend.
 
         Returns:
             A tensor.
 
         Raises:
-            BackendError: ``requires_grad`` on a backend that records no gradients.
-            DTypeError: The data are no numbers.
+            BackendError: `requires_grad` is True and the backend does not record gradients.
+            DTypeError: The data are not numbers.
             ShapeError: The nested lists differ in length.
 
         Examples:
@@ -198,12 +198,12 @@ class Backend(ArrayFunctions, ABC):
         return Tensor(make_array(data, dtype, self), self)
 
     def from_numpy(self, array: Any) -> Tensor:
-        """Make a tensor that shares the memory of a NumPy array if possible.
+        """Create a tensor that shares the memory of a NumPy array if possible.
 
-        ``numpy`` and ``torch`` (CPU) share the memory of arrays in native byte order;
-        ``jax`` shares aligned memory and copies the rest; a GPU always copies. Do not write
-        to the array while the tensor, or a result computed from it, is in use: results and
-        gradients would silently change. `tensor` copies.
+        ``numpy`` and ``torch`` (CPU) share memory with arrays in native byte order.
+        ``jax`` shares aligned memory and copies other memory. A GPU always copies. Do not
+        write to the array while the tensor or a result computed from it is in use: results
+        and gradients would silently change. The method `tensor` copies the array instead.
 
         Args:
             array: A NumPy array of numbers or booleans.
@@ -212,8 +212,8 @@ class Backend(ArrayFunctions, ABC):
             A tensor of the array's type and shape.
 
         Raises:
-            ArgumentError: `array` is no NumPy array.
-            DTypeError: `array` contains no numbers.
+            ArgumentError: `array` is not a NumPy array.
+            DTypeError: `array` does not contain numbers.
 
         Examples:
             >>> import numpy as np
@@ -231,13 +231,13 @@ class Backend(ArrayFunctions, ABC):
         return Tensor(make_array(array, None, self, copy=None), self)
 
     def array_namespace(self, api_version: str | None = None) -> ArrayNamespace:
-        """Return the Array API standard's functions over tensors of this backend.
+        """Return the functions of the Array API standard for tensors of this backend.
 
         Args:
             api_version: The version of the standard; default the newest.
 
         Returns:
-            The namespace that ``x.__array_namespace__()`` returns too.
+            The namespace that ``x.__array_namespace__()`` also returns.
 
         Raises:
             ArgumentError: The version is not supported.
@@ -260,26 +260,27 @@ class Backend(ArrayFunctions, ABC):
 def backend(
     name: str | Backend, *, num_threads: int | None = None, deterministic: bool = False
 ) -> Backend:
-    """Return the backend of a name.
+    """Return the backend with the given name.
 
     Args:
         name: ``"numpy"``, ``"torch"``, ``"jax"`` or the name of a backend that another
-            package registered; a device may follow, as in ``"torch:cuda:0"``. A backend is
-            returned as it is.
-        num_threads: Number of threads of its functions; default: as many as the
-            environment and the machine's quota allow.
-        deterministic: Whether results must be the same to the bit with any number of
-            threads, which makes matrix products slower; only NumPy's backend supports it.
+            package registered. A device may follow, as in ``"torch:cuda:0"``. If `name` is
+            a `Backend`, it is returned unchanged.
+        num_threads: Number of threads that its functions use; default: the number that the
+            environment and the CPU quota of the machine allow.
+        deterministic: If True, results are identical to the bit for any number of threads,
+            and matrix products are slower. Only the NumPy backend supports it.
 
     Returns:
-        The one backend of that name, device, number of threads and determinism.
+        The backend with that name, device, number of threads and determinism. The same
+        arguments return the same object.
 
     Raises:
-        BackendError: There is no backend of that name, or it lacks that device or
+        BackendError: No backend has that name, or it does not support the device or
             `deterministic`.
-        ArgumentError: `name` is no name and no backend, or `num_threads` differs from the
-            backend's.
-        MissingExtraError: The backend's library is not installed.
+        ArgumentError: `name` is neither a name nor a backend, or `num_threads` differs from
+            that of the given backend.
+        MissingExtraError: The library of the backend is not installed.
 
     Examples:
         >>> backend("numpy")
@@ -291,7 +292,7 @@ def backend(
 def make_array(
     data: Any, dtype: Any, backend: ArrayFunctions, *, copy: bool | None = True
 ) -> Array:
-    """Make a backend's array of data; with `copy` None it may share memory."""
+    """Create an array of a backend from data; if `copy` is None, it may share memory."""
     check_unmasked("data", data)
     try:
         _require_integers_fit(data, dtype)
@@ -303,7 +304,7 @@ def make_array(
 
 
 def _require_integers_fit(data: object, dtype: Any) -> None:
-    """Refuse Python's numbers that an integer type lacks; those of an array are cast."""
+    """Raise if Python numbers do not fit an integer type; arrays are not checked."""
     kind = _find_integer_type(dtype)
     if kind is None or not isinstance(data, (int, float, list, tuple)):
         return
@@ -314,32 +315,33 @@ def _require_integers_fit(data: object, dtype: Any) -> None:
 
 
 def _find_integer_type(dtype: Any) -> np.dtype[np.generic] | None:
-    """Return the integer type that a name or a type means; None for any other."""
+    """Return the integer type with the given name, or None if it is another type."""
     if dtype is None:
         return None
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
-    return np.dtype(name) if name in _INTEGERS else None
+    return np.dtype(name) if name in _INT_TYPES else None
 
 
-_NAMES = frozenset(dir(Backend)) | Backend.required
+_OPERATION_NAMES = frozenset(dir(Backend)) | Backend.required
 
 
 def functions_of(*modules: ModuleType, prefix: str = "") -> dict[str, Any]:
     """Return the operations that modules define, by name.
 
-    A function implements the operation of its name after `prefix`; an underscore at the
-    end (``max_``) keeps Python's own. It takes the backend first if it calls that parameter
-    `b`. `LIBRARY` of a module names functions of the library, which are operations as they
-    are.
+    A function implements the operation with its name, without `prefix` and without a
+    trailing underscore (``max_`` avoids the built-in name). If its first parameter is
+    called `b`, it receives the backend. `LIBRARY` of a module lists functions of the
+    library that are used as operations directly.
     """
     found: dict[str, Any] = {}
     for module in modules:
         for name, value in vars(module).items():
             operation = name.removeprefix(prefix).removesuffix("_")
             is_own = isfunction(value) and value.__module__ == module.__name__
-            if is_own and name.startswith(prefix) and operation in _NAMES:
+            if is_own and name.startswith(prefix) and operation in _OPERATION_NAMES:
                 function = unwrap(value)
-                # Python's errors about arguments name the function by this.
+                # Error messages of Python about arguments use the name in
+                # `__qualname__`.
                 is_named = function.__name__.startswith(prefix)
                 own_name = function.__name__ if is_named else operation
                 function.__qualname__ = own_name.removeprefix(prefix)
@@ -351,7 +353,7 @@ def functions_of(*modules: ModuleType, prefix: str = "") -> dict[str, Any]:
 
 
 def check_overrides(library: str, functions: dict[str, Any]) -> dict[str, Any]:
-    """Return the functions of a library; raises if the table lists others."""
+    """Return the functions of a library; raise if they differ from the table."""
     listed = {name for name, files in OPERATIONS.items() if library in files.overrides}
     if differing := sorted(listed ^ (functions.keys() & OPERATIONS.keys())):
         raise InternalError(

@@ -1,12 +1,12 @@
-"""The backward pass, and the derivative of a loop, which is a backward loop.
+"""The backward pass, and the gradient of loops.
 
-Nodes are visited from the newest to the oldest, so each node is visited after all that use
-its output. A visited node drops its saved values and its parents, and each gradient is
-dropped once it is used, so memory is freed during the pass.
+Nodes are visited from the newest to the oldest, so a node comes after all nodes that use
+its output. The pass frees memory as it runs: a visited node drops its saved values and its
+parents, and each gradient is dropped after its use.
 
-A loop saves the state before each step. The backward loop visits the steps from the last to
-the first, computes each again and pulls the gradients back through it. Outer arrays that
-the body uses (weights, say) sum their gradients in the backward loop's state.
+A loop saves the state before each step. The backward loop visits the steps in reverse,
+recomputes each step, and propagates the gradients through it. The backward loop's state
+also sums the gradients of outer arrays that the body uses, such as weights.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from seqloom.tensor._state import (
     Node,
     OutputNode,
     TrackedArray,
-    draw_number,
+    get_node,
     is_differentiable,
     make_node,
-    node_on,
+    next_number,
     outer_nodes,
     record,
     track,
@@ -53,9 +53,9 @@ def pull_back(
 ) -> dict[int, Array]:
     """Return the gradients with respect to the leaves, by the number of the leaf's node.
 
-    `roots` are results of one level. A seed is the gradient with respect to its root: the
-    pass starts with it. Nodes numbered up to `before` count as leaves. With `retain`, the
-    recorded operations stay usable for another pass.
+    `roots` are results of one level. Each seed is the initial gradient of its root. Nodes
+    numbered up to `before` count as leaves. If `retain` is True, the recorded operations
+    can be used for another pass.
     """
     backward_pass = _BackwardPass(roots[0].level.inner, before, retain)
     for root, seed in zip(roots, seeds, strict=True):
@@ -65,21 +65,22 @@ def pull_back(
 
 
 class _BackwardPass:
-    """One backward pass: the nodes that it has to visit, and their gradients so far."""
+    """One backward pass, with the nodes still to visit and their gradients so far."""
 
     def __init__(self, inner: ArrayFunctions, before: int, retain: bool) -> None:  # noqa: FBT001
         self.inner = inner
         self.before = before
         self.retain = retain
-        # A heap by negative number, so that the newest node is on top.
+        # A heap of negative numbers, so that the newest node is on top.
         self.pending: list[tuple[int, Node]] = []
-        # By node number: an array, or a list with one for each output of an operation.
+        # By node number: an array, or a list with one array for each output of an
+        # operation.
         self.grads: dict[int, Any] = {}
-        # The numbers of gradients that are sums made here, so that they may be written to.
+        # Numbers of gradients that this pass has summed, and may therefore overwrite.
         self.owned: set[int] = set()
 
     def run(self) -> dict[int, Array]:
-        """Visit pending nodes until only leaves are left."""
+        """Visit all pending nodes, and return the gradients of the leaves."""
         leaves: dict[int, Array] = {}
         while self.pending:
             node = heapq.heappop(self.pending)[1]
@@ -93,7 +94,7 @@ class _BackwardPass:
         return leaves
 
     def add(self, node: Node, term: Array) -> None:
-        """Add a term to the gradient of a node: one for each use of its output."""
+        """Add a term to the gradient of a node; each use of its output adds one term."""
         number = node.number
         if number not in self.grads:
             self.grads[number] = term
@@ -105,7 +106,7 @@ class _BackwardPass:
             self.owned.add(number)
 
     def _collect(self, output: OutputNode, grad: Array) -> None:
-        """Store the gradient of one of several outputs until its operation is visited."""
+        """Store the gradient of one output until its operation is visited."""
         node, position, total = output.saved
         if node.number not in self.grads:
             self.grads[node.number] = [None] * total
@@ -113,8 +114,8 @@ class _BackwardPass:
         self.grads[node.number][position] = grad
 
     def _pull(self, node: Node, grad: Any) -> None:
-        """Compute the gradients of an operation's inputs from that of its output."""
-        # One function, because it runs for each node, and each further call takes time.
+        """Compute the gradients of an operation's inputs from its output gradient."""
+        # This is one function because it runs for each node, and calls take time.
         rule, parents, saved = node.rule, node.parents, node.saved
         if saved is CONSUMED or rule is None:
             raise GradientError(
@@ -129,7 +130,7 @@ class _BackwardPass:
         except Exception as error:
             arrays, name = _arrays_in((grad, saved)), f"backward of {rule.name}"
             ours = translate(error, name, arrays, self.inner)
-            if ours is error or RULES.get(rule.name) is not rule:  # or a user's rule
+            if ours is error or RULES.get(rule.name) is not rule:  # a user's rule
                 raise
             raise ours from error
         for observer in observers:
@@ -140,7 +141,7 @@ class _BackwardPass:
 
 
 def _arrays_in(args: object) -> tuple[Any, ...]:
-    """Return the arrays among arguments, also within lists and tuples."""
+    """Return the arrays in arguments, also in lists and tuples."""
     if isinstance(args, (list, tuple)):
         parts = cast("list[Any]", args)
         return tuple(array for part in parts for array in _arrays_in(part))
@@ -149,14 +150,14 @@ def _arrays_in(args: object) -> tuple[Any, ...]:
 
 @dataclass(slots=True)
 class RecordedLoop:
-    """What a recorded loop saves."""
+    """The values that a recorded loop saves for its gradient."""
 
     level: Level
     body: Body  # one step
-    xs: Arrays  # what each step reads, stacked
-    states: Arrays  # the state before each step, stacked
-    outs: list[Like]  # the shape and element type of each result
-    outer: list[int]  # the numbers of the outer nodes that the body uses
+    xs: Arrays  # the inputs of all steps, stacked
+    states: Arrays  # the states before all steps, stacked
+    outs: list[Like]  # shape and element type of each result
+    outer: list[int]  # numbers of the outer nodes that the body uses
     length: int
     reverse: bool
 
@@ -170,38 +171,38 @@ def scan_tracked(
     length: int,
     reverse: bool = False,
 ) -> tuple[Arrays, Arrays]:
-    """Run a loop on a level: computed on the inner backend, recorded as one operation."""
-    states = [_value(level, array) for array in init]
-    reads = [_value(level, array) for array in xs]
+    """Run a loop on the inner backend, and record it as one operation of a level."""
+    states = [_inner_value(level, array) for array in init]
+    reads = [_inner_value(level, array) for array in xs]
     found: list[Node] = []
-    step = _plain_step(level, body, found)
+    step = _make_recorded_step(level, body, found)
     carry, ys = level.inner.scan(step, states, reads, length=length, reverse=reverse)
     ys, before = ys[: len(ys) - len(states)], ys[len(ys) - len(states) :]
-    nodes = (*(node_on(level, array) for array in (*init, *xs)), *found)
+    nodes = (*(get_node(level, array) for array in (*init, *xs)), *found)
     if not any(nodes):
         return list(carry), list(ys)
     outs = [(tuple(array.shape), array.dtype) for array in (*carry, *ys)]
     numbers = [node.number for node in found]
     loop = RecordedLoop(level, body, reads, list(before), outs, numbers, length, reverse)
-    made = record(level, _RULE, nodes, loop, (*carry, *ys))
+    made = record(level, _SCAN_RULE, nodes, loop, (*carry, *ys))
     return list(made[: len(states)]), list(made[len(states) :])
 
 
-def _plain_step(level: Level, body: Body, found: list[Node]) -> Body:
-    """Make a step on plain arrays that also returns the state before it; fills `found`."""
+def _make_recorded_step(level: Level, body: Body, found: list[Node]) -> Body:
+    """Return a step that also returns its initial state; add outer nodes to `found`."""
     first = True
 
     def step(carry: Arrays, x: Arrays) -> tuple[Arrays, Arrays]:
         nonlocal first
-        before = draw_number()
+        before = next_number()
         leaves = [_to_leaf(level, array) for array in carry]
         after, ys = body(leaves, [_to_leaf(level, array) for array in x])
         if first:
-            results = [array for array in (*after, *ys) if node_on(level, array)]
+            results = [array for array in (*after, *ys) if get_node(level, array)]
             found.extend(outer_nodes(results, before))
             first = False
-        plain = [_value(level, array) for array in after]
-        return plain, [*(_value(level, array) for array in ys), *carry]
+        plain = [_inner_value(level, array) for array in after]
+        return plain, [*(_inner_value(level, array) for array in ys), *carry]
 
     return step
 
@@ -209,7 +210,7 @@ def _plain_step(level: Level, body: Body, found: list[Node]) -> Body:
 def _pull(
     b: ArrayFunctions, loop: RecordedLoop, grads: Sequence[Array | None], _needs: Needs
 ) -> list[Array | None]:
-    """Run the backward loop; its first step apart, which shows what the others carry."""
+    """Run the backward loop; its first step shows which outer arrays have gradients."""
     seeds = [
         b.zeros(shape, dtype=dtype) if grad is None else grad
         for grad, (shape, dtype) in zip(grads, loop.outs, strict=True)
@@ -218,35 +219,35 @@ def _pull(
     reads = [*loop.states, *loop.xs, *seeds[count:]]
     last = 0 if loop.reverse else loop.length - 1
     start = [*seeds[:count], *(None for _ in loop.outer)]
-    carry, by_xs = _step_back(b, loop, loop.outer, start, _index(b, reads, last))
+    carry, by_xs = _pull_step(b, loop, loop.outer, start, _index_steps(b, reads, last))
     reached = [
         number
         for number, part in zip(loop.outer, carry[count:], strict=True)
         if part is not None
     ]
     carry = [part for part in carry if part is not None]
-    carry, by_xs = _others_back(b, loop, reached, (carry, by_xs), reads)
+    carry, by_xs = _pull_other_steps(b, loop, reached, (carry, by_xs), reads)
     around = dict(zip(reached, carry[count:], strict=True))
     return [*carry[:count], *by_xs, *(around.get(number) for number in loop.outer)]
 
 
-def _others_back(
+def _pull_other_steps(
     b: ArrayFunctions,
     loop: RecordedLoop,
     outer: list[int],
     first: tuple[Arrays, Arrays],
     reads: Sequence[Array],
 ) -> tuple[Arrays, Arrays]:
-    """Run all backward steps but the first, whose result is `first`."""
+    """Run the backward steps after the first, whose result is `first`."""
     carry, by_xs = first
     if loop.length == 1:
         return carry, [b.expand_dims(part, axis=0) for part in by_xs]
     rest = slice(1, None) if loop.reverse else slice(0, loop.length - 1)
 
     def step(carry: Arrays, x: Arrays) -> tuple[Arrays, Arrays]:
-        return _step_back(b, loop, outer, carry, x)
+        return _pull_step(b, loop, outer, carry, x)
 
-    others = _index(b, reads, rest)
+    others = _index_steps(b, reads, rest)
     carry, earlier = b.scan(
         step, carry, others, length=loop.length - 1, reverse=not loop.reverse
     )
@@ -258,16 +259,16 @@ def _others_back(
     return carry, joined
 
 
-def _step_back(
+def _pull_step(
     b: ArrayFunctions,
     loop: RecordedLoop,
     outer: list[int],
     carry: Sequence[Array],
     reads: Sequence[Array],
 ) -> tuple[Arrays, Arrays]:
-    """Compute a step again: its gradients by the state before, outer arrays, and `x`."""
+    """Recompute one step; return the gradients of its state, outer arrays and `x`."""
     level, count = loop.level, len(loop.states)
-    before = draw_number()
+    before = next_number()
     state = [_to_leaf(level, array) for array in reads[:count]]
     x = [_to_leaf(level, array) for array in reads[count : count + len(loop.xs)]]
     after, ys = loop.body(state, x)
@@ -275,7 +276,7 @@ def _step_back(
     pairs = [
         (out, seed)
         for out, seed in zip((*after, *ys), seeds, strict=True)
-        if node_on(level, out) is not None
+        if get_node(level, out) is not None
     ]
     found = pull_back([out for out, _ in pairs], [seed for _, seed in pairs], before=before)
     summed = [
@@ -283,38 +284,38 @@ def _step_back(
         for total, part in zip(carry[count:], map(found.get, outer), strict=True)
     ]
     return (
-        [*(_gradient(b, level, found, leaf) for leaf in state), *summed],
-        [_gradient(b, level, found, leaf) for leaf in x],
+        [*(_get_gradient(b, level, found, leaf) for leaf in state), *summed],
+        [_get_gradient(b, level, found, leaf) for leaf in x],
     )
 
 
-def _gradient(
+def _get_gradient(
     b: ArrayFunctions, level: Level, found: dict[int, Array], leaf: Array
 ) -> Array:
-    """Return the gradient by a leaf; zeros if the result does not depend on it."""
-    node = node_on(level, leaf)
+    """Return the gradient of a leaf, or zeros if the result does not depend on it."""
+    node = get_node(level, leaf)
     part = None if node is None else found.get(node.number)
     if part is not None:
         return part
-    value = _value(level, leaf)
+    value = _inner_value(level, leaf)
     return b.zeros(tuple(value.shape), dtype=value.dtype)
 
 
-def _index(b: ArrayFunctions, arrays: Sequence[Array], key: int | slice) -> Arrays:
-    """Take one step, or several, of stacked arrays."""
+def _index_steps(b: ArrayFunctions, arrays: Sequence[Array], key: int | slice) -> Arrays:
+    """Index stacked arrays along the steps."""
     return [b.index(array, key) for array in arrays]
 
 
 def _to_leaf(level: Level, array: Array) -> Array:
-    """Make a leaf of an array if it has derivatives."""
+    """Make an array a leaf if it is differentiable."""
     if not is_differentiable(level.inner, array):
         return array
     return track(array, make_node(None, (), ()), level)
 
 
-def _value(level: Level, array: Array) -> Array:
-    """Return the inner array."""
-    return array.value if node_on(level, array) is not None else array
+def _inner_value(level: Level, array: Array) -> Array:
+    """Return the inner array of an array of a level."""
+    return array.value if get_node(level, array) is not None else array
 
 
-_RULE = Rule(nothing, _pull, tracked=ALL, name="scan")
+_SCAN_RULE = Rule(nothing, _pull, tracked=ALL, name="scan")

@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 
 
 class TensorConversions(TensorState):
-    """The methods of a tensor that give its values in another form or place."""
+    """The methods of `Tensor` that convert or move its values."""
 
     __slots__ = ()
 
     @property
     def dtype(self) -> np.dtype[np.generic]:
-        """The element type, as NumPy's on every backend."""
+        """Element type, as a NumPy dtype on every backend."""
         return self.backend.dtype(self._value)
 
     @property
     def device(self) -> str:
-        """The device that stores the values."""
+        """Device that stores the values."""
         return self.backend.device
 
     def numpy(self) -> Any:
-        """Return the values as a NumPy array that shares memory if the backend can.
+        """Return the values as a NumPy array, sharing memory if the backend can.
 
-        The array is read-only and cannot be made writeable: a tensor does not change. It
-        stays valid after the tensor is released. ``np.array(x)`` makes a copy that you may
-        write to.
+        The array is read-only and cannot be made writeable, because tensors are immutable.
+        It stays valid after the tensor is released. Use ``np.array(x)`` for a copy that you
+        can write to.
 
         Returns:
             A read-only ``numpy.ndarray`` of the same shape.
@@ -55,7 +55,7 @@ class TensorConversions(TensorState):
             A Python number.
 
         Raises:
-            ShapeError: There is not exactly one element.
+            ShapeError: The tensor does not have exactly one element.
 
         Examples:
             >>> import seqloom as sl
@@ -73,7 +73,7 @@ class TensorConversions(TensorState):
         """Return the values as nested lists of Python numbers.
 
         Returns:
-            A list; of a tensor without axes, a number.
+            A list, or a number if the tensor has no axes.
 
         Examples:
             >>> import seqloom as sl
@@ -107,7 +107,7 @@ class TensorConversions(TensorState):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001  # NumPy's protocol
         values = self.numpy()
         if isinstance(self.raw, TrackedArray):
-            return self.raw.__array__()  # refuses: NumPy would lose the gradient
+            return self.raw.__array__()  # raises: NumPy would lose the gradient
         return np.array(values, dtype=dtype, copy=copy)
 
     def __array_function__(
@@ -137,14 +137,14 @@ class TensorConversions(TensorState):
         return exchange.reduce_for_pickle(self)
 
     def __copy__(self) -> Self:
-        # Another tensor of the same array: it does not change.
+        # Returns another tensor with the same array, because tensors are immutable.
         return type(self)(self.raw, self.backend)
 
     def detach(self) -> Self:
-        """Return the same values on the plain backend, which records no gradients.
+        """Return the same values on the innermost backend, which does not record gradients.
 
         Returns:
-            A tensor of the innermost backend.
+            A tensor on the innermost backend.
 
         Examples:
             >>> import seqloom as sl
@@ -161,11 +161,11 @@ class TensorConversions(TensorState):
             backend: The backend, or its name, such as ``"torch:cuda"``.
 
         Returns:
-            A tensor of that backend; this tensor if it is there already.
+            A tensor on that backend; this tensor if it is already there.
 
         Raises:
             ArgumentError: `backend` is neither a backend nor a name.
-            BackendError: There is no backend of that name.
+            BackendError: No backend has that name.
             GradientError: The tensor records gradients, which the move would lose.
 
         Examples:
@@ -190,7 +190,7 @@ class TensorConversions(TensorState):
             stream: None; streams of other libraries are not supported.
 
         Returns:
-            This tensor if it is there already, else one on that device's backend.
+            A tensor on the device; this tensor if it is already there.
 
         Raises:
             ArgumentError: `stream` is not None.
@@ -211,9 +211,9 @@ class TensorConversions(TensorState):
     # Memory and gradients.
 
     def keep(self) -> Self:
-        """Let this tensor outlive the scope that it was made in.
+        """Keep this tensor when its scope ends.
 
-        From now on it belongs to the scope around that one, or to none.
+        The tensor then belongs to the enclosing scope, if there is one.
 
         Returns:
             This tensor.

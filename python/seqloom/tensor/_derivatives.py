@@ -1,4 +1,4 @@
-"""Derivatives of functions of tensors, and the level that each is computed on."""
+"""Derivatives of functions of tensors, and the levels that compute them."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ if TYPE_CHECKING:
 def value_and_grad(
     function: Callable[..., Any], argnums: int | Sequence[int] = 0
 ) -> Callable[..., tuple[Any, Any]]:
-    """Make a function of tensors also return its gradient.
+    """Return a function that computes the value and the gradient of a function.
 
     Args:
         function: A function of tensors that returns a scalar tensor.
-        argnums: The argument to differentiate by, counted from 0, or several.
+        argnums: The index of the argument to differentiate, from 0, or a sequence of
+            indices.
 
     Returns:
-        A function of the same arguments that returns the value and the gradient; a tuple of
-        gradients if `argnums` are several. Inside another such function, the outer one
-        records its results, which gives second derivatives.
+        A function with the same arguments that returns the value and the gradient. If
+        `argnums` is a sequence, the gradient is a tuple. Such functions can be nested to
+        compute second derivatives.
 
     Raises:
-        ArgumentError: An argument to differentiate by is no tensor.
-        GradientError: The value is no scalar, or does not depend on such an argument.
+        ArgumentError: An argument to differentiate is not a tensor.
+        GradientError: The value is not a scalar, or does not depend on the argument.
 
     Examples:
         >>> import seqloom as sl
@@ -50,13 +51,13 @@ def value_and_grad(
 
     @wraps(function)
     def call(*args: object, **options: object) -> tuple[Any, Any]:
-        level, leaves = leaves_over(select(args, numbers))
+        level, leaves = make_leaves(select_arguments(args, numbers))
         inputs = list(args)
         for number, leaf in zip(numbers, leaves, strict=True):
             inputs[number] = leaf
-        with active(level):
+        with activate(level):
             value = function(*inputs, **options)
-        found = gradients_of(level, value)
+        found = compute_gradients(level, value)
         grads = tuple(_gradient(level, found, leaf) for leaf in leaves)
         return lower_result(level, value), grads if several else grads[0]
 
@@ -66,14 +67,15 @@ def value_and_grad(
 def grad(
     function: Callable[..., Any], argnums: int | Sequence[int] = 0
 ) -> Callable[..., Any]:
-    """Make the gradient of a function of tensors: `value_and_grad` without the value.
+    """Return a function that computes the gradient, as `value_and_grad` without the value.
 
     Args:
         function: A function of tensors that returns a scalar tensor.
-        argnums: The argument to differentiate by, counted from 0, or several.
+        argnums: The index of the argument to differentiate, from 0, or a sequence of
+            indices.
 
     Returns:
-        A function of the same arguments that returns the gradient.
+        A function with the same arguments that returns the gradient.
 
     Examples:
         >>> import seqloom as sl
@@ -92,19 +94,19 @@ def grad(
 
 
 def hvp(function: Callable[..., Any], inputs: Any, v: Any) -> tuple[Any, Any]:
-    """Compute the product of a function's Hessian matrix with a vector, not the matrix.
+    """Compute the product of a Hessian matrix and a vector, without the matrix itself.
 
     Args:
         function: A function of tensors that returns a scalar tensor.
-        inputs: The tensor, or tuple of tensors, to evaluate the derivatives at.
-        v: The vector: a tensor, or tuple of tensors, of the shapes of the inputs.
+        inputs: The tensor, or tuple of tensors, at which to evaluate the derivatives.
+        v: The vector: a tensor, or tuple of tensors, with the shapes of the inputs.
 
     Returns:
-        The function's value, and the product in the shapes of the inputs.
+        The value of the function, and the product in the shapes of the inputs.
 
     Raises:
-        ArgumentError: An input is no tensor.
-        ShapeError: The vector has other shapes than the inputs.
+        ArgumentError: An input is not a tensor.
+        ShapeError: The shape of a vector differs from that of its input.
 
     Examples:
         >>> import seqloom as sl
@@ -117,18 +119,18 @@ def hvp(function: Callable[..., Any], inputs: Any, v: Any) -> tuple[Any, Any]:
     several = isinstance(inputs, (tuple, list))
     points = list(cast("Sequence[Any]", inputs)) if several else [inputs]
     vectors = list(v) if several else [v]
-    level, leaves = leaves_over(points)
-    # A vector of another shape would broadcast.
+    level, leaves = make_leaves(points)
+    # Without this check, a vector with a different shape would broadcast.
     shapes = [tuple(getattr(vector, "shape", ())) for vector in vectors]
     if shapes != [leaf.shape for leaf in leaves]:
         raise ShapeError(
             "v must have the shapes of the inputs, "
             f"{[leaf.shape for leaf in leaves]}, got {shapes}"
         )
-    with active(level):
+    with activate(level):
         value, grads = value_and_grad(function, range(len(points)))(*leaves)
         total = sum((slope * x).sum() for slope, x in zip(grads, vectors, strict=True))
-    by_leaf = gradients_of(level, total) if is_on(level, total) else {}
+    by_leaf = compute_gradients(level, total) if is_tracked_by(level, total) else {}
     products = tuple(_gradient(level, by_leaf, leaf, missing="zero") for leaf in leaves)
     return lower_result(level, value), products if several else products[0]
 
@@ -136,7 +138,7 @@ def hvp(function: Callable[..., Any], inputs: Any, v: Any) -> tuple[Any, Any]:
 def _gradient(
     level: Engine, found: dict[Any, Array], leaf: Tensor, missing: str = "error"
 ) -> Tensor:
-    """Return the gradient by one leaf."""
+    """Return the gradient with respect to one leaf."""
     array = found.get(level.leaf_number(leaf.raw))
     if array is None and missing == "error":
         raise GradientError(
@@ -148,20 +150,20 @@ def _gradient(
 
 
 def jacobian(function: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
-    """Make a function that returns all first derivatives of a function of tensors.
+    """Return a function that computes the Jacobian matrix of a function of tensors.
 
-    The function runs once; each element of its result costs one backward pass.
+    The function runs once; each element of its result needs one backward pass.
 
     Args:
         function: A function of tensors that returns a tensor.
-        argnum: The argument to differentiate by, counted from 0.
+        argnum: The index of the argument to differentiate, from 0.
 
     Returns:
-        A function of the same arguments that returns a tensor whose shape is the result's
-        followed by the argument's.
+        A function with the same arguments that returns a tensor. Its shape is the shape of
+        the result, followed by the shape of the argument.
 
     Raises:
-        ArgumentError: The argument to differentiate by is no tensor.
+        ArgumentError: The argument to differentiate is not a tensor.
         GradientError: The function does not return one tensor.
 
     Examples:
@@ -173,30 +175,30 @@ def jacobian(function: Callable[..., Any], argnum: int = 0) -> Callable[..., Any
 
     @wraps(function)
     def call(*args: object, **options: object) -> Tensor:
-        level, (leaf,) = leaves_over(select(args, [argnum]))
+        level, (leaf,) = make_leaves(select_arguments(args, [argnum]))
         inputs = [*args]
         inputs[argnum] = leaf
-        with active(level):
+        with activate(level):
             out = function(*inputs, **options)
         if not isinstance(out, Tensor):
             raise GradientError(
                 f"the function of jacobian must return one tensor, got {type(out).__name__}"
             )
-        return Tensor(_stack(level, out, leaf), level.inner)
+        return Tensor(_stack_gradients(level, out, leaf), level.inner)
 
     return call
 
 
-def _stack(level: Engine, out: Tensor, leaf: Tensor) -> Array:
-    """Return the gradients of each element of a result by a leaf, as one array."""
+def _stack_gradients(level: Engine, out: Tensor, leaf: Tensor) -> Array:
+    """Return the gradients of all elements of a result with respect to a leaf, stacked."""
     b, number = level.inner, level.leaf_number(leaf.raw)
     size, shape = math.prod(out.shape), (*out.shape, *leaf.shape)
-    if size == 0 or not is_on(level, out):
+    if size == 0 or not is_tracked_by(level, out):
         return b.zeros(shape, dtype=leaf.raw.dtype)
     seeds = b.reshape(b.eye(size, dtype=out.raw.dtype), (size, *out.shape))
     blank = b.zeros(leaf.shape, dtype=leaf.raw.dtype)
     rows: list[Array] = []
-    for row in range(size):  # the last pass frees the tape
+    for row in range(size):  # the last pass frees the recorded nodes
         seed, retain = b.index(seeds, row), row < size - 1
         found: dict[Any, Array] = level.gradients(out.raw, seed, retain=retain)
         rows.append(found.get(number, blank))
@@ -206,78 +208,76 @@ def _stack(level: Engine, out: Tensor, leaf: Tensor) -> Array:
 _T = TypeVar("_T")
 
 
-class OwnEngine(Protocol):
-    """A backend that records on a tape of its own, with the methods of `Autodiff`.
+class CustomEngine(Protocol):
+    """A backend that records operations itself, with the methods of `Autodiff`.
 
-    It has an attribute ``is_engine``, and is made with the backend to compute on.
+    The class has an attribute ``is_engine``, and takes the inner backend as argument.
     """
 
     inner: ArrayFunctions
 
     def leaf(self, value: Array) -> Any:
-        """Make a leaf: operations on it are recorded."""
+        """Create a leaf; operations on the leaf are recorded."""
         ...
 
     def gradients(self, raw: Any, seed: Array, *, retain: bool = False) -> dict[int, Array]:
-        """Compute the gradients of a result by all leaves."""
+        """Compute the gradients of a result with respect to all leaves."""
         ...
 
     def lower(self, raw: Any) -> Array:
-        """Return the inner array of an array of this engine."""
+        """Return the array of the inner backend that an array of this engine wraps."""
         ...
 
     def leaf_number(self, raw: Any) -> int | None:
-        """Return the number by which the gradient by an array is found."""
+        """Return the number that identifies the gradient of an array."""
         ...
 
 
-# A backend that records, on which derivatives are computed.
-Engine: TypeAlias = Autodiff | OwnEngine
+# A backend that computes derivatives.
+Engine: TypeAlias = Autodiff | CustomEngine
 
-# The level of the innermost derivative that is being computed in this thread.
+# The level of the innermost derivative that this thread computes.
 _active: ContextVar[Engine | None] = ContextVar("active", default=None)
 
 
-def level_over(backend: Backend) -> Engine:
-    """Return the level of a new derivative, over the active one if that fits."""
+def find_level(backend: Backend) -> Engine:
+    """Return the level for a new derivative, on top of the active level if possible."""
     current = _active.get()
     inner = backend
-    if current is not None and _lies_over(current, backend):
+    if current is not None and _wraps(current, backend):
         inner = current
-    if is_own_engine(inner) and inner is not current:
-        return inner  # which is its own level
+    if is_custom_engine(inner) and inner is not current:
+        return inner  # a custom engine is a level
     state: dict[str, Engine] = vars(inner)
     if "differentiable" not in state:
-        kind: type = type(inner) if is_own_engine(inner) else Autodiff
+        kind: type = type(inner) if is_custom_engine(inner) else Autodiff
         state["differentiable"] = kind(inner)
     return state["differentiable"]
 
 
-def is_own_engine(backend: object) -> TypeGuard[OwnEngine]:
-    """Return whether a backend records gradients on a tape of its own.
-
-    Not by `Autodiff`.
-    """
-    # Not getattr: backends over another one pass unknown names on to it.
+def is_custom_engine(backend: object) -> TypeGuard[CustomEngine]:
+    """Return whether a backend is a custom engine, which records without `Autodiff`."""
+    # Not hasattr, because wrapper backends forward unknown names to their inner
+    # backend.
     return "is_engine" in vars(backend)
 
 
-def _lies_over(outer: object, inner: object) -> bool:
-    """Return whether a backend is another one, or lies over it."""
+def _wraps(outer: object, inner: object) -> bool:
+    """Return whether `outer` is `inner` or wraps it."""
     if outer is None or outer is inner:
         return outer is not None
-    return _lies_over(getattr(outer, "inner", None), inner)
+    return _wraps(getattr(outer, "inner", None), inner)
 
 
-def depth(backend: object) -> int:
-    """Return how many backends one lies over."""
+def count_levels(backend: object) -> int:
+    """Return the number of backends inside a backend."""
     below = getattr(backend, "inner", None)
-    return 0 if below is None else 1 + depth(below)
+    return 0 if below is None else 1 + count_levels(below)
 
 
 @contextmanager
-def active(level: Engine) -> Generator[None]:
-    """Compute derivatives inside this block over a level."""
+def activate(level: Engine) -> Generator[None]:
+    """Make a level the active level within a ``with`` block."""
     token = _active.set(level)
     try:
         yield
@@ -285,32 +285,32 @@ def active(level: Engine) -> Generator[None]:
         _active.reset(token)
 
 
-def select(args: Sequence[_T], numbers: Sequence[int]) -> list[_T]:
-    """Return the arguments to differentiate by."""
+def select_arguments(args: Sequence[_T], numbers: Sequence[int]) -> list[_T]:
+    """Return the arguments with the given indices."""
     for number in numbers:
         if not -len(args) <= number < len(args):
             raise ArgumentError(
-                f"there is no argument {number} (counted from 0) to compute a gradient by; "
+                f"there is no argument {number} (counted from 0) to differentiate; "
                 f"the function was called with {len(args)} arguments"
             )
     return [args[number] for number in numbers]
 
 
-def leaves_over(points: Sequence[object]) -> tuple[Engine, list[Tensor]]:
-    """Return a level for a new derivative, and the arguments as its leaves."""
+def make_leaves(points: Sequence[object]) -> tuple[Engine, list[Tensor]]:
+    """Return a level for a new derivative, and the arguments as leaves of the level."""
     tensors: list[Tensor] = []
     for point in points:
         if not isinstance(point, Tensor):
             raise ArgumentError(
-                "a gradient is computed by tensors only; this argument is "
+                "gradients are computed with respect to tensors only; this argument is "
                 f"{type(point).__name__}"
             )
         tensors.append(point)
-    level = level_over(tensors[0].backend)
+    level = find_level(tensors[0].backend)
     return level, [Tensor(level.leaf(tensor.raw), level) for tensor in tensors]
 
 
-def is_on(level: Engine, value: object) -> bool:
+def is_tracked_by(level: Engine, value: object) -> bool:
     """Return whether a level tracks a tensor."""
     return (
         isinstance(value, Tensor)
@@ -320,26 +320,26 @@ def is_on(level: Engine, value: object) -> bool:
 
 
 def lower_result(level: Engine, value: Any) -> Any:
-    """Return a result as the level below has it; other values stay as they are."""
-    if not is_on(level, value):
+    """Return a result as a tensor of the inner backend; return other values unchanged."""
+    if not is_tracked_by(level, value):
         return value
     return Tensor(level.lower(value.raw), level.inner)
 
 
-def gradients_of(level: Engine, loss: Any) -> dict[int, Array]:
-    """Return the gradients of a scalar by the number of each leaf of a level."""
-    if not is_on(level, loss):
+def compute_gradients(level: Engine, loss: Any) -> dict[int, Array]:
+    """Return the gradients of a scalar by the number of each leaf."""
+    if not is_tracked_by(level, loss):
         raise GradientError(
-            "the loss does not depend on any trainable parameter, nor on an input that "
-            "gradients are computed by"
+            "the loss does not depend on any trainable parameter, nor on an input to "
+            "differentiate"
         )
     if loss.shape != ():
         raise GradientError(f"the loss must be a scalar, got shape {loss.shape}")
     return level.gradients(loss.raw, level.inner.ones((), dtype=loss.raw.dtype))
 
 
-def tensors_on(level: Engine, values: Sequence[object]) -> list[Tensor]:
-    """Return the tensors among values whose arrays a level tracks."""
+def find_tracked(level: Engine, values: Sequence[object]) -> list[Tensor]:
+    """Return the tensors that a level tracks."""
     return [
         value
         for value in values
@@ -352,4 +352,4 @@ def outermost_level(values: Sequence[object]) -> Any:
     """Return the outermost level that tracks one of the values, or None."""
     raws = [value.raw for value in values if isinstance(value, Tensor)]
     levels = [raw.level for raw in raws if isinstance(raw, TrackedArray)]
-    return max(levels, key=depth, default=None)
+    return max(levels, key=count_levels, default=None)

@@ -1,7 +1,7 @@
-"""`apply`: tensors in, the backend's function on their arrays, tensors out.
+"""`apply`, which calls a function of a backend on the arrays of tensors.
 
-Backends are entry points of the group ``seqloom.backends``: a name, and a class that is
-called with a device and a number of threads.
+Backends are entry points of the group ``seqloom.backends``. An entry point is a class that
+takes a device and a number of threads.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from seqloom.errors import (
     SeqloomError,
     ShapeError,
 )
-from seqloom.tensor._autocast import cast_arguments, casting
+from seqloom.tensor._autocast import autocast_state, cast_arguments
 from seqloom.tensor._families import ArrayFunctions
 from seqloom.tensor._origin import Released, caller
 from seqloom.tensor._state import TensorState, fill, new
@@ -40,21 +40,21 @@ if TYPE_CHECKING:
 
 
 class Observer(Protocol):
-    """Receives each operation, in the thread that runs it."""
+    """Interface of objects that receive each operation, in the thread that runs it."""
 
     def on_apply(self, name: str, out: Any, backend: ArrayFunctions) -> None:
-        """Receive the array or arrays that an operation has computed."""
+        """Receive the array or arrays that an operation computed."""
         ...
 
     def on_pull(
         self, node: Node, parts: Sequence[Array | None], inner: ArrayFunctions
     ) -> None:
-        """Receive the gradients by the inputs of a recorded operation."""
+        """Receive the gradients of the inputs of a recorded operation."""
         ...
 
 
-# Functions over an axis of one tensor. Libraries differ in what they make of a tensor that
-# has none: the standard has no axis 0 of it.
+# Functions over an axis of one tensor. The standard has no axis 0 for a tensor without
+# axes, but some libraries accept it.
 # fmt: off
 _REDUCTIONS = frozenset((
     "all", "any", "argmax", "argmin", "count_nonzero", "flip", "logsumexp", "max", "mean",
@@ -65,9 +65,9 @@ _SCANS = frozenset((
     "vecdot",
 ))
 # fmt: on
-_OVER_AXES = _REDUCTIONS | _SCANS
+_AXIS_FUNCTIONS = _REDUCTIONS | _SCANS
 
-# Normally empty, so that an operation pays for one test only.
+# Usually empty, so that an operation needs only one test.
 observers: list[Observer] = []
 
 
@@ -86,12 +86,12 @@ def apply(name: str, *args: object, **options: Any) -> Any:
         **options: Keyword arguments of the function.
 
     Returns:
-        A tensor, or a tuple if the function returns several arrays; a list among them
+        A tensor, or a tuple if the function returns several arrays; a list in the result
         becomes a list of tensors.
 
     Raises:
-        ShapeError: The shapes do not fit together; the message names them.
-        DTypeError: The operation does not take these element types.
+        ShapeError: The shapes do not match; the message contains them.
+        DTypeError: The operation does not support these element types.
         OutOfRangeError: An index or an axis is out of range.
         BackendError: No argument is a tensor, or two tensors are on different backends.
 
@@ -100,12 +100,12 @@ def apply(name: str, *args: object, **options: Any) -> Any:
         >>> sl.tensor.apply("exp", sl.tensor.backend("numpy").tensor([0.0])).item()
         1.0
     """
-    if casting.get() is not None:
+    if autocast_state.get() is not None:
         args = cast_arguments(name, args, apply)
-    tensors = tensors_in(args)
+    tensors = find_tensors(args)
     backend = find_shared_backend(tensors)
     try:
-        if name in _OVER_AXES and not tensors[0].raw.shape:
+        if name in _AXIS_FUNCTIONS and not tensors[0].raw.shape:
             _require_axis(name, options.get("axis"))
         out = getattr(backend, name)(*[to_raw(arg, backend) for arg in args], **options)
     except Exception as error:
@@ -118,11 +118,11 @@ def apply(name: str, *args: object, **options: Any) -> Any:
     kind, frame = type(tensors[0]), caller(1)
     if not isinstance(out, (tuple, list)):
         return fill(new(kind), out, backend, frame)
-    # `_wrap` written out for the usual case: a call costs more than the test.
+    # Inlines `_wrap` for the usual case, because a call is slower than the test.
     return tuple(
         [
             _wrap(part, kind, backend, frame)
-            if type(part) in _NESTED
+            if type(part) in _NESTED_TYPES
             else fill(new(kind), part, backend, frame)
             for part in cast("list[Any]", out)
         ]
@@ -130,89 +130,86 @@ def apply(name: str, *args: object, **options: Any) -> Any:
 
 
 def _require_axis(name: str, axis: object) -> None:
-    """Refuse an axis of a tensor that has none; None and () are all of them."""
+    """Raise if an axis is given for a tensor without axes; None and () mean all axes."""
     if axis == () or (axis is None and name in _REDUCTIONS):
         return
     which = "" if axis is None else f" {axis}"
     raise OutOfRangeError(
-        f"{name}: a tensor without axes has no axis{which}; give it one by "
+        f"{name}: a tensor without axes has no axis{which}; add an axis with "
         "x.reshape((1,)), or leave out axis= where the function allows it"
     )
 
 
-# Results among several that are no array: nothing, or arrays of their own.
-_NESTED = frozenset({type(None), list, tuple})
+# Result types that are not arrays: None, and lists or tuples of arrays.
+_NESTED_TYPES = frozenset({type(None), list, tuple})
 
 
 def _wrap(part: Any, kind: Any, backend: ArrayFunctions, frame: FrameType) -> Any:
-    """Make tensors of one result: of an array, or of each in nested lists and tuples."""
+    """Convert one result to tensors, also within nested lists and tuples."""
     if part is None:
         return None
-    if type(part) not in _NESTED:
+    if type(part) not in _NESTED_TYPES:
         return fill(new(kind), part, backend, frame)
     return type(part)([_wrap(inner, kind, backend, frame) for inner in part])
 
 
 def to_raw(arg: Any, backend: ArrayFunctions) -> Any:
-    """Return what a backend's function takes: arrays in place of tensors."""
+    """Convert an argument for a function of the backend: tensors become arrays."""
     if isinstance(arg, TensorState):
         return arg.raw
     if isinstance(arg, (list, tuple)):
-        # An integer among several is a size, an axis or an index.
+        # NumPy integers in a list or tuple are sizes, axes or indices.
         raws = [
             item.item() if isinstance(item, np.integer) else to_raw(item, backend)
             for item in cast("list[Any]", arg)
         ]
         return raws if isinstance(arg, list) else tuple(raws)
-    if isinstance(arg, np.ndarray):  # its owner may write it before a gradient reads it
+    if isinstance(arg, np.ndarray):  # the array may change before a gradient reads it
         return backend.asarray(arg, copy=True)
-    return _raw_number(arg, backend) if isinstance(arg, np.generic) else arg
+    return _convert_scalar(arg, backend) if isinstance(arg, np.generic) else arg
 
 
-def _raw_number(scalar: Any, backend: ArrayFunctions) -> Any:
-    """Convert a NumPy scalar: a float as Python's, which takes the tensor's type."""
+def _convert_scalar(scalar: Any, backend: ArrayFunctions) -> Any:
+    """Convert a NumPy scalar; a float becomes a Python float, which takes other types."""
     return float(scalar) if scalar.dtype.kind == "f" else backend.asarray(scalar)
 
 
-def tensors_in(args: Any) -> list[TensorState]:
-    """Return the tensors among arguments, alone or within lists and tuples."""
+def find_tensors(args: Any) -> list[TensorState]:
+    """Return the tensors in arguments, also within lists and tuples."""
     found: list[TensorState] = []
     for arg in args:
         if isinstance(arg, TensorState):
             found.append(arg)
         elif type(arg) is list or type(arg) is tuple:
-            found += tensors_in(arg)
+            found += find_tensors(arg)
     return found
 
 
 def find_shared_backend(tensors: Sequence[TensorState]) -> ArrayFunctions:
-    """Return the outermost backend of tensors; the others must lie inside it."""
+    """Return the outermost backend of tensors; raise if it does not wrap the others."""
     if not tensors:
         raise BackendError("no argument is a tensor; pass at least one")
     found = tensors[0].backend
     for tensor in tensors:
         if tensor.backend is not found:
-            found = _outer(found, tensor.backend)
+            found = _choose_outer(found, tensor.backend)
     return found
 
 
-def _outer(one: ArrayFunctions, other: ArrayFunctions) -> ArrayFunctions:
-    """Return the backend, of two, that contains the other."""
+def _choose_outer(one: ArrayFunctions, other: ArrayFunctions) -> ArrayFunctions:
+    """Return the backend that wraps the other one; raise if neither does."""
     if contains(one, other):
         return one
     if contains(other, one):
         return other
     raise BackendError(
         f"the tensors are on different backends, {_full_name(one)} and "
-        f"{_full_name(other)}; make both on the same backend, or move one by .to(backend)"
+        f"{_full_name(other)}; create both on the same backend, or move one with .to()"
     )
 
 
 def contains(outer: ArrayFunctions, inner: ArrayFunctions) -> bool:
-    """Return whether a backend is another or lies over it.
-
-    Arrays of `inner` are constants.
-    """
+    """Return whether `outer` is `inner` or wraps it; arrays of `inner` are constants."""
     while outer is not inner:
         within = getattr(outer, "inner", None)
         if within is None:
@@ -222,18 +219,18 @@ def contains(outer: ArrayFunctions, inner: ArrayFunctions) -> bool:
 
 
 def _full_name(backend: ArrayFunctions) -> str:
-    """Name a backend with the number of its level: two may have the same name."""
+    """Return the name of a backend, with its level number if it has one."""
     number = getattr(backend, "number", None)
     return backend.name if number is None else f"{backend.name} (level {number})"
 
 
-_GROUP = "seqloom.backends"
+_ENTRY_POINTS = "seqloom.backends"
 
 
 def find_backend(
     name: object, *, num_threads: int | None = None, deterministic: bool = False
 ) -> Any:
-    """Return the backend of a name; a backend is returned as it is."""
+    """Return the backend with a name; a backend is returned unchanged."""
     if isinstance(name, ArrayFunctions):
         backend: ArrayFunctions = name
         if num_threads is not None and count_threads(num_threads) != backend.threads:
@@ -245,17 +242,17 @@ def find_backend(
     if not isinstance(name, str):
         raise ArgumentError(f'backend must be a name such as "numpy", got {quote(name)}')
     library, _, device = name.partition(":")
-    return _make(library, device or None, count_threads(num_threads), deterministic)
+    return _create(library, device or None, count_threads(num_threads), deterministic)
 
 
-# By name, number of threads and determinism: one device may have several names.
+# By name, number of threads and determinism, because a device may have several names.
 _backends: dict[tuple[str, int, bool], Any] = {}
 
 
 @cache
-def _make(library: str, device: str | None, threads: int, deterministic: bool) -> Any:  # noqa: FBT001 - a key of the cache
-    """Make one backend for each name, device, number of threads and determinism."""
-    kind = _load(library)
+def _create(library: str, device: str | None, threads: int, deterministic: bool) -> Any:  # noqa: FBT001
+    """Create one backend for each name, device, number of threads and determinism."""
+    kind = _load_class(library)
     if deterministic and not hasattr(kind, "deterministic"):
         raise BackendError(f"the backend {library} cannot compute deterministically")
     options = {"deterministic": True} if deterministic else {}
@@ -265,22 +262,23 @@ def _make(library: str, device: str | None, threads: int, deterministic: bool) -
 
 def find_entry(library: str) -> EntryPoint:
     """Return the entry point of a backend; raise if no installed package has one."""
-    # Reading the list of one distribution takes a hundredth of the time of reading all.
-    own = distribution("seqloom").entry_points.select(group=_GROUP)
-    entries = own if library in own.names else entry_points(group=_GROUP)
+    # Search this package first, then all installed distributions, because reading the
+    # entry points of one distribution is about 100 times faster.
+    own = distribution("seqloom").entry_points.select(group=_ENTRY_POINTS)
+    entries = own if library in own.names else entry_points(group=_ENTRY_POINTS)
     if library not in entries.names:
         known = ", ".join(sorted(own.names | entries.names))
         raise BackendError(f"no backend is called {library!r}; installed are {known}")
     return entries[library]
 
 
-def _load(library: str) -> Any:
+def _load_class(library: str) -> Any:
     """Import the class of a backend."""
     try:
         return find_entry(library).load()
     except ImportError as error:
         if (error.name or "").startswith("seqloom"):
-            raise  # our own fault, not a missing library
+            raise  # an error in seqloom, not a missing library
         package = (error.name or library).partition(".")[0]
         raise MissingExtraError(
             f"the backend {library} needs {package}, which is not installed: pip install "
@@ -288,22 +286,21 @@ def _load(library: str) -> Any:
         ) from error
 
 
-# Words in libraries' messages about memory, indices, element types and shapes; the first
-# that occurs decides.
-_BY_WORDS: tuple[tuple[tuple[str, ...], type[SeqloomError]], ...] = (
+# Phrases in messages of libraries, and our exception; the first match decides.
+_PHRASES: tuple[tuple[tuple[str, ...], type[SeqloomError]], ...] = (
     (("out of memory", "can't allocate memory", "resource_exhausted"), MemoryLimitError),
     (("out of bounds", "out of range"), OutOfRangeError),
     (("expected numbers from 0 to", "expected classes from 0 to"), OutOfRangeError),
-    (("incompatible types for broadcasting",), ShapeError),  # of shapes, says jax
+    (("incompatible types for broadcasting",), ShapeError),  # JAX's message for shapes
     (("dtype", "scalar type", "input type", " cast", "not implemented for"), DTypeError),
     (("shape", "broadcast", "dimension", "size", "axes", "axis", "length"), ShapeError),
 )
 
-# Words in libraries' messages about a reduction of an empty array.
-_OF_EMPTY = ("zero-size array", "non-zero size", "empty sequence", "numel() == 0")
+# Phrases in messages of libraries about reductions of empty arrays.
+_EMPTY_PHRASES = ("zero-size array", "non-zero size", "empty sequence", "numel() == 0")
 
-# What an exception means where its text does not say more.
-_BY_CLASS: tuple[tuple[type[Exception], type[SeqloomError]], ...] = (
+# Our exception for exceptions of Python whose message does not match.
+_EXCEPTIONS: tuple[tuple[type[Exception], type[SeqloomError]], ...] = (
     (MemoryError, MemoryLimitError),
     (OverflowError, NumberRangeError),
     (IndexError, OutOfRangeError),
@@ -315,64 +312,64 @@ _BY_CLASS: tuple[tuple[type[Exception], type[SeqloomError]], ...] = (
 def translate(
     error: Exception, name: str, args: tuple[Any, ...], backend: ArrayFunctions
 ) -> SeqloomError:
-    """Make our exception of what a library raised; ours stays as it is."""
+    """Convert an exception of a library to a `SeqloomError`, if it is not one."""
     if isinstance(error, SeqloomError):
         return error
     for arg in args:
-        _refuse_released(arg)
-        if (foreign := _foreign(arg, name, backend)) is not None:
+        _reject_released(arg)
+        if (foreign := _find_foreign(arg, name, backend)) is not None:
             return foreign
-    inputs = ", ".join(map(_describe, args))
-    # The first line says it; the rest is the library's advice to its own users.
+    inputs = ", ".join(map(_describe_argument, args))
+    # The first line is the message; the rest is advice for users of the library.
     reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-    return _kind(error)(f"{name}({inputs}) on {backend}: {reason}")
+    return _choose_error(error)(f"{name}({inputs}) on {backend}: {reason}")
 
 
 def translate_data_error(
     error: Exception, data: object, backend: ArrayFunctions
 ) -> SeqloomError:
-    """Make our exception of data that no array can be made of; names only their type."""
+    """Convert an exception about data that are not an array; name only the data's type."""
     subject = data if hasattr(data, "shape") else cast("Any", type(data))
     return translate(error, "tensor", (subject,), backend)
 
 
-def _refuse_released(arg: object) -> None:
-    """Raise the error of a released tensor if an argument is one."""
+def _reject_released(arg: object) -> None:
+    """Raise if an argument is a released tensor."""
     if isinstance(raw := getattr(arg, "raw", arg), Released):
-        raw.refuse()
+        raw.raise_released()
     if isinstance(arg, (list, tuple)):
         for part in cast("list[Any]", arg):
-            _refuse_released(part)
+            _reject_released(part)
 
 
-def _foreign(arg: object, name: str, backend: ArrayFunctions) -> SeqloomError | None:
-    """Return the error of a torch array along with tensors of another library."""
+def _find_foreign(arg: object, name: str, backend: ArrayFunctions) -> SeqloomError | None:
+    """Return an error if a torch array is mixed with tensors of another library."""
     library = type(arg).__module__.partition(".")[0]
     if name == "tensor" or library != "torch" or library in str(backend):
         return None
     return BackendError(
-        f"{name} got a torch array ({type(arg).__name__}) along with tensors on {backend}; "
+        f"{name} got a torch array ({type(arg).__name__}) with tensors on {backend}; "
         "convert it to a tensor of the same backend: backend.tensor(array)"
     )
 
 
-def _kind(error: Exception) -> type[SeqloomError]:
-    """Choose our exception class that fits best."""
+def _choose_error(error: Exception) -> type[SeqloomError]:
+    """Choose the SeqloomError class for an exception."""
     text = str(error).lower()
-    if any(words in text for words in _OF_EMPTY):
+    if any(words in text for words in _EMPTY_PHRASES):
         return ShapeError
-    by_class = next((ours for kind, ours in _BY_CLASS if isinstance(error, kind)), None)
+    by_class = next((ours for kind, ours in _EXCEPTIONS if isinstance(error, kind)), None)
     if by_class in (MemoryLimitError, NumberRangeError, OutOfRangeError):
         return by_class
-    by_words = (ours for words, ours in _BY_WORDS if any(word in text for word in words))
+    by_words = (ours for words, ours in _PHRASES if any(word in text for word in words))
     return next(by_words, by_class or OperationError)
 
 
-def _describe(arg: Any) -> str:
+def _describe_argument(arg: Any) -> str:
     """Describe an argument for a message."""
     if isinstance(arg, (list, tuple)):
         left, right = "[]" if isinstance(arg, list) else "()"
-        return left + ", ".join(map(_describe, cast("list[Any]", arg))) + right
+        return left + ", ".join(map(_describe_argument, cast("list[Any]", arg))) + right
     if hasattr(arg, "shape"):
         return f"{getattr(arg, 'dtype', '')}{list(arg.shape)}"
     return repr(arg)

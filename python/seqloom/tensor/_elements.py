@@ -1,4 +1,4 @@
-"""Elements: which numbers an array can contain, and which of them a key selects."""
+"""Checks of array elements and of index keys."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import numpy as np
 
 from seqloom.errors import DTypeError, NumberRangeError, OutOfRangeError, ShapeError
 
-# An array of whichever library the backend is over: opaque to everything above it.
+# An array of any library; code above the backends does not look inside.
 Array = Any
 
-# Most arrays have one of these types; others (half precision, say) are examined.
-NATIVE = frozenset(map(np.dtype, "?bBhHiIlLqQefdgFDG"))
+# Types of most arrays. Other types, such as half precision, need a closer check.
+NATIVE_DTYPES = frozenset(map(np.dtype, "?bBhHiIlLqQefdgFDG"))
 
-_NUMBERS = (int, float, np.integer, np.floating)
-_SMALL = 127  # every integer type can represent 0 to 127
+_NUMBER_TYPES = (int, float, np.integer, np.floating)
+_MAX_INT8 = 127  # every integer type can represent 0 to 127
 
 
 def to_native(array: Any) -> Any:
-    """Return an array of numbers in native byte order; refuses other element types."""
+    """Return an array of numbers in native byte order; raise for other element types."""
     dtype = array.dtype
     if not _is_numeric(dtype):
         raise DTypeError(
@@ -32,8 +32,11 @@ def to_native(array: Any) -> Any:
     return array if dtype.isnative else array.astype(dtype.newbyteorder("="))
 
 
-def misfit(array: Any, dtype: Any) -> str | None:
-    """Say what an array would lose in another type, or None; rounding is no loss."""
+def explain_misfit(array: Any, dtype: Any) -> str | None:
+    """Return the reason why an array does not fit a type, or None if it fits.
+
+    Rounding counts as a fit.
+    """
     if array.dtype == dtype:
         return None
     if not _is_numeric(array.dtype):
@@ -43,23 +46,20 @@ def misfit(array: Any, dtype: Any) -> str | None:
     with np.errstate(all="ignore"):
         converted = array.astype(dtype)
         if converted.dtype.kind in "biu":
-            lost = converted != array  # integers that became other ones
+            lost = converted != array  # integers with a different value
         else:
             lost = ~np.isfinite(converted) & np.isfinite(array)
     return f"holds {array[lost].flat[0]}, which {dtype} cannot hold" if lost.any() else None
 
 
 def _is_numeric(dtype: Any) -> bool:
-    """Return whether a type is of numbers or booleans, not strings, objects.
-
-    Dates or records.
-    """
+    """Return whether an element type is a number or boolean."""
     return dtype.kind not in "OSUMmT" and dtype.type is not np.void
 
 
 def is_out_of_range(number: Any, dtype: Any) -> bool:
     """Return whether a Python integer is out of the range of an integer type."""
-    if type(number) is not int or 0 <= number <= _SMALL or dtype is None:
+    if type(number) is not int or 0 <= number <= _MAX_INT8 or dtype is None:
         return False
     if dtype.kind not in "iu":
         return False
@@ -68,29 +68,29 @@ def is_out_of_range(number: Any, dtype: Any) -> bool:
 
 
 def require_representable(number: Any, dtype: Any) -> None:
-    """Refuse a number whose integral part an integer type cannot represent."""
+    """Raise if an integer type cannot represent the integral part of a number."""
     if isinstance(number, np.generic):
         number = cast("Any", number).item()
     if type(number) is float and dtype is not None and dtype.kind in "iu":
         if not math.isfinite(number):
-            raise NumberRangeError(f"{number} is no integer, and {dtype} cannot hold it")
+            raise NumberRangeError(f"{number} is not an integer; {dtype} cannot hold it")
         number = int(number)
     require_in_range(number, dtype)
 
 
 def require_range_fits(start: Any, stop: Any, step: Any, dtype: Any) -> None:
-    """Refuse equally spaced numbers of which an integer type cannot represent one."""
-    are_numbers = all(isinstance(it, _NUMBERS) for it in (start, stop, step))
+    """Raise if an integer type cannot represent a number of an evenly spaced range."""
+    are_numbers = all(isinstance(it, _NUMBER_TYPES) for it in (start, stop, step))
     if dtype is None or dtype.kind not in "iu" or not are_numbers or not step:
         return
     count = -((start - stop) // step)
-    if count > 0:  # of the first and the last number, one is the most extreme
+    if count > 0:  # the first and last number are the extremes
         require_representable(start, dtype)
         require_representable(start + (count - 1) * step, dtype)
 
 
 def require_in_range(number: Any, dtype: Any) -> None:
-    """Refuse a Python integer that the type cannot represent; libraries would wrap it."""
+    """Raise if a type cannot represent a Python integer; libraries would wrap it."""
     if is_out_of_range(number, dtype):
         limits = np.iinfo(dtype)
         raise NumberRangeError(
@@ -99,38 +99,38 @@ def require_in_range(number: Any, dtype: Any) -> None:
         )
 
 
-_INT32_LIMIT = 2**31  # how many indices 32 bits can count
+_MAX_INT32_AXIS = 2**31  # axes up to this length have 32-bit indices
 
 
 def normalize_key(key: Any, shape: tuple[int, ...]) -> Any:
-    """Return a key with lists as arrays and scalars as integers, checked for range.
+    """Return a checked key, with lists as arrays and scalars as integers.
 
     A key is an integer, a slice, ``None``, ``...``, an array of integers or booleans, a
-    list, a tensor, or a tuple of them. Arrays and tensors are returned as they are.
+    list, a tensor, or a tuple of these. Arrays and tensors are returned unchanged.
     """
     if type(key) is int and shape:
         return _require_in_axis(key, 0, shape)
     is_tuple = type(key) is tuple
     given = cast("tuple[Any, ...]", key) if is_tuple else (key,)
     parts = [_normalize_part(part) for part in given]
-    axes = first_axes(parts, shape)
+    axes = first_indexed_axes(parts, shape)
     for position, part in enumerate(parts):
         if type(part) is int:
             _require_in_axis(part, axes[position], shape)
         elif type(given[position]) is list:
-            parts[position] = _narrow(part, axes[position], shape)
+            parts[position] = _check_list(part, axes[position], shape)
     return tuple(parts) if is_tuple else parts[0]
 
 
 def _require_in_axis(index: int, axis: int, shape: tuple[int, ...]) -> int:
-    """Refuse an integer beyond its axis; not every library checks."""
+    """Raise if an integer is outside its axis; not every library checks."""
     if not -shape[axis] <= index < shape[axis]:
         raise OutOfRangeError(f"index {index} is out of range for shape {shape}")
     return index
 
 
 def _normalize_part(part: object) -> Any:
-    """Return one part of a key with lists as arrays and scalars as integers."""
+    """Convert one part of a key: lists to arrays, scalars to integers."""
     if type(part) is slice:
         bounds = (part.start, part.stop, part.step)
         return slice(*(it if it is None else to_integer(it) for it in bounds))
@@ -140,7 +140,7 @@ def _normalize_part(part: object) -> Any:
 
 
 def _list_to_array(part: list[Any]) -> Any:
-    """Make an array of integers or booleans of a list; an empty one is of integers."""
+    """Convert a list to an array of integers or booleans; empty means integers."""
     try:
         array = np.asarray(part)
     except ValueError as error:
@@ -158,16 +158,16 @@ def _list_to_array(part: list[Any]) -> Any:
 
 
 def to_integer(value: Any) -> int:
-    """Return an integer; one that is a size of an export stays such a size."""
+    """Convert a value to an integer; the symbolic sizes of an export stay symbolic."""
     return value if isinstance(value, int) else operator.index(value)
 
 
 def parts_of(key: object) -> tuple[Any, ...]:
-    """Return the parts of a key."""
+    """Return the parts of a key as a tuple."""
     return cast("tuple[Any, ...]", key) if isinstance(key, tuple) else (key,)
 
 
-def first_axes(parts: list[Any], shape: tuple[int, ...]) -> list[int]:
+def first_indexed_axes(parts: list[Any], shape: tuple[int, ...]) -> list[int]:
     """Return the first axis that each part indexes."""
     counts = [_axis_count(part) for part in parts]
     rest = len(shape) - sum(counts)
@@ -182,32 +182,32 @@ def first_axes(parts: list[Any], shape: tuple[int, ...]) -> list[int]:
 
 
 def _axis_count(part: Any) -> int:
-    """Return how many axes a part of a key indexes."""
+    """Return the number of axes that a part of a key indexes."""
     if part is None or part is Ellipsis or isinstance(part, bool):
         return 0
     dtype = getattr(part, "dtype", None)
     return part.ndim if dtype is not None and "bool" in str(dtype) else 1
 
 
-def _narrow(array: Any, axis: int, shape: tuple[int, ...]) -> Any:
-    """Check a list's indices, and give them a type that every backend has."""
+def _check_list(array: Any, axis: int, shape: tuple[int, ...]) -> Any:
+    """Check the indices of a list, and convert them to a widely supported type."""
     if array.dtype == bool:
         return array
     values = array.ravel().tolist()
     for index in (min(values), max(values)) if values else ():
         _require_in_axis(index, axis, shape)
-    return array.astype(np.int32 if shape[axis] <= _INT32_LIMIT else np.int64)
+    return array.astype(np.int32 if shape[axis] <= _MAX_INT32_AXIS else np.int64)
 
 
 def check_axis(axis: int, ndim: int, name: str) -> int:
-    """Return an axis counted from 0; refuses one that a tensor of `ndim` axes lacks."""
+    """Return a nonnegative axis; raise if a tensor with `ndim` axes lacks it."""
     if not -ndim <= axis < ndim:
         raise OutOfRangeError(f"{name}: a tensor of {ndim} axes has no axis {axis}")
     return axis % ndim
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape that all shapes fit; sizes of an export stay such sizes."""
+    """Return the broadcast shape; the symbolic sizes of an export stay symbolic."""
     rank = len(np.broadcast_shapes(*shapes))
     axes = ([it[axis] for it in shapes if len(it) >= -axis] for axis in range(-rank, 0))
     return tuple(
@@ -216,14 +216,14 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def join_axes(shape: tuple[int, ...], first: int, last: int) -> tuple[int, ...]:
-    """Return a shape with one axis in place of neighbouring ones."""
+    """Return a shape in which a range of axes is merged into one."""
     rank = len(shape)
     if rank == 0 and {first, last} <= {0, -1}:
-        return (1,)  # as torch's flatten
+        return (1,)  # like torch.flatten
     start, stop = first + rank * (first < 0), last + rank * (last < 0) + 1
     if not 0 <= start < stop <= rank:
         raise ShapeError(
-            f"flatten joins axes {first} to {last}, which a tensor of shape {shape} does "
-            "not have in this order"
+            f"flatten merges axes {first} to {last}; a tensor of shape {shape} lacks "
+            "these axes in this order"
         )
     return (*shape[:start], prod(shape[start:stop]), *shape[stop:])

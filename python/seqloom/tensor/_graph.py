@@ -1,7 +1,7 @@
-"""Graph: a step as a list of operations on numbered values, and as a Python function.
+"""Graphs, which store a step as a list of operations, and their conversion to Python.
 
-The function calls only the backend's functions, on plain arrays, so that ``torch.compile``
-and ``jax.jit`` can trace it. Each array is deleted after its last use.
+The generated Python function calls only backend functions on arrays, so ``torch.compile``
+and ``jax.jit`` can trace it. The function deletes each array after its last use.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Value:
-    """One array that a graph takes or makes."""
+    """One array of a graph: an input or the result of an operation."""
 
-    number: int  # its name within the graph
+    number: int  # unique within the graph
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    # An input that is a Python number, which takes the type of the other operand.
+    # True for an input that is a Python number, which takes the type of other operands.
     weak: bool = False
 
     @property
     def nbytes(self) -> int:
-        """The size of the array in bytes."""
+        """Size of the array in bytes."""
         total = self.dtype.itemsize
         for size in self.shape:
             total *= size
@@ -44,35 +44,36 @@ class Value:
         return f"%{self.number}"
 
     def declare(self) -> str:
-        """Return the name with type and shape, for the text of a graph."""
+        """Return the name with type and shape, as printed in a graph."""
         kind = "number" if self.weak else f"{self.dtype}{list(self.shape)}"
         return f"%{self.number}: {kind}"
 
 
 @dataclass(slots=True, eq=False)
 class Operation:
-    """One call of a backend's function."""
+    """One call of a function of the backend."""
 
-    # A ``scan`` has the arguments ``init``, ``xs`` and ``around`` (lists of values). Its
-    # body, the `Graph` in the options, takes the carried values, one slice of each of
-    # ``xs``, and the values around it; it returns the carried values and one slice of each
-    # result.
+    # A ``scan`` has the arguments ``init``, ``xs`` and ``around``, which are lists of
+    # values. Its body is a `Graph` in the options. The body takes the carried values,
+    # one slice of each of ``xs``, and the outer values in ``around``. It returns the
+    # carried values and one slice of each result.
 
     name: str  # of the function
-    # Values, plain constants, and lists or tuples of both: the arrays of ``concat``, say.
+    # Values, Python constants, and lists or tuples of these, such as the arrays of
+    # ``concat``.
     args: tuple[Any, ...]
-    options: dict[str, Any]  # keyword arguments, all plain
+    options: dict[str, Any]  # keyword arguments; they contain no values
     outputs: tuple[Value, ...]  # more than one if the function returns a tuple
     where: str = ""  # the line of the user's code that called it, as ``file:line``
 
     def inputs(self) -> list[Value]:
-        """Return the values among the arguments, each as often as it occurs."""
+        """Return the values among the arguments, with repetitions."""
         return values_in(self.args)
 
     def __str__(self) -> str:
         made = ", ".join(value.declare() for value in self.outputs)
-        options = [f"{name}={_format(value)}" for name, value in self.options.items()]
-        arguments = ", ".join([*map(_format, self.args), *options])
+        options = [f"{name}={_format_arg(value)}" for name, value in self.options.items()]
+        arguments = ", ".join([*map(_format_arg, self.args), *options])
         return f"{made} = {self.name}({arguments})" + (
             f"  # {self.where}" if self.where else ""
         )
@@ -80,20 +81,20 @@ class Operation:
 
 @dataclass(slots=True, eq=False)
 class Graph:
-    """A step as one program: inputs, operations in order, outputs."""
+    """A step as one program: inputs, operations in order, and outputs."""
 
     inputs: list[Value] = field(default_factory=list["Value"])
-    # The arrays that are the same at every call, by the value's number.
+    # Arrays that are the same at every call, by value number.
     constants: dict[int, Array] = field(default_factory=dict[int, "Array"])
-    # In order of computation: each after the operations that it depends on.
+    # In order of computation: each operation comes after the operations it depends on.
     operations: list[Operation] = field(default_factory=list["Operation"])
-    outputs: list[Value] = field(default_factory=list["Value"])  # one may be an input
-    # By input position, the position of the output that may reuse the input's memory,
-    # because the caller does not use the input any more.
+    outputs: list[Value] = field(default_factory=list["Value"])  # an output may be an input
+    # By index of an input, the index of the output that may reuse the input's memory,
+    # because the caller no longer needs the input.
     donated: dict[int, int] = field(default_factory=dict[int, int])
 
     def uses(self) -> dict[int, int]:
-        """Count how often each value is read, by number; an output is read once."""
+        """Count the reads of each value, by number; an output counts as one read."""
         found: dict[int, int] = {}
         for operation in self.operations:
             for value in operation.inputs():
@@ -116,7 +117,7 @@ class Graph:
 
 
 def values_in(tree: Any) -> list[Value]:
-    """Return the values within nested lists and tuples."""
+    """Return the values in nested lists and tuples."""
     if isinstance(tree, Value):
         return [tree]
     found: list[Value] = []
@@ -130,7 +131,7 @@ def values_in(tree: Any) -> list[Value]:
 
 
 def map_values(tree: Any, change: Callable[[Value], Any]) -> Any:
-    """Replace each value within nested lists and tuples."""
+    """Replace each value in nested lists and tuples."""
     if isinstance(tree, Value):
         return change(tree)
     if type(tree) in (list, tuple):
@@ -138,63 +139,64 @@ def map_values(tree: Any, change: Callable[[Value], Any]) -> Any:
     return tree
 
 
-def _format(arg: object) -> str:
-    """Format an argument for the text of a graph."""
+def _format_arg(arg: object) -> str:
+    """Format an argument as printed in a graph."""
     if isinstance(arg, Graph):
         return "{" + "; ".join(str(arg).split("\n")) + "}"
     if isinstance(arg, (list, tuple)):
-        inside = ", ".join(_format(part) for part in cast("list[Any]", arg))
+        inside = ", ".join(_format_arg(part) for part in cast("list[Any]", arg))
         return f"[{inside}]" if isinstance(arg, list) else f"({inside})"
     return repr(arg)
 
 
-_COUNT = count()  # of lowered graphs, which numbers their file names
-# Operations that overwrite lists of arrays: the positions of these arguments.
-UPDATES: dict[str, tuple[int, ...]] = {"adamw": (0, 2, 3), "sgd": (0, 2)}
-# Operations that return lists of arrays, each as long as the argument in that position.
-LISTS = UPDATES | {"clip_by_global_norm": (0,)}
+_step_numbers = count()  # numbers the file names of lowered graphs
+# Operations that overwrite lists of arrays, and the positions of these arguments.
+OVERWRITES: dict[str, tuple[int, ...]] = {"adamw": (0, 2, 3), "sgd": (0, 2)}
+# Operations that return lists of arrays, and the positions of arguments of equal
+# length.
+LIST_RESULTS = OVERWRITES | {"clip_by_global_norm": (0,)}
 
 
 def lower_graph(graph: Graph, backend: Any) -> Callable[..., tuple[Array, ...]]:
-    """Make the function of a graph: it takes the inputs and returns a tuple of outputs."""
-    writer = _Writer(backend)
+    """Return a Python function that runs a graph on arrays."""
+    writer = _SourceWriter(backend)
     writer.scope.update((f"v{number}", x) for number, x in graph.constants.items())
     source = "\n".join(writer.write_function("step", graph))
-    file, scope = f"<compiled step {next(_COUNT)}>", writer.scope
+    file, scope = f"<compiled step {next(_step_numbers)}>", writer.scope
     exec(compile(source, file, "exec"), scope)  # noqa: S102
     step = scope["step"]
-    # `linecache` has the source for as long as the function lives. Tracebacks show its
-    # lines. torch.compile asks too: it compiles one function at most eight times, and takes
-    # all functions without a source for one.
+    # `linecache` stores the source while the function exists, so tracebacks show its
+    # lines. torch.compile reads it too: it compiles a function at most eight times, and
+    # treats all functions without source as the same function.
     linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
     weakref.finalize(step, linecache.cache.pop, file, None)
     return step
 
 
 def flatten(made: object) -> list[Array]:
-    """Return the arrays of a result, also of nested lists and tuples, as one list."""
+    """Return the arrays in a result, also in nested lists and tuples, as one list."""
     if isinstance(made, (list, tuple)):
         return [array for part in cast("list[Any]", made) for array in flatten(part)]
     return [made]
 
 
-class _Writer:
-    """Writes lines of source; `scope` holds the objects that the lines name."""
+class _SourceWriter:
+    """Writes the source of functions; `scope` contains the objects that they use."""
 
     def __init__(self, backend: Any) -> None:
         self._backend = backend
         self.scope: dict[str, Any] = {"flatten": flatten}
 
     def write_function(self, name: str, graph: Graph) -> list[str]:
-        """Write the lines of one function."""
-        parameters = ", ".join(_variable(value) for value in graph.inputs)
+        """Return the source lines of one function."""
+        parameters = ", ".join(_name_variable(value) for value in graph.inputs)
         lines = [f"def {name}({parameters}):"]
         last_use: dict[int, int] = {}
         for position, operation in enumerate(graph.operations):
             for value in (*operation.outputs, *operation.inputs()):
                 last_use[value.number] = position
-        # Outputs and constants stay until the end. The body of a loop is an inner function,
-        # which reads variables of this one.
+        # Outputs and constants are not deleted, and neither are variables that the body
+        # of a loop reads, because the body is an inner function.
         loops = [op for op in graph.operations if op.name == "scan"]
         kept = {value.number for loop in loops for value in values_in(loop.args)}
         kept |= {value.number for value in graph.outputs} | set(graph.constants)
@@ -208,15 +210,14 @@ class _Writer:
         for position, operation in enumerate(graph.operations):
             lines += self._write_operation(operation)
             lines += [f"    del {', '.join(dead[position])}"] if position in dead else []
-        returned = "".join(f"{_variable(value)}, " for value in graph.outputs)
+        returned = "".join(f"{_name_variable(value)}, " for value in graph.outputs)
         return [*lines, f"    return ({returned})"]
 
     def _write_operation(self, operation: Operation) -> list[str]:
-        """Write the lines of one operation."""
+        """Return the source lines of one operation."""
         if operation.name == "scan":
-            # Writes a loop: its body becomes a function inside this one.
-            # The values around the loop are no arguments: the inner function reads the
-            # variables of the enclosing one.
+            # The body of a loop becomes an inner function. Values around the loop are
+            # not arguments, because the inner function reads the enclosing variables.
             init, xs, _around = operation.args
             body: Graph = operation.options["body"]
             name = f"body{operation.outputs[0].number}"
@@ -226,17 +227,17 @@ class _Writer:
             arguments += [f"{k}={v!r}" for k, v in options.items()]
             function = self._store(self._backend.scan, "scan")
             call = f"{function}({', '.join(arguments)})"
-            return [f"    {line}" for line in (*lines, _assign(operation, call))]
+            return [f"    {line}" for line in (*lines, _write_assignment(operation, call))]
         function = self._store(getattr(self._backend, operation.name), operation.name)
         arguments = [self._write_argument(arg) for arg in operation.args]
         arguments += [
             f"{k}={self._write_argument(v)}" for k, v in operation.options.items()
         ]
         call = f"{function}({', '.join(arguments)})"
-        return [f"    {_assign(operation, call)}"]
+        return [f"    {_write_assignment(operation, call)}"]
 
     def _write_body(self, name: str, body: Graph, *, carried: int, rows: int) -> list[str]:
-        """Write the body of a loop, and ``NAME_``, which takes and returns lists."""
+        """Return the source of a loop's body, and of its version for lists, ``NAME_``."""
         inputs = body.inputs[: carried + rows]
         inner = Graph(inputs, {}, body.operations, body.outputs, {})
         return [
@@ -247,43 +248,44 @@ class _Writer:
         ]
 
     def _write_argument(self, arg: object) -> str:
-        """Write an argument: values by name, plain constants as literals."""
+        """Return the source of an argument: a variable, a literal or a stored object."""
         if isinstance(arg, Value):
-            return _variable(arg)
+            return _name_variable(arg)
         if type(arg) in (list, tuple):
             parts = cast("list[Any]", arg)
             inside = "".join(f"{self._write_argument(part)}, " for part in parts)
             return f"[{inside}]" if isinstance(arg, list) else f"({inside})"
         if _is_numpy_type(arg):
-            # torch.compile of 2.10 and 2.11 cannot look up such a type, but its name.
+            # torch.compile 2.10 and 2.11 cannot trace a dtype object, but accept its
+            # name.
             arg = str(np.dtype(cast("Any", arg)))
-        if isinstance(arg, Key):  # as a constant array: compilers do not know keys
+        if isinstance(arg, Key):  # a constant array, because compilers do not support keys
             arg = self._backend.key_words(arg)
         is_literal = arg is None or type(arg) in (int, bool, str)
         return repr(arg) if is_literal else self._store(arg, "plain")
 
     def _store(self, value: object, kind: str) -> str:
-        """Store an object for the source, and return its name there."""
+        """Store an object in the scope, and return its name there."""
         name = f"{kind}_" if kind != "plain" else f"plain{len(self.scope)}"
         self.scope[name] = value
         return name
 
 
 def _is_numpy_type(arg: object) -> bool:
-    """Return whether an argument is one of NumPy's element types."""
+    """Return whether an argument is a NumPy element type."""
     is_scalar = isinstance(arg, type) and issubclass(arg, np.generic)
     return is_scalar or isinstance(arg, np.dtype)
 
 
-def _variable(value: Value) -> str:
-    """Return the variable of a value in the source."""
+def _name_variable(value: Value) -> str:
+    """Return the name of a value's variable."""
     return f"v{value.number}"
 
 
-def _assign(operation: Operation, call: str) -> str:
-    """Write the assignment of a call's results; nested results are flattened."""
-    names = [_variable(value) for value in operation.outputs]
-    if operation.name in LISTS or operation.name == "scan":
+def _write_assignment(operation: Operation, call: str) -> str:
+    """Return the assignment of a call's results; nested results are flattened."""
+    names = [_name_variable(value) for value in operation.outputs]
+    if operation.name in LIST_RESULTS or operation.name == "scan":
         return f"{''.join(f'{name}, ' for name in names)} = flatten({call})"
     comma = "," if operation.name == "unstack" and len(names) == 1 else ""
     return f"{', '.join(names)}{comma} = {call}"

@@ -1,7 +1,4 @@
-"""Finding what a step does: `Profile`, which measures its calls, and `check_finite`.
-
-`check_finite` names the operation that computed the first NaN.
-"""
+"""`Profile`, which measures each operation, and `check_finite`, which finds NaN."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._tensor import Tensor
 
 
-# Functions that compute nothing.
+# Functions that do not compute arrays, and are therefore not measured.
 _UNMEASURED = {"finfo", "iinfo", "isdtype", "result_type", "key_words"} | {
     *("adopt", "dtype", "nbytes", "sync")
 }
@@ -51,7 +48,7 @@ class _Call(NamedTuple):
 
 @dataclass(frozen=True)
 class OperationProfile:
-    """The measurements of one operation over all its calls."""
+    """The measurements of all calls of one operation."""
 
     name: str  # of the function
     calls: int
@@ -60,11 +57,11 @@ class OperationProfile:
 
 
 class Profile(Backend):
-    """Measures a backend: calls, time and bytes by operation.
+    """A backend that measures calls, time and bytes of each operation.
 
-    It has the functions of `inner` and returns its results; arrays of both may be mixed. If
-    `inner` computes in the background, each call waits for its result, so that times are
-    exact. Use it like any backend, also below `Autodiff`.
+    It computes with the functions of `inner`, and accepts its arrays. If `inner` computes
+    in the background, each call waits for its result, so that times are exact. Use the
+    profile like any backend, also below `Autodiff`.
 
     Args:
         inner: The backend to measure.
@@ -91,18 +88,18 @@ class Profile(Backend):
                 setattr(self, name, self._time(name, function) if is_measured else function)
 
     def __getattr__(self, name: str) -> Any:
-        """Return what is not measured from the inner backend."""
+        """Return an attribute of the inner backend that is not measured."""
         if name == "inner" or name.startswith("__"):
-            raise AttributeError(name)  # while it is being copied, say
+            raise AttributeError(name)  # for example during a copy
         return getattr(self.inner, name)
 
     def __reduce__(self) -> Any:
-        """Return a copy is over the same backend, without measurements."""
+        """Copy the profile without its measurements."""
         return Profile, (self.inner,)
 
     def _time(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Make a function that measures each call of the inner one."""
-        inner, note = self.inner, self._calls.append  # which threads may share
+        """Return a function that calls `function` and measures it."""
+        inner, note = self.inner, self._calls.append  # append is thread-safe
 
         def call(*args: object, **options: Any) -> Any:
             start = perf_counter_ns()
@@ -117,9 +114,9 @@ class Profile(Backend):
 
     @property
     def operations(self) -> list[OperationProfile]:
-        """The measurements so far, the operation that took longest first.
+        """The measurements so far, slowest operation first.
 
-        Each has ``name``, ``calls``, ``seconds`` and ``bytes`` (of all results).
+        Each item has ``name``, ``calls``, ``seconds`` and ``bytes`` (of all results).
 
         Examples:
             >>> import seqloom as sl
@@ -143,10 +140,10 @@ class Profile(Backend):
         return sorted(profiles, key=lambda profile: profile.seconds, reverse=True)
 
     def table(self) -> str:
-        """Format the measurements as text, the operation that took longest first.
+        """Format the measurements as text, slowest operation first.
 
         Returns:
-            A line for each operation: calls, milliseconds, megabytes of the results.
+            One line per operation: calls, milliseconds, and megabytes of the results.
 
         Examples:
             >>> import seqloom as sl
@@ -166,7 +163,7 @@ class Profile(Backend):
         """Write each call as an event for chrome://tracing and Perfetto.
 
         Args:
-            path: The JSON file to write; it is written whole or not at all.
+            path: The JSON file to write; the file is complete or not written.
 
         Examples:
             >>> import json, seqloom as sl
@@ -193,7 +190,7 @@ class Profile(Backend):
         write_atomic(path, json.dumps(trace).encode())
 
     def clear(self) -> None:
-        """Delete the measurements, after a warm-up for example.
+        """Delete the measurements, for example after a warm-up.
 
         Examples:
             >>> import seqloom as sl
@@ -208,12 +205,12 @@ class Profile(Backend):
     def tensor(
         self, data: Any, *, dtype: str | None = None, requires_grad: bool = False
     ) -> Tensor:
-        """Make a tensor on this backend.
+        """Create a tensor on this backend.
 
         Args:
             data: Numbers, nested lists, or an array.
             dtype: The name of the element type; default: that of the data.
-            requires_grad: Must be False: only an `Autodiff` over this backend records.
+            requires_grad: Must be False: only an `Autodiff` on top of this backend records.
 
         Returns:
             A tensor.
@@ -234,7 +231,7 @@ class Profile(Backend):
         return super().tensor(data, dtype=dtype)
 
     def to_numpy(self, x: Array) -> Any:
-        """Convert an array to NumPy's."""
+        """Convert an array to a NumPy array."""
         return self.inner.to_numpy(x)
 
     def __repr__(self) -> str:
@@ -252,17 +249,18 @@ def _total_bytes(inner: Backend, out: object) -> int:
 def check_finite(*, infinities: bool = True) -> Generator[None]:
     """Raise an error at the first operation that computes NaN or infinity.
 
-    It checks every result and every gradient, which is slow: use it to find a fault. It
-    does not check inside compiled steps.
+    The block checks every result and every gradient. That is slow, so use it only to find
+    an error. Operations inside compiled steps are not checked.
 
     Args:
-        infinities: Whether infinity is an error too, not only NaN.
+        infinities: If True, infinity is an error too.
 
     Yields:
-        Nothing; operations of this thread inside the block are checked.
+        None. Only operations of this thread are checked.
 
     Raises:
-        NotFiniteError: An operation computed such a number; names the operation and line.
+        NotFiniteError: An operation computed NaN or infinity; the message names the
+            operation and the line.
 
     Examples:
         >>> import seqloom as sl
@@ -275,19 +273,19 @@ def check_finite(*, infinities: bool = True) -> Generator[None]:
     check = _FiniteCheck(infinities=infinities)
     observers.append(check)
     try:
-        with np.errstate(all="ignore"):  # NumPy's own warning would say less
+        with np.errstate(all="ignore"):  # the NumPy warning has no line
             yield
     finally:
         observers.remove(check)
 
 
 class _FiniteCheck:
-    """Checks each result of one thread, and remembers which line made which node."""
+    """Checks the results of one thread, and records the operation of each node."""
 
     def __init__(self, *, infinities: bool) -> None:
         self.test = "isfinite" if infinities else "isnan"
         self.thread = get_ident()
-        # The last node of each operation, and the operation: nodes are numbered in order.
+        # The last node of each operation, in increasing order, and the operation.
         self.last: list[int] = []
         self.operations: list[str] = []
 
@@ -306,7 +304,7 @@ class _FiniteCheck:
     def on_pull(
         self, node: Node, parts: Sequence[Array | None], inner: ArrayFunctions
     ) -> None:
-        """Check the gradients by an operation's inputs."""
+        """Check the gradients of an operation's inputs."""
         if get_ident() != self.thread:
             return
         position = bisect_left(self.last, node.number)

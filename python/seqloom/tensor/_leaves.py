@@ -1,8 +1,8 @@
-"""Leaves: the arrays that a step reads before it computes and writes after.
+"""Leaves: the state that a step reads before it computes and writes afterwards.
 
-An object with state has one method, ``leaves() -> (static, list of leaves)``: a hashable
-value that decides which program a step is, and its arrays. Modules, optimisers and
-schedules have it; `compile` calls it.
+Modules, optimisers and schedules have a method ``leaves() -> (static, list of leaves)``.
+`compile` calls it: the hashable value `static` selects the program, and the leaves are
+arrays.
 """
 
 from __future__ import annotations
@@ -21,51 +21,52 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._backend import Array, Backend
 
-# The type of a number of steps; every backend has it, jax without jax_enable_x64 too.
-_COUNT = "int32"
-_PLAIN = frozenset({int, float, str, bool, type(None)})
+# The dtype of step counts. Every backend supports it, even JAX without jax_enable_x64.
+_COUNT_DTYPE = "int32"
+_SIMPLE_TYPES = frozenset({int, float, str, bool, type(None)})
 
 
 @runtime_checkable
 class HasLeaves(Protocol):
-    """An object with arrays that a step may write."""
+    """An object with arrays that a step may change."""
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Return a hashable value that decides the program, and the arrays."""
+        """Return a hashable value that selects the program, and the leaves."""
         ...
 
 
 class Leaf:
-    """One array that outlives a step."""
+    """One array of state that is kept between steps."""
 
-    # The purpose of its memory in the report of `seqloom.tensor.memory`.
+    # Purpose of the memory, as `seqloom.tensor.memory` reports it.
     purpose = "optimiser"
-    # The parameter that this is the state of, once it has updated that parameter.
+    # The parameter that this state belongs to, once the state has updated the
+    # parameter.
     owner: ref[Any] | None = None
 
     def __init__(self, array: Array, backend: Backend | None) -> None:
-        self.array: Array = array  # None until its first use makes it
-        self.backend: Backend | None = backend  # None if it came from a record
-        self.version = 0  # how often it was written
-        self.is_shared = False  # whether a reader keeps the array: a writer copies it first
+        self.array: Array = array  # None until its first use
+        self.backend: Backend | None = backend  # None if loaded from a record
+        self.version = 0  # number of writes
+        self.is_shared = False  # True if a reader keeps the array: writers copy it first
 
     def storage(self) -> Array:
-        """Return the array, for a reader that finishes before the next write."""
+        """Return the array to a reader that finishes before the next write."""
         return self.array
 
     def share(self) -> Array:
-        """Return the array, for a reader that keeps it: a writer copies it first."""
+        """Return the array to a reader that keeps it, so that the next writer copies it."""
         self.is_shared = True
         return self.storage()
 
     def on(self, backend: Backend) -> Array:
-        """Move the array to a backend if it is on another one, and return it."""
+        """Move the array to a backend if necessary, and return it."""
         if self.backend is not backend:
             self.array, self.backend = copy_to(self, backend), backend
         return self.storage()
 
     def make_writable(self) -> Array:
-        """Return the array, for a writer: it has no other reader."""
+        """Return the array to a writer, copied if it has other readers."""
         array = self.storage()
         if self.is_shared and self.backend is not None:
             self.array = array = copy_array(array, self.backend)
@@ -73,29 +74,29 @@ class Leaf:
         return array
 
     def put(self, array: Array) -> None:
-        """Replace the array by a new one, which has no other writer."""
+        """Replace the array with a new one that is not shared."""
         self.array, self.is_shared = array, False
         self.version += 1
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the owner: a copy is the state of copies of the parameters."""
+        """Leave out the owner, because a copied state belongs to copied parameters."""
         return {key: value for key, value in vars(self).items() if key != "owner"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore a pickle; in those of earlier versions `is_shared` was `lent`."""
+        """Restore a pickle; earlier versions called `is_shared` `lent`."""
         vars(self).update(state)
         vars(self).setdefault("is_shared", vars(self).pop("lent", False))
 
 
 class Counter(Leaf):
-    """An integer that a step may increase: a Python number, or an array of one."""
+    """An integer that a step may increase, as a Python number or a scalar array."""
 
     def __init__(self) -> None:
         super().__init__(0, None)
 
     @property
     def number(self) -> int:
-        """The number; waits until a device has computed it."""
+        """The number, after the device has computed it."""
         if self.backend is None:
             return self.array
         return int(self.backend.to_numpy(self.array))
@@ -106,19 +107,19 @@ class Counter(Leaf):
         self.version += 1
 
     def read_committed(self) -> int:
-        """Return the number outside of a captured step: new state begins with it."""
+        """Return the number outside any captured step; new state starts with it."""
         own = vars(self)
         backend: Backend | None = own["backend"]
         return own["array"] if backend is None else int(backend.to_numpy(own["array"]))
 
     def next(self, backend: Backend, *, by: int = 1) -> Any:
-        """Return a higher number, as a Python number or an array of this backend."""
+        """Return the number plus `by`, as a Python number or an array of this backend."""
         if self.backend is None or self.backend is not backend:
             return self.number + by
         return backend.add(self.array, by)
 
     def put(self, array: Array) -> None:
-        """Replace the number by a Python number or an array."""
+        """Replace the number with a Python number or an array."""
         if isinstance(array, int):
             self.backend = None
         super().put(array)
@@ -126,30 +127,30 @@ class Counter(Leaf):
     def on(self, backend: Backend) -> Array:
         """Return the number as an array of a backend."""
         if self.backend is not backend:
-            self.array = backend.asarray(np.asarray(self.number, _COUNT))
+            self.array = backend.asarray(np.asarray(self.number, _COUNT_DTYPE))
             self.backend = backend
         return self.array
 
 
 def new_leaf(backend: Backend, make: Callable[[Backend], Array]) -> Leaf:
-    """Make a leaf that a step needs for the first time; a capture learns of it."""
+    """Create a leaf on its first use in a step, and report it to a running capture."""
     admit = getattr(backend, "admit", None)
     if admit is None:
         return Leaf(make(backend), backend)
-    target: Backend = getattr(backend, "target")  # noqa: B009  # a capture has one
+    target: Backend = getattr(backend, "target")  # noqa: B009  # only captures have this attribute
     return admit(Leaf(make(target), target))
 
 
-def assign_owners(pairs: list[tuple[Leaf, Any]]) -> None:
-    """Note the parameter of each state; refuses parameters of a second model."""
-    # A parameter that replaced another one in the same model takes over its state.
+def record_owners(pairs: list[tuple[Leaf, Any]]) -> None:
+    """Record the parameter of each state; raise if it belongs to another model."""
+    # A parameter that replaced another in the same model takes over its state.
     owners = [(leaf, leaf.owner and leaf.owner(), param) for leaf, param in pairs]
     is_ours = any(owner is param for _, owner, param in owners)
     for leaf, owner, param in owners:
         if owner is not param and leaf.owner and not (is_ours and owner is None):
             raise ArgumentError(
                 f"this optimiser has the state of another model's {param.path}; use one "
-                "optimiser for each model, or make a new one and copy the state: "
+                "optimiser for each model, or create a new one and copy the state: "
                 "new.load_record(optimizer.to_record())"
             )
     for leaf, owner, param in owners:
@@ -158,7 +159,7 @@ def assign_owners(pairs: list[tuple[Leaf, Any]]) -> None:
 
 
 def new_counter(backend: Backend, number: int) -> Counter:
-    """Make a counter that a step needs for the first time; a capture learns of it."""
+    """Create a counter on its first use in a step, and report it to a running capture."""
     counter = Counter()
     counter.number = number
     admit = getattr(backend, "admit", None)
@@ -166,38 +167,38 @@ def new_counter(backend: Backend, number: int) -> Counter:
 
 
 def copy_array(array: Array, backend: Backend) -> Array:
-    """Copy an array on its backend; a compiled step knows the copy as one."""
+    """Copy an array on its backend, with an operation that a capture records."""
     is_bool = backend.dtype(array).kind == "b"
     return backend.logical_or(array, array) if is_bool else backend.multiply(array, 1)
 
 
 def copy_to(leaf: Leaf, backend: Backend, dtype: str | None = None) -> Array:
-    """Copy a leaf's array to a plain backend, or to another element type."""
-    own = vars(leaf)  # its state outside of any captured step
+    """Copy the array of a leaf to a backend, with an optional new element type."""
+    own = vars(leaf)  # its state outside any captured step
     source: Backend | None = own["backend"]
     array = own["array"] if source is None else source.to_numpy(own["array"])
-    # Converted before it comes to a library that may lack its type.
+    # Convert first, because the target library may not support the element type.
     return backend.asarray(array.astype(dtype or array.dtype), copy=True)
 
 
 def freeze(value: object) -> Any:
-    """Make a hashable form of nested values: equal forms mean the same program."""
-    # A value without a hash is equal to itself only; so is an object of a class that
-    # defines equality in Python, whose attributes may differ from those of an equal one.
+    """Convert nested values to a hashable form; equal forms select the same program."""
+    # Some values are equal only to themselves: values without a hash, and objects whose
+    # class defines equality in Python, because equal ones may differ in attributes.
     if isinstance(value, dict):
         items = cast("dict[Any, Any]", value).items()
         return (dict, *((key, freeze(part)) for key, part in items))
     if isinstance(value, (list, tuple, set)):
         parts = cast("list[Any]", value)
         return (type(parts), *map(freeze, parts))
-    # 1, 1.0 and True are equal, and make different programs.
+    # 1, 1.0 and True are equal but need different programs.
     kind = cast("Any", type(value))
-    return (kind, value) if _is_hashable(value, kind) else _Itself(value)
+    return (kind, value) if _is_hashable(value, kind) else _Identity(value)
 
 
 def _is_hashable(value: object, kind: Any) -> bool:
-    """Return True for a value that stays equal to the same values."""
-    if kind in _PLAIN or kind is FunctionType:
+    """Return whether a value is hashable and equal values are interchangeable."""
+    if kind in _SIMPLE_TYPES or kind is FunctionType:
         return True
     try:
         hash(value)
@@ -208,19 +209,19 @@ def _is_hashable(value: object, kind: Any) -> bool:
 
 
 def make_hashable(values: list[Any]) -> Any:
-    """Return plain values as a tuple, and others in a form that has a hash."""
+    """Return plain values as a tuple, and all other values in a hashable form."""
     tuples: list[tuple[Any, ...]] = [value for value in values if type(value) is tuple]
-    kinds = {*map(type, values), *map(type, chain(*tuples))}  # each optimiser step is here
-    return tuple(values) if kinds - {tuple} <= _PLAIN else freeze(values)
+    kinds = {*map(type, values), *map(type, chain(*tuples))}  # runs in each optimiser step
+    return tuple(values) if kinds - {tuple} <= _SIMPLE_TYPES else freeze(values)
 
 
-def identity_of(value: object) -> Any:
-    """Make a value that is equal for this one object only, and keep it alive."""
-    return _Itself(value)
+def make_identity(value: object) -> Any:
+    """Return a value that is equal only for this object, and keeps the object alive."""
+    return _Identity(value)
 
 
-class _Itself:
-    """Represents one object: equal to no other, and keeps it alive."""
+class _Identity:
+    """Wraps one object: equal to no other object, and keeps it alive."""
 
     __slots__ = ("target",)
 
@@ -231,4 +232,4 @@ class _Itself:
         return id(self.target)
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is _Itself and other.target is self.target
+        return type(other) is _Identity and other.target is self.target

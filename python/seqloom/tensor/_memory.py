@@ -1,4 +1,4 @@
-"""What is alive in memory, by purpose and by the line that made it."""
+"""Memory in use, by purpose and by the line of code that created the arrays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from seqloom.tensor._families._numpy_arrays import reserves
 from seqloom.tensor._leaves import Leaf
-from seqloom.tensor._origin import Released, line_of
+from seqloom.tensor._origin import Released, find_line
 from seqloom.tensor._state import Node, TrackedArray
 from seqloom.tensor._tensor import Gradients, Tensor
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._families import Array, ArrayFunctions
 
-    _Claim = tuple[str, str | None, Array, Any]
+    _ArrayUse = tuple[str, str | None, Array, Any]
 
 PURPOSES: tuple[str, ...] = (
     "parameters",
@@ -31,19 +31,20 @@ PURPOSES: tuple[str, ...] = (
     "reserve",
 )
 _INTERMEDIATES = PURPOSES[4]
-# How many lines the printed table has, the largest first.
-_ROWS = 20
+_TABLE_ROWS = 20
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Memory:
-    """The bytes that arrays use; memory that several arrays share is counted once.
+    """The bytes that arrays use; memory shared by several arrays is counted once.
 
     Attributes:
-        by_purpose: Bytes of parameters, buffers, optimiser, gradients, intermediates, and
-            the reserve: free memory that a backend keeps for its next arrays.
-        by_line: Bytes of intermediates by the line that made them, ``file:line``. Arrays
-            that only a tape saves are at the line of the result that keeps the tape.
+        by_purpose: Bytes of parameters, buffers, optimiser state, gradients and
+            intermediates, and the reserve: free memory that a backend caches for new
+            arrays.
+        by_line: Bytes of intermediates by the line that created them, ``file:line``. Arrays
+            that are saved only for a gradient count at the line of the result that needs
+            them.
 
     Examples:
         >>> Memory({"parameters": 8, "intermediates": 4}, {"step.py:3": 4}).total
@@ -55,27 +56,27 @@ class Memory:
 
     @property
     def total(self) -> int:
-        """All bytes together."""
+        """Total number of bytes."""
         return sum(self.by_purpose.values())
 
     def __str__(self) -> str:
         rows = [*self.by_purpose.items(), ("total", self.total)]
         lines = sorted(self.by_line.items(), key=lambda row: -row[1])
-        rows += [(f"  {line}", size) for line, size in lines[:_ROWS]]
+        rows += [(f"  {line}", size) for line, size in lines[:_TABLE_ROWS]]
         return "\n".join(f"{size:>15,}  {name}" for name, size in rows)
 
     __repr__ = __str__
 
 
 def memory() -> Memory:
-    """Count the bytes that arrays use now, by purpose and by the line that made them.
+    """Count the bytes that arrays use now, by purpose and by line of code.
 
-    It inspects every tensor, parameter, buffer, optimiser state and gradient that is alive,
-    in all threads, and what tapes save for their derivatives. That takes some milliseconds;
-    nothing is counted at other times.
+    The function inspects all tensors, parameters, buffers, optimiser states and gradients
+    in all threads, and the arrays saved for gradients. This takes a few milliseconds.
+    Nothing is counted at other times.
 
     Returns:
-        The report; it prints as a table.
+        A report that prints as a table.
 
     Examples:
         >>> import seqloom as sl
@@ -87,9 +88,9 @@ def memory() -> Memory:
     """
     by_purpose, by_line = dict.fromkeys(PURPOSES, 0), Counter[str]()
     seen: set[int] = set()
-    # Memory is counted for the first purpose that claims it: a parameter's, not its view's.
-    for purpose, line, array, backend in _claims():
-        owner, size = memory_of(array, backend)
+    # Shared memory counts for the first purpose: the parameter's, not that of a view.
+    for purpose, line, array, backend in _list_arrays():
+        owner, size = measure_memory(array, backend)
         if owner not in seen:
             seen.add(owner)
             by_purpose[purpose] += size
@@ -99,29 +100,30 @@ def memory() -> Memory:
     return Memory(by_purpose, dict(by_line))
 
 
-def memory_of(array: Array, backend: ArrayFunctions | None) -> tuple[int, int]:
-    """Return a number shared by arrays in the same memory, and the memory's bytes."""
+def measure_memory(array: Array, backend: ArrayFunctions | None) -> tuple[int, int]:
+    """Return an id that arrays in the same memory share, and the bytes of that memory."""
     if isinstance(array, np.ndarray):
-        return _memory_of_numpy(array)
+        return _measure_numpy_memory(array)
     if hasattr(array, "untyped_storage"):
         storage = array.untyped_storage()
         return storage.data_ptr(), storage.nbytes()
-    is_symbol = getattr(array, "nbytes", None) == 0  # of a step that is being captured
+    is_symbol = getattr(array, "nbytes", None) == 0  # while a step is captured
     return id(array), backend.nbytes(array) if backend and not is_symbol else 0
 
 
-def _memory_of_numpy(array: Any) -> tuple[int, int]:
-    """Find the array at the end of the chain of views, or the owner of its memory."""
+def _measure_numpy_memory(array: Any) -> tuple[int, int]:
+    """Return the id of the array that owns a view's memory, and its bytes."""
     while hasattr(array.base, "nbytes") and hasattr(array.base, "base"):
         array = array.base
     return id(array if array.base is None else array.base), array.nbytes
 
 
-def _claims() -> Iterator[_Claim]:
-    """Yield all arrays alive, with their purpose; intermediates, then tapes, last."""
+def _list_arrays() -> Iterator[_ArrayUse]:
+    """Yield all arrays in use with their purpose: parameters first, saved arrays last."""
     kinds = [_subclasses(kind) for kind in (Leaf, Gradients, Tensor)]
     every = set[type]().union(*kinds)
-    # By exact type: asking an unknown object for its class may run its code.
+    # Compare exact types, because isinstance() may run code of an unknown object's
+    # class.
     found = [one for one in gc.get_objects() if type(one) in every]
     leaves, gradients, tensors = (
         [one for one in found if type(one) in kind] for kind in kinds
@@ -131,32 +133,32 @@ def _claims() -> Iterator[_Claim]:
             yield leaf.purpose, None, leaf.array, leaf.backend
     for grads in gradients:
         for array in grads.arrays():
-            yield "gradients", None, *_innermost(array, grads.backend)
+            yield "gradients", None, *_unwrap_levels(array, grads.backend)
     tensors = [tensor for tensor in tensors if not isinstance(tensor.raw, Released)]
     for tensor in tensors:
-        yield _INTERMEDIATES, line_of(tensor), *_innermost(tensor.raw, tensor.backend)
+        yield _INTERMEDIATES, find_line(tensor), *_unwrap_levels(tensor.raw, tensor.backend)
     for tensor in tensors:
-        line = f"{line_of(tensor)} (tape)"
-        plain = _innermost(tensor.raw, tensor.backend)[1]
-        for array in _arrays_saved_by(_nodes(tensor.raw)):
+        line = f"{find_line(tensor)} (tape)"
+        plain = _unwrap_levels(tensor.raw, tensor.backend)[1]
+        for array in _arrays_saved_by(_walk_nodes(tensor.raw)):
             yield _INTERMEDIATES, line, array, plain
 
 
 def _subclasses(kind: type) -> set[type]:
-    """Return a class and all that are derived from it."""
+    """Return a class and all its subclasses."""
     return {kind}.union(*(_subclasses(derived) for derived in kind.__subclasses__()))
 
 
-def _innermost(raw: Array, backend: ArrayFunctions) -> tuple[Array, Any]:
-    """Return the library's own array inside those of levels, and its backend."""
+def _unwrap_levels(raw: Array, backend: ArrayFunctions) -> tuple[Array, Any]:
+    """Return the array below all levels of differentiation, and its backend."""
     while (inner := getattr(backend, "inner", None)) is not None:
         raw = raw.value if isinstance(raw, TrackedArray) else raw
         backend = inner
     return raw, backend
 
 
-def _nodes(raw: Array) -> Iterator[Node]:
-    """Yield the nodes that led to an array, on all levels."""
+def _walk_nodes(raw: Array) -> Iterator[Node]:
+    """Yield the nodes from which an array was computed, on all levels."""
     pending: list[Node] = []
     while isinstance(raw, TrackedArray):
         pending.append(raw.node)
@@ -171,7 +173,7 @@ def _nodes(raw: Array) -> Iterator[Node]:
 
 
 def _arrays_saved_by(nodes: Iterator[Node]) -> Iterator[Array]:
-    """Yield the arrays within what nodes have saved."""
+    """Yield the arrays that nodes have saved."""
     pending: list[Any] = [node.saved for node in nodes]
     while pending:
         saved = pending.pop()
@@ -180,6 +182,6 @@ def _arrays_saved_by(nodes: Iterator[Node]) -> Iterator[Array]:
         elif isinstance(saved, dict):
             pending += saved.values()
         elif isinstance(saved, TrackedArray):
-            pending += [saved.value, *(node.saved for node in _nodes(saved))]
+            pending += [saved.value, *(node.saved for node in _walk_nodes(saved))]
         elif hasattr(saved, "shape") and hasattr(saved, "dtype"):
             yield saved

@@ -1,4 +1,4 @@
-"""The Array API standard's namespace over tensors of one backend."""
+"""The namespace that the Array API standard defines, for tensors of one backend."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ NAMES = (
     "float32", "float64", "complex64", "complex128",
 )
 # fmt: on
-_MOST_AXES = 64  # of NumPy's and of torch's arrays, and of what jax shows as NumPy's
+_MAX_AXES = 64  # the limit of NumPy, PyTorch, and JAX arrays that convert to NumPy
 
 
 @dataclass(frozen=True, slots=True)
 class FloatLimits:
-    """The limits of a float type, as Python's floats."""
+    """The limits of a float type, as Python floats."""
 
     bits: int
     eps: float
@@ -61,26 +61,26 @@ class IntegerLimits:
 
 
 class Inspection:
-    """The types, devices and capabilities of a backend."""
+    """The element types, devices and capabilities of a backend."""
 
     def __init__(self, backend: ArrayFunctions) -> None:
         self._backend = backend
 
     def capabilities(self) -> dict[str, Any]:
-        """Return the optional parts of the standard, and whether the backend has them."""
+        """Return whether the backend has each optional feature of the standard."""
         options = {"boolean indexing": True, "data-dependent shapes": True}
-        return {**options, "max dimensions": _MOST_AXES}
+        return {**options, "max dimensions": _MAX_AXES}
 
     def default_device(self) -> str:
         """Return the device of the backend."""
         return self._backend.device
 
     def devices(self) -> tuple[str, ...]:
-        """Return the device of the backend: each device has its own backend."""
+        """Return the device of the backend; each backend has exactly one device."""
         return (self._backend.device,)
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
-        """Return the element types of Python's numbers."""
+        """Return the default element type of each kind of number."""
         del device
         usual = np.dtype(self._backend.float_dtype)
         wide = "complex64" if usual == np.float32 else "complex128"
@@ -93,7 +93,7 @@ class Inspection:
         }
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
-        """Return the element types of the backend, of one kind or several."""
+        """Return the element types that the backend supports, for one or more kinds."""
         del device
         types = {name: np.dtype(name) for name in NAMES if self._has(name)}
         if kind is None:
@@ -101,7 +101,7 @@ class Inspection:
         return {name: dtype for name, dtype in types.items() if np.isdtype(dtype, kind)}
 
     def _has(self, name: str) -> bool:
-        """Return whether the backend has a type."""
+        """Return whether the backend supports an element type."""
         try:
             self._backend.zeros((), dtype=name)
         except SeqloomError:
@@ -110,12 +110,12 @@ class Inspection:
 
 
 class ArrayNamespace(NamespaceFunctions):
-    """The functions, types and constants of the Array API standard, over tensors.
+    """The functions, types and constants of the Array API standard, for tensors.
 
-    ``x.__array_namespace__()`` returns the namespace of x's backend. Functions that take
-    tensors work on any backend; functions that make tensors make them on this one. The
-    default float type is the backend's `float_dtype`, and ``device`` may only be the
-    backend's own.
+    ``x.__array_namespace__()`` returns the namespace of the backend of `x`. Functions that
+    take tensors accept those of any backend. Functions that create tensors create them on
+    this backend. The default float type is the `float_dtype` of the backend, and
+    ``device`` can only be the device of the backend.
     """
 
     __array_api_version__ = _VERSIONS[-1]
@@ -138,7 +138,7 @@ class ArrayNamespace(NamespaceFunctions):
     def __repr__(self) -> str:
         return f"<array namespace: {self.__name__}>"
 
-    # Making tensors; `device` may only be the backend's.
+    # Creation functions; `device` can only be the device of the backend.
 
     def asarray(
         self,
@@ -149,7 +149,7 @@ class ArrayNamespace(NamespaceFunctions):
         device: str | None = None,
         copy: bool | None = None,
     ) -> Tensor:
-        """Make a tensor of the data."""
+        """Create a tensor from the data."""
         self._require_device(device)
         if not isinstance(obj, Tensor):
             if copy is False:
@@ -165,9 +165,9 @@ class ArrayNamespace(NamespaceFunctions):
     def from_dlpack(
         self, x: object, /, *, device: str | None = None, copy: bool | None = None
     ) -> Tensor:
-        """Make a tensor of another library's array."""
+        """Create a tensor from an array of another library."""
         self._require_device(device)
-        del copy  # it shares where it can; a tensor does not change
+        del copy  # memory is shared if possible, because tensors are immutable
         return from_dlpack(x, backend=self._backend)
 
     def arange(
@@ -180,25 +180,25 @@ class ArrayNamespace(NamespaceFunctions):
         dtype: DTypeLike | None = None,
         device: str | None = None,
     ) -> Tensor:
-        """Make numbers at equal distances, before `stop`."""
+        """Create evenly spaced numbers from `start` to `stop`, without `stop`."""
         return self._make("arange", start, stop, step, dtype=dtype, device=device)
 
     def empty(
         self, shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None
     ) -> Tensor:
-        """Make a tensor of arbitrary values."""
+        """Create a tensor with uninitialised values."""
         return self._make("empty", shape, dtype=dtype, device=device)
 
     def zeros(
         self, shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None
     ) -> Tensor:
-        """Make zeros."""
+        """Create a tensor of zeros."""
         return self._make("zeros", shape, dtype=dtype, device=device)
 
     def ones(
         self, shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None
     ) -> Tensor:
-        """Make ones."""
+        """Create a tensor of ones."""
         return self._make("ones", shape, dtype=dtype, device=device)
 
     def full(
@@ -209,7 +209,7 @@ class ArrayNamespace(NamespaceFunctions):
         dtype: DTypeLike | None = None,
         device: str | None = None,
     ) -> Tensor:
-        """Make a tensor of one value everywhere."""
+        """Create a tensor filled with one value."""
         if isinstance(fill_value, complex) and dtype is None:
             dtype = self._complex
         return self._make("full", shape, fill_value, dtype=dtype, device=device)
@@ -224,7 +224,7 @@ class ArrayNamespace(NamespaceFunctions):
         dtype: DTypeLike | None = None,
         device: str | None = None,
     ) -> Tensor:
-        """Make a matrix with ones on a diagonal."""
+        """Create a matrix with ones on a diagonal."""
         return self._make("eye", n_rows, n_cols, k=k, dtype=dtype, device=device)
 
     def linspace(
@@ -238,7 +238,7 @@ class ArrayNamespace(NamespaceFunctions):
         device: str | None = None,
         endpoint: bool = True,
     ) -> Tensor:
-        """Make `num` numbers at equal distances from `start` to `stop`."""
+        """Create `num` evenly spaced numbers from `start` to `stop`."""
         return self._make(
             "linspace", start, stop, num, dtype=dtype, device=device, endpoint=endpoint
         )
@@ -246,19 +246,19 @@ class ArrayNamespace(NamespaceFunctions):
     def empty_like(
         self, x: Tensor, /, *, dtype: DTypeLike | None = None, device: str | None = None
     ) -> Tensor:
-        """Make a tensor of arbitrary values, of x's shape and type."""
+        """Create a tensor with uninitialised values and the shape and type of `x`."""
         return self.empty(x.shape, dtype=dtype or x.dtype, device=device)
 
     def zeros_like(
         self, x: Tensor, /, *, dtype: DTypeLike | None = None, device: str | None = None
     ) -> Tensor:
-        """Make zeros, of x's shape and type."""
+        """Create a tensor of zeros with the shape and type of `x`."""
         return self.zeros(x.shape, dtype=dtype or x.dtype, device=device)
 
     def ones_like(
         self, x: Tensor, /, *, dtype: DTypeLike | None = None, device: str | None = None
     ) -> Tensor:
-        """Make ones, of x's shape and type."""
+        """Create a tensor of ones with the shape and type of `x`."""
         return self.ones(x.shape, dtype=dtype or x.dtype, device=device)
 
     def full_like(
@@ -270,18 +270,18 @@ class ArrayNamespace(NamespaceFunctions):
         dtype: DTypeLike | None = None,
         device: str | None = None,
     ) -> Tensor:
-        """Make a tensor of one value everywhere, of x's shape and type."""
+        """Create a tensor filled with one value, with the shape and type of `x`."""
         return self.full(x.shape, fill_value, dtype=dtype or x.dtype, device=device)
 
     @property
     def _complex(self) -> str:
-        """The element type of Python's complex numbers."""
+        """Default element type of complex numbers."""
         return "complex64" if self._backend.float_dtype == "float32" else "complex128"
 
     def _make(
         self, name: str, *args: object, device: str | None = None, **options: object
     ) -> Tensor:
-        """Make a tensor by the backend's function."""
+        """Create a tensor with a function of the backend."""
         self._require_device(device)
         try:
             return Tensor(getattr(self._backend, name)(*args, **options), self._backend)
@@ -291,7 +291,7 @@ class ArrayNamespace(NamespaceFunctions):
             raise ours from error
 
     def _require_device(self, device: str | None) -> None:
-        """Refuse a device that is not the backend's."""
+        """Raise if the device is not the device of the backend."""
         if device not in {None, self._backend.device}:
             raise BackendError(
                 f"device must be {self._backend.device!r} in this namespace, got "
@@ -315,12 +315,12 @@ class ArrayNamespace(NamespaceFunctions):
 
     @staticmethod
     def can_cast(from_: Any, to: Any, /) -> Any:
-        """Return whether the standard promotes one type to another."""
+        """Return whether the standard allows promotion from one type to another."""
         return np.can_cast(np.dtype(getattr(from_, "dtype", from_)), np.dtype(to))
 
     @staticmethod
     def finfo(type: Any, /) -> FloatLimits:  # noqa: A002  # the standard's name
-        """Return the limits of a float type; of a complex one, those of its parts."""
+        """Return the limits of a float type, or of the real part of a complex type."""
         dtype = np.dtype(getattr(type, "dtype", type))
         if dtype.kind == "c":
             dtype = np.dtype(f"float{dtype.itemsize * 4}")
@@ -337,23 +337,23 @@ class ArrayNamespace(NamespaceFunctions):
         return IntegerLimits(limits.bits, int(limits.max), int(limits.min), dtype)
 
     def isdtype(self, dtype: Any, kind: Any) -> Any:
-        """Return whether a type is of a kind."""
+        """Return whether an element type belongs to a kind."""
         return self._backend.isdtype(np.dtype(dtype), kind)
 
     def result_type(self, *arrays_and_dtypes: Any) -> DType:
-        """Return the type of a result of these; Python's numbers take the others' type."""
+        """Return the type of a result computed from tensors, types and Python numbers."""
         if not arrays_and_dtypes:
             raise ArgumentError("result_type needs at least one tensor, type or number")
         raws = [arg.raw if isinstance(arg, Tensor) else arg for arg in arrays_and_dtypes]
         return np.dtype(self._backend.result_type(*raws))
 
 
-# Last, since it would hide Python's own inside the class.
+# Assigned after the class, because `bool` inside the class would hide the built-in.
 ArrayNamespace.bool = np.dtype("bool")  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def namespace_of(backend: ArrayFunctions, api_version: Any) -> ArrayNamespace:
-    """Return the namespace of a backend, which is that of the newest version."""
+    """Return the namespace of a backend; all API versions return the newest one."""
     if api_version not in {None, *_VERSIONS}:
         raise ArgumentError(
             f"api_version must be one of {', '.join(_VERSIONS)}, got {api_version!r}"

@@ -1,4 +1,4 @@
-"""Functions of the standard that compute: elementwise, over axes, of shapes, of sets."""
+"""Functions of the Array API standard that compute results from tensors."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Operand: TypeAlias = "Tensor | complex"
 _F = TypeVar("_F", bound="Callable[..., Tensor]")
 
 
-class _ByName(Generic[_F]):
-    """Becomes, in a class body, a static function of the attribute's own name."""
+class _NamedFunction(Generic[_F]):
+    """Descriptor that becomes a static function named like its class attribute."""
 
     def __init__(self, make: Callable[[str], _F]) -> None:
         self._make = make
@@ -29,7 +29,7 @@ class _ByName(Generic[_F]):
     def __set_name__(self, owner: type, name: str) -> None:
         function = self._make(name)
         function.__name__ = function.__qualname__ = name
-        function.__doc__ = f"The Array API standard's ``{name}``."
+        function.__doc__ = f"Compute ``{name}`` as the Array API standard specifies."
         setattr(owner, name, staticmethod(function))
 
     if TYPE_CHECKING:
@@ -37,8 +37,8 @@ class _ByName(Generic[_F]):
         def __get__(self, instance: object, owner: type) -> _F: ...
 
 
-def _of_one(name: str) -> Callable[[Tensor], Tensor]:
-    """Make a function of one tensor."""
+def _make_unary(name: str) -> Callable[[Tensor], Tensor]:
+    """Return a function of one tensor."""
 
     def call(x: Tensor, /) -> Tensor:
         return apply(name, x)
@@ -46,8 +46,8 @@ def _of_one(name: str) -> Callable[[Tensor], Tensor]:
     return call
 
 
-def _of_two(name: str) -> Callable[[Operand, Operand], Tensor]:
-    """Make a function of two tensors, or of a tensor and a number."""
+def _make_binary(name: str) -> Callable[[Operand, Operand], Tensor]:
+    """Return a function of two tensors, or of a tensor and a number."""
 
     def call(x1: Operand, x2: Operand, /) -> Tensor:
         return apply(name, x1, x2)
@@ -55,8 +55,8 @@ def _of_two(name: str) -> Callable[[Operand, Operand], Tensor]:
     return call
 
 
-def _over_axes(name: str) -> Callable[..., Tensor]:
-    """Make a reduction over an axis, several, or all."""
+def _make_reduction(name: str) -> Callable[..., Tensor]:
+    """Return a reduction over one axis, several axes, or all axes."""
 
     def call(x: Tensor, /, *, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
         return apply(name, x, axis=axis, keepdims=keepdims)
@@ -64,8 +64,8 @@ def _over_axes(name: str) -> Callable[..., Tensor]:
     return call
 
 
-def _with_correction(name: str) -> Callable[..., Tensor]:
-    """Make the variance or the standard deviation."""
+def _make_variance(name: str) -> Callable[..., Tensor]:
+    """Return the function for variance or standard deviation."""
 
     def call(
         x: Tensor,
@@ -80,8 +80,8 @@ def _with_correction(name: str) -> Callable[..., Tensor]:
     return call
 
 
-def _with_dtype(name: str) -> Callable[..., Tensor]:
-    """Make the sum or the product, of a given element type."""
+def _make_total(name: str) -> Callable[..., Tensor]:
+    """Return the function for sum or product, with a `dtype` option."""
 
     def call(
         x: Tensor,
@@ -96,8 +96,8 @@ def _with_dtype(name: str) -> Callable[..., Tensor]:
     return call
 
 
-def _cumulative(name: str) -> Callable[..., Tensor]:
-    """Make the cumulative sum or product, of a given element type."""
+def _make_cumulative(name: str) -> Callable[..., Tensor]:
+    """Return the function for cumulative sum or product, with a `dtype` option."""
 
     def call(
         x: Tensor,
@@ -114,17 +114,17 @@ def _cumulative(name: str) -> Callable[..., Tensor]:
 
 
 def _dtype_option(dtype: Any) -> dict[str, Any]:
-    """Return the option for the type of a total; without it, the library's is wide."""
+    """Return the `dtype` option; without it, the library chooses a wide type."""
     return {} if dtype is None else {"dtype": dtype}
 
 
-_ONE = _ByName(_of_one)
-_TWO = _ByName(_of_two)
-_REDUCTION = _ByName(_over_axes)
+_UNARY = _NamedFunction(_make_unary)
+_BINARY = _NamedFunction(_make_binary)
+_REDUCTION = _NamedFunction(_make_reduction)
 
 
 class UniqueAll(NamedTuple):
-    """The distinct values, their first indices, each element's value, and the counts."""
+    """Distinct values, their first indices, the inverse indices, and the counts."""
 
     values: Tensor
     indices: Tensor
@@ -133,14 +133,14 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """The distinct values, and how often each occurs."""
+    """Distinct values, and their counts."""
 
     values: Tensor
     counts: Tensor
 
 
 class UniqueInverse(NamedTuple):
-    """The distinct values, and which of them each element is."""
+    """Distinct values, and the index of the distinct value of each element."""
 
     values: Tensor
     inverse_indices: Tensor
@@ -149,25 +149,25 @@ class UniqueInverse(NamedTuple):
 class NamespaceFunctions:
     """Functions that take tensors of any backend."""
 
-    # Elementwise, of one tensor.
-    abs = acos = acosh = asin = asinh = atan = atanh = bitwise_invert = ceil = _ONE
-    conj = cos = cosh = exp = expm1 = floor = imag = isfinite = isinf = isnan = _ONE
-    log = log10 = log1p = log2 = logical_not = negative = positive = real = _ONE
-    reciprocal = round = sign = signbit = sin = sinh = sqrt = square = _ONE
-    tan = tanh = trunc = _ONE
+    # Elementwise functions of one tensor.
+    abs = acos = acosh = asin = asinh = atan = atanh = bitwise_invert = ceil = _UNARY
+    conj = cos = cosh = exp = expm1 = floor = imag = isfinite = isinf = isnan = _UNARY
+    log = log10 = log1p = log2 = logical_not = negative = positive = real = _UNARY
+    reciprocal = round = sign = signbit = sin = sinh = sqrt = square = _UNARY
+    tan = tanh = trunc = _UNARY
 
-    # Elementwise, of two tensors, or of a tensor and a number.
-    add = atan2 = bitwise_and = bitwise_left_shift = bitwise_or = _TWO
-    bitwise_right_shift = bitwise_xor = copysign = divide = equal = floor_divide = _TWO
-    greater = greater_equal = hypot = less = less_equal = logaddexp = _TWO
-    logical_and = logical_or = logical_xor = maximum = minimum = multiply = _TWO
-    nextafter = not_equal = pow = remainder = subtract = _TWO
+    # Elementwise functions of two tensors, or of a tensor and a number.
+    add = atan2 = bitwise_and = bitwise_left_shift = bitwise_or = _BINARY
+    bitwise_right_shift = bitwise_xor = copysign = divide = equal = floor_divide = _BINARY
+    greater = greater_equal = hypot = less = less_equal = logaddexp = _BINARY
+    logical_and = logical_or = logical_xor = maximum = minimum = multiply = _BINARY
+    nextafter = not_equal = pow = remainder = subtract = _BINARY
 
-    # Over axes.
+    # Reductions over axes.
     all = any = argmax = argmin = count_nonzero = max = mean = min = _REDUCTION
-    std = var = _ByName(_with_correction)
-    prod = sum = _ByName(_with_dtype)
-    cumulative_prod = cumulative_sum = _ByName(_cumulative)
+    std = var = _NamedFunction(_make_variance)
+    prod = sum = _NamedFunction(_make_total)
+    cumulative_prod = cumulative_sum = _NamedFunction(_make_cumulative)
 
     @staticmethod
     def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:  # noqa: A002  # the standard's names
@@ -189,26 +189,26 @@ class NamespaceFunctions:
         prepend: Tensor | None = None,
         append: Tensor | None = None,
     ) -> Tensor:
-        """Compute the differences of consecutive values, n times."""
+        """Compute the n-th differences of consecutive values."""
         return apply("diff", x, prepend, append, axis=axis, n=n)
 
     # Products.
 
-    matmul = _ByName(_of_two)
+    matmul = _NamedFunction(_make_binary)
 
     @staticmethod
     def tensordot(x1: Tensor, x2: Tensor, /, *, axes: Any = 2) -> Tensor:
-        """Compute the sum of products over several axes."""
+        """Sum products over several axes."""
         return apply("tensordot", x1, x2, axes=axes)
 
     @staticmethod
     def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-        """Compute the sum of products along an axis."""
+        """Sum products along an axis."""
         return apply("vecdot", x1, x2, axis=axis)
 
     # Shapes.
 
-    matrix_transpose = _ByName(_of_one)
+    matrix_transpose = _NamedFunction(_make_unary)
 
     @staticmethod
     def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
@@ -217,7 +217,7 @@ class NamespaceFunctions:
 
     @staticmethod
     def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the common shape of shapes."""
+        """Return the shape that all the given shapes broadcast to."""
         try:
             return np.broadcast_shapes(*shapes)
         except ValueError:
@@ -250,7 +250,7 @@ class NamespaceFunctions:
     def meshgrid(
         *arrays: Tensor, indexing: Literal["xy", "ij"] = "xy"
     ) -> tuple[Tensor, ...]:
-        """Make the coordinates of a grid from those along each axis."""
+        """Create coordinate grids from the coordinates of each axis."""
         return apply("meshgrid", *arrays, indexing=indexing)
 
     @staticmethod
@@ -260,7 +260,7 @@ class NamespaceFunctions:
 
     @staticmethod
     def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Tensor:
-        """Put the axes in another order."""
+        """Permute the axes."""
         return apply("permute_dims", x, axes)
 
     @staticmethod
@@ -278,7 +278,7 @@ class NamespaceFunctions:
 
     @staticmethod
     def roll(x: Tensor, /, shift: Axes, *, axis: Axes | None = None) -> Tensor:
-        """Shift the values along axes; those beyond the end come back at the start."""
+        """Shift the values along axes; values shifted past the end wrap to the start."""
         return apply("roll", x, shift, axis=axis)
 
     @staticmethod
@@ -339,7 +339,7 @@ class NamespaceFunctions:
         side: Literal["left", "right"] = "left",
         sorter: Tensor | None = None,
     ) -> Tensor:
-        """Return the indices at which values would be inserted into sorted ones."""
+        """Return the indices at which to insert `x2` into the sorted `x1`."""
         row = x1 if sorter is None else apply("take", x1, sorter, axis=0)
         return apply("searchsorted", row, x2, side=side)
 
@@ -352,30 +352,30 @@ class NamespaceFunctions:
 
     @staticmethod
     def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
-        """Take slices of an axis by their indices."""
+        """Return the slices of an axis at the given indices."""
         return apply("take", x, indices, axis=axis)
 
     @staticmethod
     def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
-        """Take the values at the given indices along an axis."""
+        """Return the values at the given indices along an axis."""
         return apply("take_along_axis", x, indices, axis=axis)
 
     @staticmethod
     def unique_all(x: Tensor, /) -> UniqueAll:
-        """Return the distinct values, sorted, with indices, inverse and counts."""
+        """Return the sorted distinct values, with indices, inverse indices and counts."""
         return UniqueAll(*apply("unique_all", x))
 
     @staticmethod
     def unique_counts(x: Tensor, /) -> UniqueCounts:
-        """Return the distinct values, sorted, and how often each occurs."""
+        """Return the sorted distinct values and their counts."""
         return UniqueCounts(*apply("unique_counts", x))
 
     @staticmethod
     def unique_inverse(x: Tensor, /) -> UniqueInverse:
-        """Return the distinct values, sorted, and which of them each element is."""
+        """Return the sorted distinct values and, for each element, its index among them."""
         return UniqueInverse(*apply("unique_inverse", x))
 
     @staticmethod
     def unique_values(x: Tensor, /) -> Tensor:
-        """Return the distinct values, sorted."""
+        """Return the sorted distinct values."""
         return apply("unique_values", x)

@@ -1,36 +1,36 @@
-"""The table of operations: the only place that lists them.
+"""The table of all operations.
 
-Each line describes one operation. ``family`` is the file in ``_families/`` that has all of
-it, without the underscore at the beginning. The next three columns say which parts the file
-has:
+Each line describes one operation. ``family`` is the file in ``_families/`` that implements
+the operation, without the leading underscore. The next three columns list what the file
+contains:
 
-- ``default``: the default implementation, the function of the operation's name. Without
-  one, each backend must implement the function of that name of the Array API standard.
-- ``rule``: the rule of the gradient, in ``RULES``. Without one, the gradient follows from
-  the default implementation, or the operation has none.
+- ``default``: the default implementation, a function with the name of the operation.
+  Without it, each backend must implement this function of the Array API standard.
+- ``rule``: the gradient rule, in ``RULES``. Without it, the default implementation is
+  differentiated, or the operation has no gradient.
 - ``shape``: the function in ``SHAPES`` that computes shape and dtype of the result in a
-  captured step. Without one, the default implementation runs on symbolic arrays. An
-  operation has its own if the default gives another dtype than a backend, takes too many
-  steps, or raises a less clear error.
+  captured step. Without it, the default implementation runs on symbolic arrays. An
+  operation has this function if its default returns a different dtype than a backend,
+  takes too many steps, or raises a less clear error.
 
-The others are:
+The remaining columns are:
 
-- ``overrides``: the backends that override the default; ``all`` means these three. NumPy's
-  function is in the family too, as ``numpy_`` and the name or in ``LIBRARY``; the others
-  are in ``backends/``.
-- ``results``: the number of results in an exported graph, ``*`` for any number; ``-`` if
-  exported graphs do not have the operation.
-- ``kind``: ``float`` is computed in floats, element by element of arrays that broadcast;
-  ``bool`` gives booleans. The compiler fuses groups of both kinds. ``row``: row i of the
-  result depends only on row i of the first argument, if the first axis is kept. ``-`` makes
-  no claim and is always correct.
-- ``onnx``: the operator of ONNX that computes the same from the same operands, element by
-  element.
+- ``overrides``: the backends that override the default; ``all`` means NumPy, PyTorch and
+  JAX. The NumPy function is in the family file, named ``numpy_`` and the operation, or in
+  ``LIBRARY``. The functions of PyTorch and JAX are in ``backends/``.
+- ``results``: the number of results in an exported graph, or ``*`` for any number; ``-`` if
+  exported graphs cannot contain the operation.
+- ``kind``: ``float`` is an elementwise operation that computes in floats, with
+  broadcasting; ``bool`` is an elementwise operation that returns booleans. The compiler
+  fuses both kinds. ``row``: row i of the result depends only on row i of the first
+  argument, if the first axis is kept. ``-`` makes no claim and is always correct.
+- ``onnx``: the ONNX operator that computes the same elementwise function of the same
+  operands.
 
-The rules, the shapes and NumPy's functions are found by this table. A name of a file or of
-a backend that is wrong, a missing cell, or a second line of a name is an error at import.
-`seqloom-graph`, which runs exported graphs, has a copy of ``results`` and ``kind``, with
-the arguments of each operation: after a change of these, run ``make stubs``.
+The package finds rules, shapes and NumPy functions through this table. An unknown file or
+backend, a missing cell or a duplicate line raises an error at import. `seqloom-graph`,
+which runs exported graphs, has a copy of ``results``, ``kind`` and the arguments of each
+operation: after a change of these, run ``make stubs``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from typing import NamedTuple
 
 
 class OperationLine(NamedTuple):
-    """A line of the table. A hyphen becomes an empty string."""
+    """One line of the table. A hyphen becomes an empty string."""
 
     family: str
     has_default: bool
@@ -54,7 +54,7 @@ class OperationLine(NamedTuple):
 _TABLE = """
 # operation           family           default rule shape overrides   results
 #                                                                      | kind  onnx
-# Making arrays. Floats are of the backend's `float_dtype` unless a dtype is given.
+# Array creation. Floats have the backend's `float_dtype` unless a dtype is given.
 asarray               creation         -       -    shape all         1 -     -
 empty                 creation         -       -    -     all         1 -     -
 zeros                 creation         -       -    -     all         1 -     -
@@ -69,7 +69,7 @@ finfo                 creation         -       -    -     all         - -     -
 iinfo                 creation         -       -    -     all         - -     -
 isdtype               creation         -       -    -     all         - -     -
 result_type           creation         -       -    -     all         - -     -
-# One array, element by element.
+# Elementwise, one array.
 negative              unary            -       rule shape all         1 float Neg
 abs                   unary            -       rule shape all         1 float Abs
 sign                  unary            -       rule shape all         1 float Sign
@@ -90,7 +90,7 @@ isfinite              unary            -       -    shape all         1 bool  -
 isnan                 unary            -       -    shape all         1 bool  IsNaN
 logical_not           unary            -       -    shape all         1 bool  Not
 bitwise_invert        unary            -       -    shape all         1 -     -
-# Two arrays, element by element, broadcast.
+# Elementwise with broadcasting, two arrays.
 add                   binary           -       rule shape all         1 float Add
 subtract              binary           -       rule shape all         1 float Sub
 multiply              binary           -       rule shape all         1 float Mul
@@ -115,10 +115,10 @@ bitwise_or            binary           -       -    shape all         1 -     -
 bitwise_xor           binary           -       -    shape all         1 -     -
 bitwise_left_shift    binary           -       -    shape all         1 -     -
 bitwise_right_shift   binary           -       -    shape all         1 -     -
-# Choosing.
+# Elementwise selection.
 where                 binary           -       rule shape all         1 float -
 clip                  binary           -       rule shape all         1 float -
-# Over axes: ``axis=None`` is all of them, ``keepdims=True`` leaves them with length 1.
+# Over axes: ``axis=None`` means all axes, ``keepdims=True`` keeps them with length 1.
 sum                   reductions       -       rule shape all         1 row   -
 mean                  reductions       -       rule shape all         1 row   -
 var                   reductions       -       rule shape all         1 -     -
@@ -156,7 +156,7 @@ sort                  shapes           -       rule shape all         1 -     -
 searchsorted          shapes           -       -    shape all         1 -     -
 nonzero               indexing         -       -    -     all         - -     -
 index                 indexing         default rule shape all         1 -     -
-# Operations with a default body: some of the standard, and seqloom's own.
+# Operations with a default implementation.
 relu                  activations      default rule shape all         1 float Relu
 relu_grad             activations      default rule shape all         - float -
 sigmoid               activations      default rule shape all         1 float Sigmoid
@@ -290,13 +290,13 @@ to_full_precision     creation         default -    shape -           - -     Id
 """
 
 
-def _parse(line: str) -> OperationLine:
-    """Read one line of the table, without its name."""
+def _parse_line(line: str) -> OperationLine:
+    """Parse one line of the table, without the name of the operation."""
     family, *cells = ["" if cell == "-" else cell for cell in line.split()]
     parts, last = cells[:3], cells[-3:]
-    has_all = _FEWEST <= len(cells) <= _MOST and last[1] in _KINDS
+    has_all = _MIN_CELLS <= len(cells) <= _MAX_CELLS and last[1] in _KIND_NAMES
     if not has_all or any(
-        part not in {"", name} for part, name in zip(parts, _PARTS, strict=True)
+        part not in {"", name} for part, name in zip(parts, _FLAG_NAMES, strict=True)
     ):
         raise ValueError(f"tensor/_operations.py: not a line of the table: {line}")
     default, rule, shape = map(bool, parts)
@@ -305,20 +305,20 @@ def _parse(line: str) -> OperationLine:
     return OperationLine(family, default, rule, shape, overrides, *last)
 
 
-# Cells of a line after its name and family: with one backend, and with three.
-_FEWEST, _MOST = 7, 9
-_PARTS = ("default", "rule", "shape")
-_KINDS = {"", "float", "bool", "row"}
+# The minimum and maximum number of cells after the family: with one and three backends.
+_MIN_CELLS, _MAX_CELLS = 7, 9
+_FLAG_NAMES = ("default", "rule", "shape")
+_KIND_NAMES = {"", "float", "bool", "row"}
 _LINES = [line for line in _TABLE.splitlines() if line and not line.startswith("#")]
 OPERATIONS: dict[str, OperationLine] = {
-    line.split()[0]: _parse(line.partition(" ")[2]) for line in _LINES
+    line.split()[0]: _parse_line(line.partition(" ")[2]) for line in _LINES
 }
 if len(OPERATIONS) < len(_LINES):
     raise ValueError("tensor/_operations.py: an operation has two lines")
 
 
 def list_family(family: str, backend: str = "") -> set[str]:
-    """Return the operations of a family; with `backend`, those that it overrides."""
+    """Return the operations of a family, or only those that a backend overrides."""
     return {
         name
         for name, line in OPERATIONS.items()

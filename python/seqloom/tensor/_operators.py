@@ -1,7 +1,7 @@
-"""The operators of a tensor, by the shortest way to the backend's function; ``x.at[key]``.
+"""The operators of a tensor, and ``x.at[key]``.
 
-Each operator is a function made for its name. If both operands are on one backend, or one
-is a Python number, it calls the backend directly; everything else goes through `apply`.
+If both operands are on one backend, or one is a Python number, an operator calls the
+function of the backend directly. All other operands go through `apply`, which is slower.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from weakref import ref
 
 import numpy as np
 
-from seqloom.tensor._autocast import LISTED, cast_arguments, casting
+from seqloom.tensor._autocast import CONVERTED_OPERATIONS, autocast_state, cast_arguments
 from seqloom.tensor._dispatch import apply, notify, observers, translate
 from seqloom.tensor._elements import normalize_key, require_in_range
 from seqloom.tensor._families import RULES
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 _scope = innermost.get
-_open_block = casting.get
-_BOTH = True, True
-_NUMBERS = frozenset((bool, int, float, complex))
-_ARRAYS = (TensorState, np.ndarray, np.generic)
+_autocast_state = autocast_state.get
+_BOTH_TRACKED = True, True
+_PYTHON_NUMBERS = frozenset((bool, int, float, complex))
+_ARRAY_TYPES = (TensorState, np.ndarray, np.generic)
 
 
 def unary(name: str) -> Callable[[Any], Any]:
-    """Make the operator of one tensor."""
+    """Return an operator of one tensor."""
 
     def operate(self: object) -> Any:
         return apply(name, self)
@@ -43,21 +43,20 @@ def unary(name: str) -> Callable[[Any], Any]:
 
 
 def binary(name: str) -> Callable[..., Any]:
-    """Make the operator of two tensors, or of one on the left."""
-    is_listed = name in LISTED
+    """Return an operator with a tensor on the left and a tensor or number on the right."""
+    is_converted = name in CONVERTED_OPERATIONS
 
     def operate(self: Any, other: Any, frame: FrameType | None = None) -> Any:
-        if is_listed and _open_block() is not None:
+        if is_converted and _autocast_state() is not None:
             self, other = cast_arguments(name, (self, other), apply)
         backend, frame = self.backend, frame or caller(1)
         if type(other) is not type(self) or other.backend is not backend or observers:
-            # Computes the operator of a tensor and a number, an array or a tensor
-            # elsewhere.
-            other = _to_python(other)
-            if type(other) in _NUMBERS:
-                return _compute(name, self, _raw_beside(other, self), other, frame)
-            return _through_apply(name, other, self, other)
-        # An untracked array is its own value: `raw`, which costs a call, is not needed.
+            # The other operand is a number, an array, or a tensor of another backend.
+            other = _to_python_number(other)
+            if type(other) in _PYTHON_NUMBERS:
+                return _call_backend(name, self, _match_type(other, self), other, frame)
+            return _apply_if_numeric(name, other, self, other)
+        # The value of an untracked tensor is its array; `raw` would cost a call.
         is_tracked = self._node is not None or other._node is not None
         left, right = (self.raw, other.raw) if is_tracked else (self._value, other._value)
         try:
@@ -70,29 +69,29 @@ def binary(name: str) -> Callable[..., Any]:
 
 
 def reflect(name: str) -> Operator:
-    """Make the operator of a tensor on the right of something else."""
-    is_listed = name in LISTED
+    """Return an operator with a tensor on the right and another operand on the left."""
+    is_converted = name in CONVERTED_OPERATIONS
 
     def operate(self: object, other: object) -> Any:
-        if is_listed and _open_block() is not None:
+        if is_converted and _autocast_state() is not None:
             (self,) = cast_arguments(name, (self,), apply)
-        other = _to_python(other)
-        if type(other) in _NUMBERS:
-            return _compute(name, self, other, _raw_beside(other, self), caller(1))
-        return _through_apply(name, other, other, self)
+        other = _to_python_number(other)
+        if type(other) in _PYTHON_NUMBERS:
+            return _call_backend(name, self, other, _match_type(other, self), caller(1))
+        return _apply_if_numeric(name, other, other, self)
 
     return operate
 
 
 def differentiable(name: str) -> Operator:
-    """Make the operator of a function that has a rule: the most frequent one by far."""
-    # If one level tracks both tensors, the operation is computed, recorded and returned as
-    # a tensor in this one function. It writes out what the level's function, `make_node`,
-    # `track` and `fill` do one after the other: the calls would cost more than their work.
-    otherwise, is_listed = binary(name), name in LISTED
+    """Return the operator of a function that has a gradient rule."""
+    # If one level tracks both tensors, this one function computes, records and wraps
+    # the result. It repeats the code of the level's function, `make_node`, `track` and
+    # `fill`, because calling them would take longer than their work.
+    call_other, is_converted = binary(name), name in CONVERTED_OPERATIONS
     rule = RULES[name]
     save = None if rule.save is likes_of_two else rule.save
-    latest: CodeType | None = None  # a loop comes from the same code, again and again
+    latest: CodeType | None = None  # loops call from the same code object
 
     def operate(self: Any, other: Any) -> Any:
         nonlocal latest
@@ -103,55 +102,55 @@ def differentiable(name: str) -> Operator:
             or type(other) is not kind
             or other._table is not table
             or observers
-            or (is_listed and _open_block() is not None)
+            or (is_converted and _autocast_state() is not None)
         ):
-            return otherwise(self, other, caller(1))
+            return call_other(self, other, caller(1))
         left, right = self._value, other._value
         try:
             out = table[name](left, right)
         except Exception as error:
             raise translate(error, name, (self, other), self.backend) from error
-        node, made = Node(), new(kind)
+        node, result = Node(), new(kind)
         node.number, node.rule = next(node_numbers), rule
         node.parents = self._node, other._node
         if save is None:
             node.saved = self._like or self._describe(), other._like or other._describe()
         else:
-            node.saved = save((left, right), out, _BOTH, {})
-        made._node, made._value, made._table = node, out, table
-        made._raw = made._like = None
-        made.backend = self.backend
+            node.saved = save((left, right), out, _BOTH_TRACKED, {})
+        result._node, result._value, result._table = node, out, table
+        result._raw = result._like = None
+        result.backend = self.backend
         frame = caller(1)
         code = frame.f_code
         if code is not latest:
             frame = user_frame(frame)
             latest = code = frame.f_code
-        made._code = code
-        made._offset = frame.f_lasti
+        result._code = code
+        result._offset = frame.f_lasti
         scope = _scope()
         if scope is not None:
             entries = scope.made
-            entries.append(ref(made))
+            entries.append(ref(result))
             if len(entries) > scope.limit:
-                scope.thin()
-        return made
+                scope.prune()
+        return result
 
     return operate
 
 
-def _to_python(other: object) -> Any:
-    """Convert a NumPy scalar to Python's number, which takes the tensor's type."""
+def _to_python_number(other: object) -> Any:
+    """Convert a NumPy scalar to a Python number, which takes the tensor's type."""
     if not isinstance(other, np.generic):
         return other
     scalar = cast("Any", other)
     kind = scalar.dtype.kind
     if kind == "f":
-        return float(scalar)  # item() leaves a longdouble what it is
+        return float(scalar)  # item() does not convert a longdouble
     return scalar.item() if kind in "biuc" else scalar
 
 
-def _compute(name: str, tensor: Any, left: Any, right: Any, frame: FrameType) -> Any:
-    """Make a new tensor of the result of the backend's function."""
+def _call_backend(name: str, tensor: Any, left: Any, right: Any, frame: FrameType) -> Any:
+    """Call the function of the backend, and wrap its result as a tensor."""
     backend = tensor.backend
     try:
         raw = getattr(backend, name)(left, right)
@@ -164,18 +163,18 @@ def _compute(name: str, tensor: Any, left: Any, right: Any, frame: FrameType) ->
     return fill(new(type(tensor)), raw, backend, frame)
 
 
-def _raw_beside(number: Any, tensor: Any) -> Any:
-    """Return a tensor's array for use with a number: a float makes floats of integers."""
+def _match_type(number: Any, tensor: Any) -> Any:
+    """Return the array to use with a number; a float converts integers to floats."""
     raw, backend = tensor.raw, tensor.backend
     if type(number) is float and backend.dtype(raw).kind in "biu":
         return backend.astype(raw, backend.float_dtype)
     return raw
 
 
-def _through_apply(name: str, other: object, left: Any, right: Any) -> Any:
-    """Compute with an array, or a tensor of another backend; refuses anything else."""
-    is_number = isinstance(other, (int, float))  # of a class of the caller's
-    if is_number or isinstance(other, _ARRAYS) or hasattr(other, "__dlpack__"):
+def _apply_if_numeric(name: str, other: object, left: Any, right: Any) -> Any:
+    """Call `apply`, or return NotImplemented for an operand that is not numeric."""
+    is_number = isinstance(other, (int, float))  # also of a subclass
+    if is_number or isinstance(other, _ARRAY_TYPES) or hasattr(other, "__dlpack__"):
         return apply(name, left, right)
     return NotImplemented
 
@@ -184,7 +183,7 @@ _T = TypeVar("_T", bound=TensorState)
 
 
 class At(Generic[_T]):
-    """A tensor that waits for the key: ``x.at[key]``."""
+    """The result of ``x.at``, which takes a key: ``x.at[key]``."""
 
     __slots__ = ("_tensor",)
 
@@ -197,7 +196,7 @@ class At(Generic[_T]):
 
 
 class IndexedElements(Generic[_T]):
-    """Some elements of a tensor; values broadcast to them."""
+    """The elements of a tensor that a key selects."""
 
     __slots__ = ("_key", "_tensor")
 
@@ -206,15 +205,15 @@ class IndexedElements(Generic[_T]):
         self._key = key
 
     def set(self, values: Any) -> _T:
-        """Return a new tensor with these elements replaced."""
+        """Return a new tensor with the selected elements replaced."""
         return apply("slice_update", self._tensor, self._key, self._convert(values))
 
     def add(self, values: Any) -> _T:
-        """Return a new tensor with values added to these elements."""
+        """Return a new tensor with values added to the selected elements."""
         return apply("slice_add", self._tensor, self._key, self._convert(values))
 
     def _convert(self, values: Any) -> Any:
-        """Return the values as a tensor of the same element type."""
+        """Convert the values to a tensor of the same element type."""
         tensor: Any = self._tensor
         require_in_range(values, tensor.dtype)
         if not isinstance(values, type(tensor)):

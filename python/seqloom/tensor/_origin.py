@@ -1,8 +1,7 @@
-"""The user's code: the line that made a tensor, and scopes that free their tensors.
+"""The line that created a tensor, and scopes, which release tensors.
 
-A tensor keeps a code object and an offset of an instruction in it; the line is looked up
-when a message needs it. Frames of this package's tensors, layers and optimisers are
-skipped.
+A tensor stores a code object and the offset of an instruction. Messages compute the line
+from these. Frames inside this package's tensors, layers and optimisers are skipped.
 """
 
 from __future__ import annotations
@@ -23,25 +22,25 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
-# The frame of a caller; the only way to a line without raising an exception.
+# Returns the frame of a caller. The alternative, raising an exception, is slower.
 caller = sys._getframe  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
-PACKAGE = Path(__file__).parents[1]
-_INTERNAL = (
-    *(f"{PACKAGE / folder}/" for folder in ("tensor", "nn", "optim", "export")),
+PACKAGE_FOLDER = Path(__file__).parents[1]
+_INTERNAL_PATHS = (
+    *(f"{PACKAGE_FOLDER / folder}/" for folder in ("tensor", "nn", "optim", "export")),
     contextlib.__file__,
 )
 
-# Code that may stop in its middle while other code runs.
-_MAY_STOP = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+# Code that may pause while other code runs.
+_PAUSING_CODE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
-# The files of the user's frames and of internal ones; each is classified once.
+# File names of user code and of internal code; each name is classified once.
 user_files: set[str] = set()
 _internal_files: set[str] = set()
 
 
 def user_frame(frame: FrameType) -> FrameType:
-    """Return the first frame of the user's code, from one on outwards."""
+    """Return the innermost frame of user code, starting at the given frame."""
     while (filename := frame.f_code.co_filename) not in user_files:
         if filename not in _internal_files and not is_internal(filename):
             return frame
@@ -52,14 +51,14 @@ def user_frame(frame: FrameType) -> FrameType:
 
 
 def is_internal(filename: str) -> bool:
-    """Return whether a file is part of this package's tensors, layers or optimisers."""
-    verdict = filename.startswith(_INTERNAL)
+    """Return whether a file belongs to this package's tensors, layers or optimisers."""
+    verdict = filename.startswith(_INTERNAL_PATHS)
     (_internal_files if verdict else user_files).add(filename)
     return verdict
 
 
-def line_of(tensor: Any) -> str:
-    """Return the line that made a tensor, as ``file:line``."""
+def find_line(tensor: Any) -> str:
+    """Return the line that created a tensor, as ``file:line``."""
     code, offset = tensor._code, tensor._offset  # noqa: SLF001
     lines = (
         line
@@ -70,124 +69,125 @@ def line_of(tensor: Any) -> str:
 
 
 def current_line() -> str:
-    """Return the line of the user's code that is running now, as ``file:line``."""
+    """Return the line of user code that runs now, as ``file:line``."""
     frame = user_frame(caller(1))
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-def find_opener(frame: FrameType) -> FrameType | None:
-    """Return the user's frame that opens a scope, from that of the context manager."""
-    # A generator that `contextlib` makes a context manager of opens the scope for the code
-    # of the ``with`` statement.
+def find_opening_frame(frame: FrameType) -> FrameType | None:
+    """Return the user's frame that opens a scope, given the context manager's frame."""
+    # A scope may be opened inside another context manager, written with `contextlib`.
+    # The frame to find is that of the ``with`` statement, so frames of `contextlib` are
+    # skipped.
     found: FrameType | None = frame
-    while found is not None and (_of_contextlib(found.f_back) or _of_contextlib(found)):
+    while found is not None and (_is_contextlib(found.f_back) or _is_contextlib(found)):
         found = found.f_back
     return found
 
 
-def may_stop(frame: FrameType) -> bool:
-    """Return whether the code of a frame may stop in its middle while other code runs."""
-    return bool(frame.f_code.co_flags & _MAY_STOP)
+def can_pause(frame: FrameType) -> bool:
+    """Return whether the code of a frame can pause, as generators and coroutines do."""
+    return bool(frame.f_code.co_flags & _PAUSING_CODE)
 
 
-def nearest_running(frames: Sequence[FrameType | None]) -> FrameType | None:
-    """Return the innermost of some frames that runs on this thread, or None."""
+def find_running_frame(frames: Sequence[FrameType | None]) -> FrameType | None:
+    """Return the innermost of the given frames that runs on this thread, or None."""
     frame: FrameType | None = caller(1)
     while frame is not None and frame not in frames:
         frame = frame.f_back
     return frame
 
 
-def _of_contextlib(frame: FrameType | None) -> bool:
-    """Return whether a frame belongs to Python's context managers."""
+def _is_contextlib(frame: FrameType | None) -> bool:
+    """Return whether a frame belongs to `contextlib`."""
     return frame is not None and frame.f_code.co_filename == contextlib.__file__
 
 
-# How many references to dead tensors a scope may have before it drops them.
+# Number of references to dead tensors after which a scope drops them.
 _DEAD_LIMIT = 1024
 
 
 class Released:
-    """Replaces the array of a released tensor: any use raises an error."""
+    """Placeholder for the array of a released tensor; any use raises an error."""
 
     __slots__ = ("line",)
 
     def __init__(self, line: str) -> None:
-        self.line = line  # that made the tensor
+        self.line = line  # where the tensor was created
 
-    def refuse(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise the error that says what happened, and how to keep such a tensor."""
+    def raise_released(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise an error that explains the release and how to keep a tensor."""
         raise ReleasedError(
-            f"the tensor made at {self.line} was released when its scope ended; "
+            f"the tensor created at {self.line} was released when its scope ended; "
             "call .keep() on it inside the scope, or take .numpy() there"
         )
 
     def __getattr__(self, name: str) -> NoReturn:
-        # A private name is only probed for, as hasattr does for protocols.
+        # hasattr() probes private names when it looks for protocols.
         if name.startswith("_"):
             raise AttributeError(name)
-        self.refuse()
+        self.raise_released()
 
-    # NumPy, PyTorch and JAX call these before they use an object that is not theirs.
-    __array__ = __array_ufunc__ = __array_function__ = refuse
-    __torch_function__ = __jax_array__ = __dlpack__ = __getitem__ = refuse
-    __len__ = __bool__ = __iter__ = refuse
+    # NumPy, PyTorch and JAX call these methods before they use a foreign object.
+    __array__ = __array_ufunc__ = __array_function__ = raise_released
+    __torch_function__ = __jax_array__ = __dlpack__ = __getitem__ = raise_released
+    __len__ = __bool__ = __iter__ = raise_released
 
 
 class Scope:
-    """The tensors made since it was opened, on this thread."""
+    """The tensors created on one thread since the scope was opened."""
 
-    # A generator or a coroutine that stops inside leaves its scope open while other code
-    # runs. So such a scope, and each opened inside one, checks for every tensor whether the
-    # code that opened it is running.
+    # A generator or coroutine may pause inside its scope while other code runs. Such a
+    # scope, and each scope opened inside it, checks for every tensor whether the code
+    # that opened the scope is running.
 
     __slots__ = (
-        "crowd",  # at how many references those to dead tensors are dropped
-        "limit",  # the same; 0: check each tensor; below 0: ended, so that `thin` is called
-        "made",  # weak references to the tensors made inside
-        "opener",  # the frame that opened it, if it may stop
-        "outer",  # the scope around it
+        "limit",  # run `prune` above it: `prune_at`, 0 (always) or negative (ended)
+        "made",  # weak references to the tensors created inside
+        "opener",  # the frame that opened the scope, if it can pause
+        "outer",  # the enclosing scope
+        "prune_at",  # number of references at which dead ones are dropped
     )
 
     def __init__(self, outer: Scope | None, opener: FrameType | None = None) -> None:
         is_inside_one = outer is not None and outer.opener is not None
         self.outer = outer
         self.opener = (
-            opener if opener is not None and (is_inside_one or may_stop(opener)) else None
+            opener if opener is not None and (is_inside_one or can_pause(opener)) else None
         )
         self.made: list[weakref.ref[Any]] = []
-        self.crowd = _DEAD_LIMIT
+        self.prune_at = _DEAD_LIMIT
         self.limit = _DEAD_LIMIT if self.opener is None else 0
 
     @property
     def has_ended(self) -> bool:
-        """Whether its block was left."""
+        """True if the block has ended."""
         return self.limit < 0
 
     def remove(self, reference: weakref.ref[Any]) -> bool:
-        """Remove one tensor; returns whether it was made inside."""
-        # Newest first, and by identity: equal references would be of equal tensors.
+        """Remove one tensor; return whether it was created in this scope."""
+        # Newest first. Compare identity, because weak references compare their tensors.
         for position in range(len(self.made) - 1, -1, -1):
             if self.made[position] is reference:
                 del self.made[position]
                 return True
         return False
 
-    def thin(self) -> None:
-        """Drop dead references; passes on a tensor that other code made."""
+    def prune(self) -> None:
+        """Drop dead references, or move a tensor that other code created to its scope."""
         if self.has_ended:
-            # Moves tensors entered after the end to the scope around, if one is open.
-            around = _first_open(self)
+            # Move tensors that were added after the end to the enclosing open scope.
+            around = _find_open_scope(self)
             if innermost.get() is self:
                 innermost.set(around)
             if around is not None:
                 around.made.extend(self.made)
             self.made.clear()
         elif self.opener is not None:
-            reference, found = self.made.pop(), _running(self)
+            reference, found = self.made.pop(), _find_running_scope(self)
             if found is not None:
                 found.made.append(reference)
-                if len(found.made) > found.crowd:
+                if len(found.made) > found.prune_at:
                     found._drop_dead()  # noqa: SLF001
         else:
             self.limit = self._drop_dead()
@@ -197,49 +197,49 @@ class Scope:
         self.limit, self.opener = -1, None
 
     def _drop_dead(self) -> int:
-        """Drop references to dead tensors; returns when to do so next."""
+        """Drop references to dead tensors; return the number at which to do so again."""
         self.made[:] = [reference for reference in self.made if reference() is not None]
-        self.crowd = max(_DEAD_LIMIT, 2 * len(self.made))
-        return self.crowd
+        self.prune_at = max(_DEAD_LIMIT, 2 * len(self.made))
+        return self.prune_at
 
 
-# The scope that is open on this thread, or in this task.
+# The innermost open scope of this thread or task.
 innermost: ContextVar[Scope | None] = ContextVar("innermost", default=None)
 
 
-def _first_open(scope: Scope | None) -> Scope | None:
-    """Return the scope itself if it is open, else the first around it that is."""
+def _find_open_scope(scope: Scope | None) -> Scope | None:
+    """Return the innermost open scope among a scope and its enclosing scopes."""
     while scope is not None and scope.has_ended:
         scope = scope.outer
     return scope
 
 
-def _running(scope: Scope | None) -> Scope | None:
-    """Return the nearest, of a scope and those around it, whose opener runs."""
+def _find_running_scope(scope: Scope | None) -> Scope | None:
+    """Return the innermost scope, enclosing ones included, whose opener runs now."""
     around: list[Scope] = []
-    while (scope := _first_open(scope)) is not None:
+    while (scope := _find_open_scope(scope)) is not None:
         around.append(scope)
         scope = scope.outer
     openers = [scope.opener for scope in around if scope.opener is not None]
-    frame = nearest_running(openers) if openers else None
+    frame = find_running_frame(openers) if openers else None
     return next((scope for scope in around if scope.opener is frame), None)
 
 
 @contextmanager
 def scope() -> Generator[None]:
-    """Release every tensor that is made inside when it ends.
+    """Release every tensor created inside the block when the block ends.
 
-    The memory is freed at that moment, even if something still refers to such a tensor; a
-    later use of it raises a `ReleasedError` that names the line that made it. Scopes may be
+    Memory is freed at the end, even if a variable still refers to such a tensor. A later
+    use of the tensor raises `ReleasedError` with the line that created it. Scopes may be
     nested.
 
-    These outlive a scope: tensors on which `Tensor.keep` was called, the arrays of
-    parameters, buffers and optimisers, and exported values (``.numpy()``, ``np.asarray``,
-    DLPack). A scope belongs to the thread that opened it. If a generator or a coroutine
-    opened it, it contains only what that one makes, not what other code makes while it
-    waits. Only a copied context (``contextvars.copy_context``) takes a function's scope
-    along. A scope that ends before those inside it releases its own tensors only; the
-    inner ones continue until they end.
+    A scope does not release tensors on which `Tensor.keep` was called, the arrays of
+    parameters, buffers and optimisers, or exported values (``.numpy()``, ``np.asarray``,
+    DLPack). A scope belongs to the thread that opened it. If a generator or coroutine
+    opened it, the scope contains only tensors created by that generator or coroutine, not
+    those of code that runs while it waits. A function's scope applies in another context
+    only if that context was copied (``contextvars.copy_context``). A scope that ends before
+    its inner scopes releases only its own tensors.
 
     Returns:
         A context manager.
@@ -255,26 +255,26 @@ def scope() -> Generator[None]:
         >>> doubled.shape  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         ...
-        seqloom.errors.ReleasedError: the tensor made at ... was released ...
+        seqloom.errors.ReleasedError: the tensor created at ... was released ...
     """
-    opened = Scope(_first_open(innermost.get()), find_opener(caller(0)))
+    opened = Scope(_find_open_scope(innermost.get()), find_opening_frame(caller(0)))
     innermost.set(opened)
     try:
         yield
     finally:
-        # No token is reset: scopes may be left in any order, and by another thread.
+        # No token is reset, because scopes may end in any order and on another thread.
         opened.close()
-        innermost.set(_first_open(innermost.get()))
+        innermost.set(_find_open_scope(innermost.get()))
         for reference in opened.made:
             tensor = reference()
             if tensor is not None:
-                tensor._replace(Released(line_of(tensor)))
+                tensor._replace(Released(find_line(tensor)))
         opened.made.clear()
 
 
 @contextmanager
 def suspend_scopes() -> Generator[None]:
-    """Run a block outside of all scopes: none releases what is made in it."""
+    """Run a block outside all scopes, so that no scope releases its tensors."""
     token = innermost.set(None)
     try:
         yield
@@ -283,11 +283,11 @@ def suspend_scopes() -> Generator[None]:
 
 
 def move_outwards(tensor: Any) -> None:
-    """Move a tensor from the scope that it was made in to the one around it."""
+    """Move a tensor from its scope to the enclosing scope."""
     reference = weakref.ref(tensor)
     found = innermost.get()
     while found is not None and not found.remove(reference):
         found = found.outer
-    around = None if found is None else _running(found.outer)
+    around = None if found is None else _find_running_scope(found.outer)
     if around is not None:
         around.made.append(reference)

@@ -1,4 +1,4 @@
-"""Functions whose gradient is replaced: stopped, by the user's rule, or computed again."""
+"""Functions with a replaced gradient: stopped, custom, or computed with a checkpoint."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import GradientError
-from seqloom.tensor._autocast import casting
+from seqloom.tensor._autocast import autocast_state
 from seqloom.tensor._backward import pull_back
-from seqloom.tensor._derivatives import is_own_engine, outermost_level, tensors_on
+from seqloom.tensor._derivatives import find_tracked, is_custom_engine, outermost_level
 from seqloom.tensor._dispatch import apply, contains
 from seqloom.tensor._families import ALL, Rule
 from seqloom.tensor._families._keep import nothing
-from seqloom.tensor._state import TrackedArray, draw_number, node_on, outer_nodes, record
+from seqloom.tensor._state import TrackedArray, get_node, next_number, outer_nodes, record
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 def stop_gradient(x: Tensor) -> Tensor:
-    """Return the same values, through which no gradient flows.
+    """Return the same values as a constant, so that gradients do not flow through it.
 
     Args:
         x: A tensor.
 
     Returns:
-        A tensor of the same shape that no level tracks.
+        A tensor of the same shape that is not tracked.
 
     Examples:
         >>> import seqloom as sl
@@ -46,25 +46,26 @@ def stop_gradient(x: Tensor) -> Tensor:
 def custom_gradient(
     function: Callable[..., Any], rule: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Replace the gradient of a function of tensors by your own rule.
+    """Replace the gradient of a function of tensors with a custom rule.
 
     Args:
         function: Takes tensors and other values, returns a tensor or a tuple of tensors.
-        rule: ``rule(args, out, grad)`` returns a tuple with the gradient by each argument,
-            None for an argument without one. `grad` is the gradient by the result; for a
-            tuple, a tuple with None for results that the loss does not depend on. Compute
-            with tensors, so that second derivatives exist.
+        rule: ``rule(args, out, grad)`` returns a tuple with the gradient of each argument,
+            or None for an argument without a gradient. `grad` is the gradient of the
+            result. If the result is a tuple, `grad` is a tuple with None for results that
+            the loss does not depend on. Compute with tensors, so that second derivatives
+            exist.
 
     Returns:
-        A function of the same arguments and results.
+        A function with the same arguments and results.
 
     Raises:
-        GradientError: The function does not return tensors; or the rule does not return
-            one gradient for each argument, or one that differs from its argument in shape,
-            type or backend; or the tensors are not on an `Autodiff` backend.
+        GradientError: The function does not return tensors; the rule does not return one
+            gradient per argument; a gradient differs from its argument in shape, type or
+            backend; or the tensors are not on an `Autodiff` backend.
 
     Examples:
-        A rounding whose gradient passes straight through:
+        A rounding function with a straight-through gradient:
 
         >>> import seqloom as sl
         >>> rounding = sl.tensor.custom_gradient(
@@ -81,17 +82,17 @@ def custom_gradient(
     def call(*args: object) -> Any:
         level = outermost_level(args)
         if level is None:
-            _refuse_other_engines(args)
+            _require_autodiff(args)
             return function(*args)
-        # The arguments as the level below has them.
+        # The arguments as tensors of the inner backend.
         nodes = tuple(
-            (node_on(level, arg.raw) if isinstance(arg, Tensor) else None) for arg in args
+            (get_node(level, arg.raw) if isinstance(arg, Tensor) else None) for arg in args
         )
         inner = tuple(
             arg if node is None else Tensor(arg.raw.value, level.inner)
             for arg, node in zip(cast("Any", args), nodes, strict=True)
         )
-        out = call(*inner)  # a level below records by the same rule
+        out = call(*inner)  # inner levels use the same rule
         outs = _check_results(level, out)
         saved = level.inner, rule, inner, out
         arrays = record(level, _CUSTOM, nodes, saved, tuple(part.raw for part in outs))
@@ -101,17 +102,17 @@ def custom_gradient(
     return call
 
 
-def _refuse_other_engines(args: tuple[Any, ...]) -> None:
-    """Refuse an engine with its own tape, which would not use the rule."""
+def _require_autodiff(args: tuple[Any, ...]) -> None:
+    """Raise if a tensor is on a custom engine, which would not use the rule."""
     for arg in args:
-        if isinstance(arg, Tensor) and is_own_engine(arg.backend):
+        if isinstance(arg, Tensor) and is_custom_engine(arg.backend):
             raise GradientError(
                 f"custom_gradient does not work on {arg.backend}; use sl.tensor.Autodiff"
             )
 
 
 def _check_results(level: Any, out: Any) -> tuple[Tensor, ...]:
-    """Return what the function returned, which must be tensors of the level below."""
+    """Return the results as a tuple; raise if one is not a tensor of the inner backend."""
     outs = _as_tuple(out)
     for part in outs:
         if not isinstance(part, Tensor):
@@ -129,13 +130,13 @@ def _check_results(level: Any, out: Any) -> tuple[Tensor, ...]:
 
 
 def _backend_of_array(tensor: Tensor) -> Any:
-    """Return the backend of a tensor's array: a constant's is the innermost one."""
+    """Return the backend of a tensor's array, the innermost one for a constant."""
     raw = tensor.raw
     return raw.level if isinstance(raw, TrackedArray) else tensor.detach().backend
 
 
 def _by_rule(_b: Any, saved: Any, grads: Any, needs: Needs) -> Sequence[Array | None]:
-    """Compute the gradients by the user's rule, as arrays."""
+    """Compute the gradients with the user's rule, as arrays."""
     backend, rule, args, out = saved
     seeds = tuple(None if grad is None else Tensor(grad, backend) for grad in grads)
     found = rule(args, out, seeds if isinstance(out, tuple) else seeds[0])
@@ -147,7 +148,7 @@ def _by_rule(_b: Any, saved: Any, grads: Any, needs: Needs) -> Sequence[Array | 
 
 
 def _check_count(parts: object, args: tuple[Any, ...]) -> Sequence[Any]:
-    """Return what a rule returned, which must be a gradient for each argument."""
+    """Return the gradients of a rule; raise unless there is one for each argument."""
     if not isinstance(parts, (tuple, list)):
         raise GradientError(
             f"the rule must return a tuple with a gradient for each of the {len(args)} "
@@ -163,10 +164,10 @@ def _check_count(parts: object, args: tuple[Any, ...]) -> Sequence[Any]:
 
 
 def _check_part(part: object, arg: Tensor, position: int, backend: Backend) -> Array:
-    """Return a gradient's array, which must have its argument's shape and type."""
+    """Return a gradient's array; raise unless its shape and type match the argument."""
     expected = f"{arg.dtype} of shape {arg.shape} on {backend}"
     if not isinstance(part, Tensor):
-        found = f"{type(part).__name__}, no tensor"
+        found = f"{type(part).__name__}, not a tensor"
     elif part.shape == arg.shape and part.dtype == arg.dtype:
         if contains(backend, _backend_of_array(part)):
             return part.raw
@@ -174,7 +175,7 @@ def _check_part(part: object, arg: Tensor, position: int, backend: Backend) -> A
     else:
         found = f"{part.dtype} of shape {part.shape}"
     raise GradientError(
-        f"the rule's gradient by argument {position} (counted from 0) is {found}; expected "
+        f"the rule's gradient of argument {position} (counted from 0) is {found}; expected "
         f"{expected}, like that argument"
     )
 
@@ -186,25 +187,22 @@ _is_recomputing: ContextVar[bool] = ContextVar("is_recomputing", default=False)
 
 
 def is_recomputing() -> bool:
-    """Return whether a `checkpoint` is computing again.
-
-    Then buffers must not be written.
-    """
+    """Return whether `checkpoint` recomputes; buffers must not change then."""
     return _is_recomputing.get()
 
 
 def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function save only its inputs; it is computed again for its gradient.
+    """Save only the inputs of a function, and recompute it for its gradient.
 
-    Random numbers depend on keys only, so both computations are equal. Buffers, such as the
-    running means of batch norm, are written the first time only.
+    Random numbers depend only on keys, so both computations are equal. Buffers, such as the
+    running means of batch norm, change only in the first computation.
 
     Args:
-        function: A function or module that takes and returns one tensor or several. It must
-            compute the same when called again.
+        function: A function or module of tensors that returns one tensor or a tuple. It
+            must compute the same results when it is called again.
 
     Returns:
-        A function of the same arguments and results.
+        A function with the same arguments and results.
 
     Examples:
         >>> import seqloom as sl
@@ -217,16 +215,16 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def call(*args: object, **options: Any) -> Any:
-        before = draw_number()
+        before = next_number()
         out = function(*args, **options)
         outs = _as_tuple(out)
         level = outermost_level(outs)
         if level is None:
             return out
-        results = tensors_on(level, outs)
+        results = find_tracked(level, outs)
         nodes = outer_nodes([result.raw for result in results], before)
         numbers = [node.number for node in nodes]
-        saved = level, function, args, options, numbers, casting.get()
+        saved = level, function, args, options, numbers, autocast_state.get()
         values = tuple(result.raw.value for result in results)
         arrays = record(level, _RECOMPUTED, tuple(nodes), saved, values)
         new = iter(Tensor(array, level) for array in arrays)
@@ -237,21 +235,21 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _recompute(_b: Any, saved: Any, grads: Any, _needs: Needs) -> list[Array | None]:
-    """Compute the gradients by the inputs, from a second computation."""
+    """Recompute the function, and return the gradients with respect to its inputs."""
     level, function, args, options, numbers, cast_to = saved
-    before, token = draw_number(), _is_recomputing.set(True)
-    former = casting.set(cast_to)  # the block may have ended meanwhile
+    before, token = next_number(), _is_recomputing.set(True)
+    former = autocast_state.set(cast_to)  # the `autocast` block may have ended
     try:
-        results = tensors_on(level, _as_tuple(function(*args, **options)))
+        results = find_tracked(level, _as_tuple(function(*args, **options)))
     finally:
-        casting.reset(former)
+        autocast_state.reset(former)
         _is_recomputing.reset(token)
     found = pull_back([result.raw for result in results], grads, before=before)
     return [found.get(number) for number in numbers]
 
 
 def _as_tuple(out: object) -> tuple[Any, ...]:
-    """Return one result, or several, as a tuple."""
+    """Return the results as a tuple."""
     return cast("tuple[Any, ...]", out) if isinstance(out, tuple) else (out,)
 
 

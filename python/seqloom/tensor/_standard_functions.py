@@ -1,4 +1,4 @@
-"""Functions of tensors by the Array API standard's names; `Tensor` has the others."""
+"""Functions of tensors with the names of the Array API standard."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def log(x: Tensor) -> Tensor:
 
 
 def log1p(x: Tensor) -> Tensor:
-    """Compute ``log(1 + x)``, exact for small x.
+    """Compute ``log(1 + x)``, accurate for small x.
 
     Args:
         x: A tensor of any shape.
@@ -116,11 +116,11 @@ def cos(x: Tensor) -> Tensor:
 
 
 def maximum(x: Tensor, other: Tensor | float) -> Tensor:
-    """Select the larger of two values, element by element; NaN if one of them is NaN.
+    """Select the larger of two values, elementwise; NaN if either value is NaN.
 
     Args:
         x: A tensor of any shape.
-        other: A tensor that broadcasts with it, or a number.
+        other: A tensor that broadcasts with `x`, or a number.
 
     Returns:
         A tensor of the broadcast shape.
@@ -134,11 +134,11 @@ def maximum(x: Tensor, other: Tensor | float) -> Tensor:
 
 
 def minimum(x: Tensor, other: Tensor | float) -> Tensor:
-    """Select the smaller of two values, element by element; NaN if one of them is NaN.
+    """Select the smaller of two values, elementwise; NaN if either value is NaN.
 
     Args:
         x: A tensor of any shape.
-        other: A tensor that broadcasts with it, or a number.
+        other: A tensor that broadcasts with `x`, or a number.
 
     Returns:
         A tensor of the broadcast shape.
@@ -152,7 +152,7 @@ def minimum(x: Tensor, other: Tensor | float) -> Tensor:
 
 
 def clip(x: Tensor, low: float | None = None, high: float | None = None) -> Tensor:
-    """Limit the values to a range: those outside become the nearer bound.
+    """Limit the values to a range; values outside become the nearest bound.
 
     Args:
         x: A tensor of any shape.
@@ -198,10 +198,10 @@ def concat(tensors: Sequence[Tensor], *, axis: int | None = 0) -> Tensor:
         axis: The axis to join along; None flattens all tensors first.
 
     Returns:
-        A tensor whose length on that axis is the sum of theirs.
+        A tensor whose length on that axis is the sum of the lengths.
 
     Raises:
-        ShapeError: Their other axes differ.
+        ShapeError: The lengths of another axis differ.
 
     Examples:
         >>> import seqloom as sl
@@ -220,10 +220,10 @@ def stack(tensors: Sequence[Tensor], *, axis: int = 0) -> Tensor:
         axis: The position of the new axis in the result.
 
     Returns:
-        A tensor with one axis more.
+        A tensor with one more axis.
 
     Raises:
-        ShapeError: Their shapes differ.
+        ShapeError: The shapes of the tensors differ.
 
     Examples:
         >>> import seqloom as sl
@@ -235,15 +235,15 @@ def stack(tensors: Sequence[Tensor], *, axis: int = 0) -> Tensor:
 
 
 def einsum(equation: str, *tensors: Tensor) -> Tensor:
-    """Compute sums of products by Einstein's summation convention.
+    """Compute sums of products with the Einstein summation convention.
 
     Args:
-        equation: One letter for each axis, such as ``"bij,bjk->bik"``; axes whose letters
-            are missing on the right are summed over.
-        *tensors: One tensor for each group of letters on the left.
+        equation: One character for each axis, such as ``"bij,bjk->bik"``. Axes missing on
+            the right-hand side are summed over.
+        *tensors: One tensor for each comma-separated term on the left-hand side.
 
     Returns:
-        A tensor with the axes on the right.
+        A tensor with the axes of the right-hand side.
 
     Examples:
         >>> import seqloom as sl
@@ -258,9 +258,9 @@ def sort(x: Tensor, *, axis: int = -1, descending: bool = False) -> Tensor:
     """Sort the values along an axis; equal values keep their order.
 
     Args:
-        x: A tensor of one axis or more.
+        x: A tensor with at least one axis.
         axis: The axis to sort along.
-        descending: Whether the largest value comes first.
+        descending: If True, the largest value comes first.
 
     Returns:
         A tensor of that shape.
@@ -277,13 +277,13 @@ def topk(x: Tensor, k: int, *, axis: int = -1) -> tuple[Tensor, Tensor]:
     """Find the largest values along an axis, and their indices.
 
     Args:
-        x: A tensor of one axis or more.
+        x: A tensor with at least one axis.
         k: The number of values; at most the length of the axis.
         axis: The axis to search.
 
     Returns:
-        The values, largest first, and their indices along the axis. Of equal values the one
-        with the lowest index comes first, on every backend.
+        The values, largest first, and their indices along the axis. Equal values are sorted
+        by index, on every backend.
 
     Raises:
         ArgumentError: The axis is shorter than `k`.
@@ -298,18 +298,18 @@ def topk(x: Tensor, k: int, *, axis: int = -1) -> tuple[Tensor, Tensor]:
 
 
 def take_along_axis(x: Tensor, indices: Tensor, *, axis: int = -1) -> Tensor:
-    """Take the values at the given indices along an axis.
+    """Return the values at the given indices along an axis.
 
     Args:
-        x: A tensor of one axis or more.
-        indices: Integers, in x's shape on all other axes.
+        x: A tensor with at least one axis.
+        indices: Integers, with the shape of `x` on all other axes.
         axis: The axis to index.
 
     Returns:
-        A tensor in the shape of `indices`.
+        A tensor with the shape of `indices`.
 
     Raises:
-        OutOfRangeError: An index is beyond the axis.
+        OutOfRangeError: An index is outside the axis.
 
     Examples:
         >>> import seqloom as sl
@@ -322,18 +322,18 @@ def take_along_axis(x: Tensor, indices: Tensor, *, axis: int = -1) -> Tensor:
 
 
 def from_dlpack(x: object, *, backend: str | ArrayFunctions = "numpy") -> Tensor:
-    """Make a tensor of another library's array, in the same memory.
+    """Create a tensor that shares the memory of another library's array.
 
     Args:
         x: An array with ``__dlpack__`` (PyTorch, JAX, CuPy, NumPy ...).
         backend: The backend of the tensor, or its name.
 
     Returns:
-        A tensor that shares the memory if both are on one device.
+        A tensor. Memory is shared if both libraries use the same device; otherwise copied.
 
     Raises:
-        SeqloomError: It is no such array, or on a device or of a type that the backend
-            cannot read.
+        SeqloomError: `x` does not support DLPack, or the backend cannot read its device or
+            type.
 
     Examples:
         >>> import numpy as np

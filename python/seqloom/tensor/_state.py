@@ -1,9 +1,9 @@
-"""The state of a tensor, and the tape: nodes of recorded operations.
+"""The state of a tensor, and nodes, which record operations for gradients.
 
-A tensor has an array, a backend, a node if it records gradients, and the line that made it.
-A node has its parents and the raw arrays that its rule declares to save: no tensors, no
-closures, so no cycles, and a result that is dropped frees all it recorded by reference
-counting alone. Numbers rise, so a parent's is lower than its child's.
+A tensor has an array, a backend, a node if it records gradients, and the line that created
+it. A node has parents and the arrays that its rule saves. It has no references to tensors
+or closures, so there are no cycles, and reference counting frees the nodes of an unused
+result. Node numbers increase, so a parent has a lower number than its children.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ new: Callable[[Any], Any] = object.__new__
 
 
 class TensorState:
-    """What functions below `Tensor` know of it.
+    """The state of a tensor, as modules below `Tensor` use it.
 
     Args:
-        raw: The backend's own array.
+        raw: The array of the backend's library.
         backend: The backend that computes.
 
     Attributes:
         backend: The backend that computes.
     """
 
-    # A tracked array is stored in its two parts, the inner array and the node, which
-    # operators read directly; `raw` joins them when the whole is needed.
+    # A tracked array is stored as two parts, the inner array and the node, which
+    # operators read directly; `raw` combines them when needed.
     __slots__ = (
         "__weakref__",
         "_code",
@@ -54,9 +54,9 @@ class TensorState:
     backend: Any
     _raw: Array | None  # None until it is needed
     _value: Array
-    _node: Any  # a Node; None, as the table, if no level tracks it
-    _table: dict[str, Callable[[Any, Any], Any]] | None  # the level's functions of two
-    _like: Like | None  # shape and element type of the value, once they were needed
+    _node: Any  # a Node, or None like `_table` if not tracked
+    _table: dict[str, Callable[[Any, Any], Any]] | None  # the level's binary functions
+    _like: Like | None  # shape and element type of the value, cached
     _code: CodeType
     _offset: int
 
@@ -65,29 +65,29 @@ class TensorState:
 
     @property
     def raw(self) -> Array:
-        """The backend's own array."""
+        """Array of the backend's library."""
         raw = self._raw
         if raw is None:
             raw = self._raw = track(self._value, self._node, self.backend)
         return raw
 
     def _describe(self) -> Like:
-        """Return shape and element type of the value, and note them for the next call."""
+        """Return and cache the shape and element type of the value."""
         self._like = like = self._value.shape, self._value.dtype
         return like
 
     def _replace(self, instead: Array) -> None:
-        """Drop the array, and puts something else in its position."""
+        """Replace the array, and drop the node."""
         self._raw = self._value = instead
         self._node = self._table = self._like = None
 
 
 def fill(tensor: Any, raw: Array, backend: Any, frame: FrameType) -> Any:
-    """Fill a new tensor, notes the line that made it, and enters it in the open scope."""
-    # `frame` is the innermost frame that may be the user's.
+    """Initialise a tensor, with the line that created it, and add it to the scope."""
+    # `frame` is the innermost frame that may be user code.
     tensor.backend, tensor._raw, tensor._like = backend, raw, None
     if type(raw) is TrackedArray and raw.level is backend:
-        tensor._value, tensor._node, tensor._table = raw.value, raw.node, backend.of_two
+        tensor._value, tensor._node, tensor._table = (raw.value, raw.node, backend.binary)
     else:
         tensor._value, tensor._node, tensor._table = raw, None, None
     code = frame.f_code
@@ -99,51 +99,52 @@ def fill(tensor: Any, raw: Array, backend: Any, frame: FrameType) -> Any:
     if scope is not None:
         scope.made.append(ref(tensor))
         if len(scope.made) > scope.limit:
-            scope.thin()
+            scope.prune()
     return tensor
 
 
-# Numbers only ever rise; passes in several threads draw from it without sharing more.
+# Increasing numbers; the only state that backward passes in several threads share.
 node_numbers = count(1)
 
-# What a node has saved once a backward pass has used it.
+# Replaces the saved values of a node after a backward pass has used them.
 CONSUMED: Any = type("Consumed", (), {"__slots__": ()})()
 
 
 class Level(Protocol):
-    """What a tape needs to know of the `Autodiff` that records on it."""
+    """The attributes of an `Autodiff` that recording needs."""
 
     inner: Any  # the backend that computes
-    of_two: dict[str, Callable[[Any, Any], Any]]  # its functions of two arrays
+    binary: dict[str, Callable[[Any, Any], Any]]  # binary functions of the level
 
 
 class Node:
-    """One recorded operation; a leaf has no rule, an `OutputNode` belongs to another."""
+    """One recorded operation; leaves have no rule."""
 
-    # No constructor: recording sets the four attributes itself, which is twice as fast.
+    # There is no constructor, because setting the four attributes inline is twice as
+    # fast.
     __slots__ = ("number", "parents", "rule", "saved")
     number: int  # its position in the order of recording
-    rule: Rule | None  # how a gradient goes back
+    rule: Rule | None  # the gradient rule
     parents: tuple[Node | None, ...]  # the node of each argument, None for a constant
-    saved: Any  # by the rule
+    saved: Any  # the values that the rule saved
 
 
 class OutputNode(Node):
-    """One of several outputs of an operation."""
+    """One of several outputs of an operation, whose node is the parent."""
 
     __slots__ = ()
-    saved: tuple[Node, int, int]  # the operation's node, which output, of how many
+    saved: tuple[Node, int, int]  # the operation's node, index, number of outputs
 
 
 class TrackedArray:
-    """An array of a level: one of the inner backend, and the node that made it."""
+    """An array of a level: an array of the inner backend, and the node that computed it."""
 
     __slots__ = ("level", "node", "value")
     value: Array
     node: Node
     level: Level
 
-    # NumPy would silently make an array of objects out of it.
+    # Without this, NumPy would silently create an array of objects.
     __array_ufunc__ = None
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
@@ -154,30 +155,30 @@ class TrackedArray:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the value."""
+        """Shape of the value."""
         return self.value.shape
 
     @property
     def dtype(self) -> Any:
-        """The element type of the value."""
+        """Element type of the value."""
         return self.value.dtype
 
     @property
     def ndim(self) -> int:
-        """The number of axes of the value."""
+        """Number of axes of the value."""
         return self.value.ndim
 
     def __repr__(self) -> str:
         return f"TrackedArray({self.value!r})"
 
 
-def draw_number() -> int:
-    """Return a number above those of all nodes so far and below those of later ones."""
+def next_number() -> int:
+    """Return a number above those of all earlier nodes and below those of later nodes."""
     return next(node_numbers)
 
 
 def make_node(rule: Rule | None, parents: tuple[Node | None, ...], saved: object) -> Node:
-    """Make a node."""
+    """Create a node."""
     node = Node()
     node.number = next(node_numbers)
     node.rule = rule
@@ -187,7 +188,7 @@ def make_node(rule: Rule | None, parents: tuple[Node | None, ...], saved: object
 
 
 def track(value: Array, node: Node, level: Level) -> TrackedArray:
-    """Make an array of a level."""
+    """Create a tracked array."""
     array = TrackedArray()
     array.value = value
     array.node = node
@@ -202,7 +203,7 @@ def record(
     saved: object,
     outs: tuple[Array, ...],
 ) -> tuple[Any, ...]:
-    """Record an operation of several outputs; tracks those that the rule says."""
+    """Record an operation with several outputs, and track the differentiable ones."""
     node = make_node(rule, parents, saved)
     if rule.tracked == 1:
         return (track(outs[0], node, level), *outs[1:])
@@ -216,7 +217,7 @@ def record(
 
 
 def _output_node(node: Node, position: int, total: int) -> OutputNode:
-    """Make the node of one output of several."""
+    """Create the node of one of several outputs."""
     output = OutputNode()
     output.number = next(node_numbers)
     output.rule = None
@@ -226,21 +227,21 @@ def _output_node(node: Node, position: int, total: int) -> OutputNode:
 
 
 def is_differentiable(functions: ArrayFunctions, array: Array) -> bool:
-    """Return whether an array holds floats or complex numbers, which have derivatives."""
+    """Return whether an array contains floats or complex numbers."""
     if array is None:
         return False
     dtype = functions.dtype(array)
     return dtype.kind in "fc" or "float" in dtype.name
 
 
-def node_on(level: Level, array: Any) -> Node | None:
+def get_node(level: Level, array: Any) -> Node | None:
     """Return the node of an array, or None if this level does not track it."""
     is_tracked = isinstance(array, TrackedArray) and array.level is level
     return array.node if is_tracked else None
 
 
 def outer_nodes(results: Iterable[TrackedArray], before: int) -> list[Node]:
-    """Return the nodes, with a number up to `before`, that results were computed from."""
+    """Return the nodes, numbered up to `before`, on which results depend directly."""
     found: dict[int, Node] = {}
     seen: set[int] = set()
     pending = [result.node for result in results]

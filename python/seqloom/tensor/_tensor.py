@@ -1,4 +1,4 @@
-"""Tensor, one class over every backend's arrays, and the gradients of a backward pass."""
+"""The `Tensor` class, and `Gradients`, the result of a backward pass."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 
 class Tensor(ArrayMethods, TensorConversions):
-    """An array of some backend, with operators.
+    """An array of a backend, with operators and methods.
 
-    Tensors are values: no operation changes one. Operators broadcast and promote as the
-    Array API standard says; Python numbers take the tensor's type, and indexing is
-    NumPy's. Tensors are made by a backend's ``tensor``.
+    Tensors are immutable: operations return new tensors. Operators broadcast and promote
+    types as the Array API standard specifies; a Python number takes the tensor's type.
+    Indexing works as in NumPy. Create tensors with a backend's ``tensor`` method.
 
     Args:
-        raw: The backend's own array.
+        raw: The array of the backend's library.
         backend: The backend that computes.
 
     Attributes:
-        raw: The backend's own array.
+        raw: The array of the backend's library.
         backend: The backend that computes.
 
     Examples:
@@ -48,8 +48,8 @@ class Tensor(ArrayMethods, TensorConversions):
 
     __slots__ = ()
 
-    # Operators, by the backend's function. NumPy's arrays let ours go first, and its
-    # functions refuse a tensor: they would silently lose the gradient.
+    # `__array_ufunc__` makes NumPy arrays leave operators to the tensor. NumPy
+    # functions reject tensors, because they would silently lose the gradient.
 
     __array_ufunc__ = None
     __add__, __radd__ = differentiable("add"), reflect("add")
@@ -77,7 +77,7 @@ class Tensor(ArrayMethods, TensorConversions):
 
     @property
     def size(self) -> int:
-        """The number of values."""
+        """Number of elements."""
         return math.prod(self._value.shape)
 
     def __len__(self) -> int:
@@ -86,16 +86,16 @@ class Tensor(ArrayMethods, TensorConversions):
         return self._value.shape[0]
 
     def __repr__(self) -> str:
-        return exchange.represent(self)
+        return exchange.format_repr(self)
 
     # Indexing.
 
     @property
     def at(self) -> At[Self]:
-        """Elements to change in a copy: ``x.at[key].set(values)`` and ``.add(values)``.
+        """Update elements in a copy: ``x.at[key].set(values)`` or ``.add(values)``.
 
-        Both return a new tensor. `values` is a number, an array or a tensor that broadcasts
-        to the elements. ``add`` adds as often as the key repeats an index.
+        Both methods return a new tensor. `values` is a number, an array or a tensor; it
+        broadcasts to the elements. If the key repeats an index, ``add`` adds each time.
 
         Examples:
             >>> import seqloom as sl
@@ -118,24 +118,24 @@ class Tensor(ArrayMethods, TensorConversions):
         return (self[index] for index in range(len(self)))
 
     def backward(self, gradient: Any = None) -> Gradients:
-        """Compute the gradients of this tensor by all leaves that it was computed from.
+        """Compute the gradients of this tensor with respect to all its leaves.
 
-        The recorded operations are consumed: memory is freed during the pass, and a second
-        call needs a second computation.
+        The pass frees the recorded operations as it runs. To call ``backward`` again,
+        compute the tensor again.
 
         Args:
-            gradient: The gradient by this tensor, of its shape: a tensor, an array or a
-                list; default 1, for a scalar.
+            gradient: The gradient with respect to this tensor, with its shape: a tensor, an
+                array or a list. Default: 1, for a scalar.
 
         Returns:
-            The gradients; ``.wrt(x)`` returns the one by `x`.
+            The gradients; ``.wrt(x)`` returns the gradient with respect to `x`.
 
         Raises:
-            GradientError: No leaf led to this tensor; or it is not a scalar and `gradient`
-                is missing; or the recorded operations were consumed before.
-            ShapeError: `gradient` has another shape than this tensor.
+            GradientError: This tensor does not depend on a leaf; or it is not a scalar and
+                `gradient` is missing; or an earlier call consumed the recorded operations.
+            ShapeError: The shape of `gradient` differs from that of this tensor.
             DTypeError: `gradient` contains no numbers.
-            BackendError: `gradient` is a tensor of another library.
+            BackendError: `gradient` is a tensor of a different library.
 
         Examples:
             >>> import seqloom as sl
@@ -145,7 +145,7 @@ class Tensor(ArrayMethods, TensorConversions):
             6.0
         """
         level = self.backend
-        # The shape comes first: a released tensor raises its own error here.
+        # Read the shape first, because that raises if the tensor was released.
         shape = self.shape
         if not hasattr(level, "leaf_number") or level.leaf_number(self.raw) is None:
             raise GradientError(
@@ -156,7 +156,7 @@ class Tensor(ArrayMethods, TensorConversions):
         return Gradients(arrays, level.inner)
 
     def _seed(self, gradient: Any, shape: tuple[int, ...]) -> Array:
-        """Return the gradient by this tensor as an array of the inner backend."""
+        """Return the initial gradient as an array of the inner backend."""
         level = self.backend
         if gradient is None:
             if shape:
@@ -173,16 +173,16 @@ class Tensor(ArrayMethods, TensorConversions):
             )
         if gradient.dtype != self.dtype:
             gradient = gradient.astype(self.dtype)
-        find_shared_backend([self, gradient])  # refuses one of another library
+        find_shared_backend([self, gradient])  # rejects tensors of another library
         is_inner = contains(level.inner, gradient.backend)
         return gradient.raw if is_inner else level.lower(gradient.raw)
 
 
 class Gradients:
-    """Gradients by the leaves of one computation; tensors themselves store none.
+    """The gradients of one backward pass; tensors do not store gradients.
 
     Args:
-        arrays: The arrays by the number of the leaf, or the id of the parameter.
+        arrays: The arrays, by the number of the leaf or the id of the parameter.
         backend: The backend of the arrays.
         inputs: Further tensors, each with its gradient or None; optimisers ignore them.
 
@@ -209,16 +209,16 @@ class Gradients:
         self.backend = backend
 
     def wrt(self, leaf: Any) -> Tensor:
-        """Return the gradient by a leaf.
+        """Return the gradient with respect to a leaf.
 
         Args:
-            leaf: A tensor made with ``requires_grad=True``, or a parameter.
+            leaf: A tensor created with ``requires_grad=True``, or a parameter.
 
         Returns:
-            A tensor of the leaf's shape, on the plain backend.
+            A tensor of the leaf's shape, on the backend without gradient recording.
 
         Raises:
-            GradientError: The result does not depend on it.
+            GradientError: The result does not depend on `leaf`.
 
         Examples:
             >>> import seqloom as sl
@@ -237,13 +237,13 @@ class Gradients:
         return Tensor(found, self.backend)
 
     def get(self, number: int | None) -> Array | None:
-        """Return the array by the id of a parameter or the number of a leaf.
+        """Return the gradient array of a parameter id or leaf number.
 
         Args:
             number: The id or number; None is allowed.
 
         Returns:
-            The array, or None if the result does not depend on it.
+            The array, or None if the result does not depend on the leaf.
 
         Examples:
             >>> import seqloom as sl
@@ -256,7 +256,7 @@ class Gradients:
         """Return all gradients, as arrays of the backend.
 
         Returns:
-            Those by leaves and parameters, then those by further inputs.
+            The gradients of leaves and parameters, then those of further inputs.
 
         Examples:
             >>> import seqloom as sl
@@ -268,10 +268,10 @@ class Gradients:
         return [*self._arrays.values(), *inputs]
 
     def norm(self) -> float:
-        """Compute the Euclidean norm of all gradients together.
+        """Compute the Euclidean norm over all gradients.
 
         Returns:
-            The root of the sum of squares.
+            The square root of the sum of squares.
 
         Examples:
             >>> import seqloom as sl
@@ -286,22 +286,22 @@ class Gradients:
     def clip(
         self, norm: Any = None, *, value: float | None = None, of: Any = None
     ) -> Gradients:
-        """Make gradients smaller: by their common norm, or each number by itself.
+        """Clip the gradients, by their common norm or by value.
 
         Args:
-            norm: The largest norm allowed (Pascanu et al. 2013); all gradients are scaled
-                by one factor.
-            value: The largest absolute value allowed, in place of `norm`; each number that
-                is beyond it becomes it.
-            of: A module: only the gradients of its parameters are clipped, by their own
-                norm; default: all.
+            norm: The maximum norm (Pascanu et al. 2013). All gradients are scaled by the
+                same factor.
+            value: The maximum absolute value, instead of `norm`. Larger numbers are set to
+                this value, with their sign.
+            of: A module. Only the gradients of its parameters are clipped, by the norm of
+                these gradients. Default: all gradients.
 
         Returns:
-            New gradients; of the same values if they are small enough.
+            New gradients.
 
         Raises:
-            ArgumentError: Both or none of `norm` and `value` are given, or it is not a
-                number above 0.
+            ArgumentError: Both `norm` and `value` are given, or neither, or the limit is
+                not a number above 0.
 
         Examples:
             >>> import seqloom as sl
@@ -326,7 +326,7 @@ class Gradients:
         return Gradients(found, self.backend, inputs=self._inputs)
 
     def multiply(self, factor: float) -> Gradients:
-        """Multiply all gradients by a number, those by inputs too.
+        """Multiply all gradients by a number, including those of further inputs.
 
         Args:
             factor: The number.
@@ -375,7 +375,7 @@ def _require_limit(norm: Any, value: Any) -> Any:
 
 
 def _leaf_number(leaf: Any) -> int | None:
-    """Return the number by which a leaf's gradient is found."""
+    """Return the number that identifies the gradient of a leaf."""
     if hasattr(leaf, "id"):
         return leaf.id
     find = getattr(getattr(leaf, "backend", None), "leaf_number", None)

@@ -1,4 +1,4 @@
-"""Methods of a tensor that call the operation of their name: reductions, shapes, types."""
+"""Tensor methods that call the operation with their name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Axis: TypeAlias = int | tuple[int, ...] | None
 
 
 class ArrayMethods:
-    """The methods of `Tensor` that compute another tensor from it alone.
+    """The methods of `Tensor` that compute a new tensor from one tensor.
 
     Examples:
         >>> import seqloom as sl
@@ -24,29 +24,29 @@ class ArrayMethods:
     """
 
     __slots__ = ()
-    _value: Array  # of the state of a tensor
+    _value: Array  # defined by `TensorState`
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The lengths of the axes."""
+        """Lengths of the axes."""
         return tuple(self._value.shape)
 
     @property
     def ndim(self) -> int:
-        """The number of axes."""
+        """Number of axes."""
         return len(self._value.shape)
 
-    # Reductions. `axis` is one axis, several, or None for all of them.
+    # Reductions. `axis` is one axis, a tuple of axes, or None for all axes.
 
     def sum(self, axis: Axis = None, *, keepdims: bool = False) -> Self:
-        """Compute the sum over an axis, several, or all.
+        """Compute the sum over one axis, several axes, or all axes.
 
         Args:
             axis: The axis or axes; default all.
-            keepdims: Whether the reduced axes stay in the shape, with length 1.
+            keepdims: If True, the reduced axes stay in the shape, with length 1.
 
         Returns:
-            A tensor without those axes.
+            A tensor without the reduced axes.
 
         Examples:
             >>> import seqloom as sl
@@ -56,14 +56,14 @@ class ArrayMethods:
         return apply("sum", self, axis=axis, keepdims=keepdims)
 
     def mean(self, axis: Axis = None, *, keepdims: bool = False) -> Self:
-        """Compute the mean over an axis, several, or all.
+        """Compute the mean over one axis, several axes, or all axes.
 
         Args:
             axis: The axis or axes; default all.
-            keepdims: Whether the reduced axes stay in the shape, with length 1.
+            keepdims: If True, the reduced axes stay in the shape, with length 1.
 
         Returns:
-            A tensor without those axes.
+            A tensor without the reduced axes.
 
         Examples:
             >>> import seqloom as sl
@@ -75,16 +75,16 @@ class ArrayMethods:
     def var(
         self, axis: Axis = None, *, correction: float = 0, keepdims: bool = False
     ) -> Self:
-        """Compute the variance over an axis, several, or all.
+        """Compute the variance over one axis, several axes, or all axes.
 
         Args:
             axis: The axis or axes; default all.
-            correction: Subtracted from the count: 0 for the variance of the values, 1 for
-                an estimate of the variance of the population that they were drawn from.
-            keepdims: Whether the reduced axes stay in the shape, with length 1.
+            correction: Subtracted from the number of values in the denominator: 0 for the
+                variance of the values, 1 for an estimate of the population's variance.
+            keepdims: If True, the reduced axes stay in the shape, with length 1.
 
         Returns:
-            A tensor without those axes.
+            A tensor without the reduced axes.
 
         Examples:
             >>> import seqloom as sl
@@ -96,15 +96,16 @@ class ArrayMethods:
     def std(
         self, axis: Axis = None, *, correction: float = 0, keepdims: bool = False
     ) -> Self:
-        """Compute the standard deviation over an axis, several, or all: the root of `var`.
+        """Compute the standard deviation over one axis, several axes, or all axes.
 
         Args:
             axis: The axis or axes; default all.
-            correction: Subtracted from the count, as in `var`; torch's default is 1.
-            keepdims: Whether the reduced axes stay in the shape, with length 1.
+            correction: Subtracted from the number of values, as in `var`. PyTorch's default
+                is 1.
+            keepdims: If True, the reduced axes stay in the shape, with length 1.
 
         Returns:
-            A tensor without those axes.
+            A tensor without the reduced axes.
 
         Examples:
             >>> import seqloom as sl
@@ -114,14 +115,14 @@ class ArrayMethods:
         return apply("std", self, axis=axis, correction=correction, keepdims=keepdims)
 
     def max(self, axis: Axis = None, *, keepdims: bool = False) -> Self:
-        """Find the largest value over an axis, several, or all.
+        """Find the largest value over one axis, several axes, or all axes.
 
         Args:
             axis: The axis or axes; default all.
-            keepdims: Whether the reduced axes stay in the shape, with length 1.
+            keepdims: If True, the reduced axes stay in the shape, with length 1.
 
         Returns:
-            A tensor without those axes; equal maxima share the gradient.
+            A tensor without the reduced axes; equal maxima share the gradient.
 
         Examples:
             >>> import seqloom as sl
@@ -131,14 +132,14 @@ class ArrayMethods:
         return apply("max", self, axis=axis, keepdims=keepdims)
 
     def min(self, axis: Axis = None, *, keepdims: bool = False) -> Self:
-        """Find the smallest value over an axis, several, or all.
+        """Find the smallest value over one axis, several axes, or all axes.
 
         Args:
             axis: The axis or axes; default all.
-            keepdims: Whether the reduced axes stay in the shape, with length 1.
+            keepdims: If True, the reduced axes stay in the shape, with length 1.
 
         Returns:
-            A tensor without those axes; equal minima share the gradient.
+            A tensor without the reduced axes; equal minima share the gradient.
 
         Examples:
             >>> import seqloom as sl
@@ -148,14 +149,14 @@ class ArrayMethods:
         return apply("min", self, axis=axis, keepdims=keepdims)
 
     def prod(self, axis: Axis = None, *, keepdims: bool = False) -> Self:
-        """Compute the product over an axis, several, or all.
+        """Compute the product over one axis, several axes, or all axes.
 
         Args:
             axis: The axis or axes; default all.
-            keepdims: Whether the reduced axes stay in the shape, with length 1.
+            keepdims: If True, the reduced axes stay in the shape, with length 1.
 
         Returns:
-            A tensor without those axes.
+            A tensor without the reduced axes.
 
         Examples:
             >>> import seqloom as sl
@@ -165,14 +166,14 @@ class ArrayMethods:
         return apply("prod", self, axis=axis, keepdims=keepdims)
 
     def any(self, axis: Axis = None, *, keepdims: bool = False) -> Self:
-        """Test whether at least one value is true, or not 0.
+        """Test whether at least one value is true or nonzero.
 
         Args:
             axis: The axis or axes; default all.
-            keepdims: Whether the reduced axes stay in the shape, with length 1.
+            keepdims: If True, the reduced axes stay in the shape, with length 1.
 
         Returns:
-            A tensor of booleans without those axes.
+            A tensor of booleans without the reduced axes.
 
         Examples:
             >>> import seqloom as sl
@@ -182,14 +183,14 @@ class ArrayMethods:
         return apply("any", self, axis=axis, keepdims=keepdims)
 
     def all(self, axis: Axis = None, *, keepdims: bool = False) -> Self:
-        """Test whether every value is true, or not 0.
+        """Test whether every value is true or nonzero.
 
         Args:
             axis: The axis or axes; default all.
-            keepdims: Whether the reduced axes stay in the shape, with length 1.
+            keepdims: If True, the reduced axes stay in the shape, with length 1.
 
         Returns:
-            A tensor of booleans without those axes.
+            A tensor of booleans without the reduced axes.
 
         Examples:
             >>> import seqloom as sl
@@ -199,11 +200,11 @@ class ArrayMethods:
         return apply("all", self, axis=axis, keepdims=keepdims)
 
     def argmax(self, axis: int | None = None, *, keepdims: bool = False) -> Self:
-        """Find the index of the largest value along an axis; of equal ones the first.
+        """Find the index of the largest value along an axis, the first in case of ties.
 
         Args:
-            axis: The axis; default the index among all values, flattened.
-            keepdims: Whether the reduced axis stays in the shape, with length 1.
+            axis: The axis; default: search the flattened values.
+            keepdims: If True, the reduced axis stays in the shape, with length 1.
 
         Returns:
             A tensor of integers.
@@ -216,11 +217,11 @@ class ArrayMethods:
         return apply("argmax", self, axis=axis, keepdims=keepdims)
 
     def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> Self:
-        """Find the index of the smallest value along an axis; of equal ones the first.
+        """Find the index of the smallest value along an axis, the first in case of ties.
 
         Args:
-            axis: The axis; default the index among all values, flattened.
-            keepdims: Whether the reduced axis stays in the shape, with length 1.
+            axis: The axis; default: search the flattened values.
+            keepdims: If True, the reduced axis stays in the shape, with length 1.
 
         Returns:
             A tensor of integers.
@@ -232,11 +233,11 @@ class ArrayMethods:
         """
         return apply("argmin", self, axis=axis, keepdims=keepdims)
 
-    # The same values in another shape, or of another type.
+    # The same values with another shape or type.
 
     @property
     def T(self) -> Self:  # noqa: N802  # the standard's name
-        """The transpose of a matrix."""
+        """Transpose of a matrix."""
         if len(self._value.shape) != 2:  # noqa: PLR2004  # a matrix
             raise ShapeError(
                 f".T is the transpose of a matrix; this tensor has shape {self.shape}: use "
@@ -246,17 +247,17 @@ class ArrayMethods:
 
     @property
     def mT(self) -> Self:  # noqa: N802  # the standard's name
-        """The last two axes exchanged."""
+        """Tensor with its last two axes swapped."""
         return apply("matrix_transpose", self)
 
     def reshape(self, *shape: int | tuple[int, ...]) -> Self:
-        """Arrange the same values in another shape.
+        """Reshape the tensor.
 
         Args:
-            *shape: The lengths of the axes, or a tuple of them; one may be -1.
+            *shape: The lengths of the axes, or a tuple of lengths; one length may be -1.
 
         Returns:
-            A tensor of that shape.
+            A tensor with the given shape.
 
         Examples:
             >>> import seqloom as sl
@@ -266,13 +267,13 @@ class ArrayMethods:
         return apply("reshape", self, _unpack(shape))
 
     def permute_dims(self, *axes: int | tuple[int, ...]) -> Self:
-        """Put the axes in another order.
+        """Permute the axes.
 
         Args:
-            *axes: All axes in the new order, or a tuple of them.
+            *axes: All axes in the new order, or a tuple of the axes.
 
         Returns:
-            A tensor of the same values.
+            A tensor with the same values.
 
         Examples:
             >>> import seqloom as sl
@@ -283,17 +284,17 @@ class ArrayMethods:
         return apply("permute_dims", self, _unpack(axes))
 
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
-        """Join neighbouring axes to one, as torch's ``flatten``.
+        """Merge a range of axes into one, like ``torch.flatten``.
 
         Args:
-            start_dim: First of the axes.
-            end_dim: Last of the axes.
+            start_dim: The first axis of the range.
+            end_dim: The last axis of the range.
 
         Returns:
-            A tensor with one axis in place of these.
+            A tensor with one axis instead of the range.
 
         Raises:
-            ShapeError: The tensor does not have the axes in this order.
+            ShapeError: An axis does not exist, or `start_dim` is after `end_dim`.
 
         Examples:
             >>> import seqloom as sl
@@ -304,17 +305,17 @@ class ArrayMethods:
         return apply("reshape", self, join_axes(self.shape, start_dim, end_dim))
 
     def transpose(self, dim0: int, dim1: int) -> Self:
-        """Exchange two axes, as torch's ``transpose``.
+        """Swap two axes, like ``torch.transpose``.
 
         Args:
-            dim0: One axis.
-            dim1: The other.
+            dim0: The first axis.
+            dim1: The second axis.
 
         Returns:
-            A tensor of the same values.
+            A tensor with the same values.
 
         Raises:
-            OutOfRangeError: There is no such axis.
+            OutOfRangeError: An axis does not exist.
 
         Examples:
             >>> import seqloom as sl
@@ -327,13 +328,13 @@ class ArrayMethods:
         return apply("permute_dims", self, tuple(axes))
 
     def squeeze(self, axis: int | tuple[int, ...] | None = None) -> Self:
-        """Remove an axis, or several, of length 1.
+        """Remove axes of length 1.
 
         Args:
             axis: The axis or axes; default every axis of length 1.
 
         Returns:
-            A tensor of fewer axes.
+            A tensor with fewer axes.
 
         Examples:
             >>> import seqloom as sl
@@ -351,7 +352,7 @@ class ArrayMethods:
             axis: The position of the new axis in the result.
 
         Returns:
-            A tensor of one axis more.
+            A tensor with one more axis.
 
         Examples:
             >>> import seqloom as sl
@@ -367,7 +368,7 @@ class ArrayMethods:
             dtype: The name of the type, such as ``"float64"``, or a NumPy type.
 
         Returns:
-            A tensor of that type.
+            A tensor with the given element type.
 
         Examples:
             >>> import seqloom as sl
@@ -378,7 +379,7 @@ class ArrayMethods:
 
 
 def _unpack(sizes: tuple[Any, ...]) -> tuple[int, ...]:
-    """Return integers that were passed one by one, or as one tuple or list."""
+    """Return the integers, which were passed one by one or as one tuple or list."""
     first: Any = sizes[0] if len(sizes) == 1 else None
     found: Any = first if type(first) in (tuple, list) else sizes
     return tuple([size if isinstance(size, int) else int(size) for size in found])

@@ -1,4 +1,4 @@
-"""Functions along an axis, with torch's names and arguments."""
+"""Functions along an axis, with the names and arguments of PyTorch."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 def split(
     x: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0
 ) -> tuple[Tensor, ...]:
-    """Split a tensor along an axis into parts of one length, or of given lengths.
+    """Split a tensor along an axis into parts of equal or given lengths.
 
     Args:
-        x: A tensor of one axis or more.
-        split_size_or_sections: The length of each part (the last one may be shorter), or
+        x: A tensor with at least one axis.
+        split_size_or_sections: The length of each part (the last part may be shorter), or
             a list with the length of every part.
         dim: The axis to split.
 
@@ -48,7 +48,7 @@ def split(
 
 
 def _part_lengths(size_or_sizes: int | Sequence[int], length: int) -> list[int]:
-    """Return the length of each part of an axis, from one length or all lengths."""
+    """Return the length of each part of an axis, given one length or a list of lengths."""
     if isinstance(size_or_sizes, int):
         if size_or_sizes < 1:
             raise ArgumentError(
@@ -66,11 +66,11 @@ def _part_lengths(size_or_sizes: int | Sequence[int], length: int) -> list[int]:
 
 
 def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Split a tensor along an axis into equal parts; the last one may be shorter.
+    """Split a tensor along an axis into equal parts; the last part may be shorter.
 
     Args:
-        x: A tensor of one axis or more.
-        chunks: The largest number of parts; a short axis gives fewer.
+        x: A tensor with at least one axis.
+        chunks: The maximum number of parts; a short axis has fewer parts.
         dim: The axis to split.
 
     Returns:
@@ -95,7 +95,7 @@ def cumsum(x: Tensor, dim: int) -> Tensor:
     """Compute the cumulative sum along an axis.
 
     Args:
-        x: A tensor of one axis or more.
+        x: A tensor with at least one axis.
         dim: The axis.
 
     Returns:
@@ -113,7 +113,7 @@ def cumprod(x: Tensor, dim: int) -> Tensor:
     """Compute the cumulative product along an axis.
 
     Args:
-        x: A tensor of one axis or more.
+        x: A tensor with at least one axis.
         dim: The axis.
 
     Returns:
@@ -131,7 +131,7 @@ def logcumsumexp(x: Tensor, dim: int) -> Tensor:
     """Compute the logarithm of the cumulative sum of exponentials along an axis.
 
     Args:
-        x: A tensor of one axis or more.
+        x: A tensor with at least one axis.
         dim: The axis.
 
     Returns:
@@ -146,19 +146,19 @@ def logcumsumexp(x: Tensor, dim: int) -> Tensor:
 
 
 def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Take the values at the given indices along an axis, as torch's ``gather``.
+    """Return the values at the given indices along an axis, like ``torch.gather``.
 
     Args:
-        x: A tensor of one axis or more.
+        x: A tensor with at least one axis.
         dim: The axis.
-        index: Integers from 0; on the other axes at most as long as `x`.
+        index: Integers from 0; not longer than `x` on the other axes.
 
     Returns:
-        A tensor in the shape of `index`.
+        A tensor with the shape of `index`.
 
     Raises:
-        OutOfRangeError: An index is beyond the axis.
-        ShapeError: `index` has another number of axes, or is longer than `x`.
+        OutOfRangeError: An index is outside the axis.
+        ShapeError: `index` has a different number of axes, or is longer than `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -168,25 +168,25 @@ def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
         [[2.0, 1.0, 2.0]]
     """
     axis = check_axis(dim, x.ndim, "gather")
-    part = x[_key_covered_by(x, index, axis, "gather")]
+    part = x[_make_covered_key(x, index, axis, "gather")]
     return apply("take_along_axis", part, index, axis=axis)
 
 
 def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | float) -> Tensor:
-    """Replace values at the given indices along an axis, as torch's ``scatter``.
+    """Replace values at the given indices along an axis, like ``torch.scatter``.
 
     Args:
-        x: A tensor of one axis or more; it does not change.
+        x: A tensor with at least one axis; it is not changed.
         dim: The axis.
-        index: Integers from 0; on the other axes at most as long as `x`.
+        index: Integers from 0; not longer than `x` on the other axes.
         src: A number, or a tensor at least as long as `index` on every axis.
 
     Returns:
-        A tensor of x's shape; if an index occurs twice, one of its values.
+        A tensor with the shape of `x`. If an index occurs twice, one of its values is used.
 
     Raises:
-        OutOfRangeError: An index is beyond the axis.
-        ShapeError: `index` has another number of axes, or is longer than `x` or `src`.
+        OutOfRangeError: An index is outside the axis.
+        ShapeError: `index` has a different number of axes, or is longer than `x` or `src`.
 
     Examples:
         >>> import seqloom as sl
@@ -195,28 +195,28 @@ def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | float) -> Tensor:
         [[9.0, 2.0, 9.0]]
     """
     axis = check_axis(dim, x.ndim, "scatter")
-    key = _key_covered_by(x, index, axis, "scatter")
-    values = _values(src, index, "scatter")
+    key = _make_covered_key(x, index, axis, "scatter")
+    values = _trim_values(src, index, "scatter")
     put = apply("put_along_axis", x[key], index, values, axis=axis)
     return x.at[key].set(put)
 
 
 def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """Add values at the given indices along an axis, as torch's ``scatter_add``.
+    """Add values at the given indices along an axis, like ``torch.scatter_add``.
 
     Args:
-        x: A tensor of one axis or more; it does not change.
+        x: A tensor with at least one axis; it is not changed.
         dim: The axis.
-        index: Integers from 0; on the other axes at most as long as `x`.
+        index: Integers from 0; not longer than `x` on the other axes.
         src: A tensor at least as long as `index` on every axis.
 
     Returns:
-        A tensor of x's shape; if an index occurs twice, both values are added.
+        A tensor with the shape of `x`. If an index occurs twice, both values are added.
 
     Raises:
         ArgumentError: `src` is not a tensor.
-        OutOfRangeError: An index is beyond the axis.
-        ShapeError: `index` has another number of axes, or is longer than `x` or `src`.
+        OutOfRangeError: An index is outside the axis.
+        ShapeError: `index` has a different number of axes, or is longer than `x` or `src`.
 
     Examples:
         >>> import seqloom as sl
@@ -225,24 +225,24 @@ def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
         [3.0]
     """
     axis = check_axis(dim, x.ndim, "scatter_add")
-    _key_covered_by(x, index, axis, "scatter_add")
-    values = _values(src, index, "scatter_add")
+    _make_covered_key(x, index, axis, "scatter_add")
+    values = _trim_values(src, index, "scatter_add")
     return apply("scatter_add", x, index, values, axis=axis)
 
 
-def _key_covered_by(x: Tensor, index: Tensor, axis: int, name: str) -> tuple[slice, ...]:
-    """Return the key of the part of a tensor that an index covers on the other axes."""
+def _make_covered_key(x: Tensor, index: Tensor, axis: int, name: str) -> tuple[slice, ...]:
+    """Return the key that limits a tensor to the range of `index` on the other axes."""
     sizes = [*enumerate(zip(index.shape, x.shape, strict=False))]
     if index.ndim != x.ndim or any(i > n for other, (i, n) in sizes if other != axis):
         raise ShapeError(
-            f"{name}: index must have as many axes as the tensor and, except on axis "
-            f"{axis}, be no longer; index has shape {index.shape}, the tensor {x.shape}"
+            f"{name}: index must have the same number of axes as the tensor and, except on "
+            f"axis {axis}, not be longer, got {index.shape} and {x.shape}"
         )
     return tuple(slice(None) if other == axis else slice(0, i) for other, (i, _) in sizes)
 
 
-def _values(src: object, index: Tensor, name: str) -> Any:
-    """Return as many values of `src` as the index has elements."""
+def _trim_values(src: object, index: Tensor, name: str) -> Any:
+    """Return `src`, limited to the shape of `index`."""
     if not isinstance(src, Tensor) or src.shape == index.shape:
         return src
     if src.ndim != index.ndim or any(

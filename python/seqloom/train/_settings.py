@@ -12,7 +12,7 @@ from seqloom.models import TorchModule
 from seqloom.nn import Config, Module
 from seqloom.optim import Optimizer, Schedule
 from seqloom.tensor import Backend, backend as find_backend
-from seqloom.tensor._autocast import find_reason
+from seqloom.tensor._autocast import explain_slowdown
 from seqloom.train._ranks import choose_device
 from seqloom.train._values import (
     FULL,
@@ -145,7 +145,7 @@ class Settings:
                     f"precision={quote(precision)} is for networks of ours; write "
                     "torch.autocast into the forward of a torch.nn.Module"
                 )
-            if reason := find_reason(self.target, precision):
+            if reason := explain_slowdown(self.target, precision):
                 raise BackendError(
                     f"precision={quote(precision)}: {reason}, so training would be slower "
                     "than in float32; leave precision out (--precision), or choose a "

@@ -94,7 +94,7 @@ def by_rule(rule):
         (B.tensor([1.0]), r"float32 of shape \(1,\)"),
         (B.tensor([[1.0, 2.0], [3.0, 4.0]]), r"float32 of shape \(2, 2\)"),
         (B.tensor([1, 2, 3]), r"int64 of shape \(3,\)"),
-        (1.0, "float, no tensor"),
+        (1.0, "float, not a tensor"),
     ],
 )
 def test_a_gradient_that_is_not_like_its_argument_is_an_error(part, found):

@@ -10,7 +10,7 @@ import seqloom as sl
 from seqloom.errors import GradientError
 from seqloom.tensor._backward import pull_back
 from seqloom.tensor._families import ALL, Rule
-from seqloom.tensor._state import draw_number, record
+from seqloom.tensor._state import next_number, record
 
 B = sl.tensor.backend("numpy", num_threads=1)
 A = sl.tensor.Autodiff(B)
@@ -73,7 +73,7 @@ def test_an_output_that_is_used_twice_sums_its_gradients():
 def test_a_walk_may_stop_at_older_nodes():
     x = A.leaf(np.array(3.0))
     y = A.multiply(x, x)
-    mark = draw_number()
+    mark = next_number()
     z = A.multiply(y, 2.0)
     assert pull_back([z], [np.array(1.0)], before=mark) == {y.node.number: 2}
     assert A.gradients(y, np.array(1.0))[x.node.number] == 6

@@ -26,7 +26,7 @@ from seqloom.tensor._compile._symbol import (
 from seqloom.tensor._dispatch import translate
 from seqloom.tensor._families._rule import Call
 from seqloom.tensor._families._table import find_kinds
-from seqloom.tensor._graph import LISTS, Graph, Operation, Value, flatten, values_in
+from seqloom.tensor._graph import LIST_RESULTS, Graph, Operation, Value, flatten, values_in
 from seqloom.tensor._origin import current_line, suspend_scopes
 
 if TYPE_CHECKING:
@@ -283,10 +283,10 @@ def _to_symbols(arg: Any) -> Any:
 
 def _nest_results(name: str, args: tuple[Any, ...], outputs: list[Symbol]) -> Any:
     """Return several results as the function returns them: arrays, or lists of arrays."""
-    if name not in LISTS:
+    if name not in LIST_RESULTS:
         return tuple(outputs)
     queue = iter(outputs)
-    lists = [[next(queue) for _ in args[position]] for position in LISTS[name]]
+    lists = [[next(queue) for _ in args[position]] for position in LIST_RESULTS[name]]
     return (*lists, *queue)
 
 

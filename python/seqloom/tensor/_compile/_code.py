@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from seqloom.errors import CaptureError
-from seqloom.tensor._leaves import identity_of
-from seqloom.tensor._origin import PACKAGE, is_internal
+from seqloom.tensor._leaves import make_identity
+from seqloom.tensor._origin import PACKAGE_FOLDER, is_internal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -74,7 +74,7 @@ def describe_function(function: FunctionType, *, with_defaults: bool = True) -> 
         )
         parts += [(f"{function.__name__}({name})", by_name[name]) for name in by_name]
         parts += list_attributes(function)
-    form = (FunctionType, identity_of(code))
+    form = (FunctionType, make_identity(code))
     return Node(form, read if parts or imports else None, parts)
 
 
@@ -154,7 +154,7 @@ def list_codes(code: CodeType) -> Iterator[CodeType]:
 
 @lru_cache(4096)
 def _is_of_library(filename: str) -> bool:
-    is_package = filename.startswith((str(PACKAGE), *STDLIB_FOLDERS))
+    is_package = filename.startswith((str(PACKAGE_FOLDER), *STDLIB_FOLDERS))
     return is_package or "site-packages" in filename
 
 

@@ -1,4 +1,4 @@
-"""compile: makes one program of a step."""
+"""`compile`, which turns a training step into a program."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _BY_POSITION = (
     inspect.Parameter.POSITIONAL_ONLY,
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
 )
-_MANY = 8  # this number of programs causes a warning
-_MOST = 64  # the number of programs that are kept; each may hold memory
+_WARNING_PROGRAMS = 8  # this number of programs causes a warning
+_MAX_PROGRAMS = 64  # the number of programs that are kept; each may hold memory
 
 
 @overload
@@ -36,39 +36,37 @@ def compile(  # noqa: A001
 def compile(function: Any = None, *, enabled: bool = True) -> Any:  # noqa: A001  # as torch's
     """Compile a training step (forward, backward, optimiser) into one program.
 
-    The first call with arguments of some shapes traces the function: it runs on symbols,
-    and the operations are recorded in a graph. NumPy then runs the graph with fused
-    operations, in memory that is laid out before; the other backends pass it to
-    ``torch.compile`` or ``jax.jit``.
+    The first call captures the function: the function runs on symbols, and its operations
+    are recorded in a graph. NumPy runs the graph with fused operations and preallocated
+    memory. PyTorch and JAX compile it with ``torch.compile`` or ``jax.jit``.
 
-    Tensors, NumPy arrays, Python floats and keys are inputs: their values may differ at
-    each call. Modules and optimisers are state: the program reads and writes them.
-    Integers, booleans (NumPy's too), strings, modes and shapes select the program: a new
-    value makes a new program. So does a new value that the step can reach from outside: in
-    the variables that its code names, in the fields of modules, and in the attributes,
-    items, functions and classes that these hold. These are compared before each call, and
-    one that cannot be compared is refused at the first call. A result may share memory with
-    an argument tensor, but never with a NumPy array. At most 64 programs are kept; the ones
-    that were not called lately go first.
+    Tensors, NumPy arrays, Python floats and keys are inputs: their values may differ
+    between calls. Modules and optimisers are state: the program reads and updates them.
+    Integers, booleans (including NumPy booleans), strings, modes and shapes are constants:
+    a new value compiles a new program. So does a changed value that the step reads from
+    outside: a variable that its code names, a field of a module, or a value inside one of
+    these. Such values are compared before each call; a value that cannot be compared raises
+    an error at the first call. A result may share memory with an argument tensor, but never
+    with a NumPy array. At most 64 programs are cached; the least recently used are dropped
+    first.
 
-    The environment variable ``SEQLOOM_COMPILE=0`` switches compiling off everywhere.
+    The environment variable ``SEQLOOM_COMPILE=0`` disables compilation everywhere.
 
     Args:
-        function: The step. It takes and returns tensors, arrays, numbers, keys, modules,
-            optimisers, and dicts, lists and tuples of them. Inside it an array, a float
-            and a key are symbols: they have a shape but no value.
-        enabled: Whether to compile. False runs the function as it is.
+        function: The step. Its arguments and results are tensors, arrays, numbers, keys,
+            modules, optimisers, or dicts, lists and tuples of these. Inside the step,
+            arrays, floats and keys are symbols: they have a shape but no value.
+        enabled: If False, the function runs without compilation.
 
     Returns:
-        A function of the same arguments; its ``recompiles`` counts the programs made after
-        the first. Without `function`, a decorator.
+        A function with the same arguments; its ``recompiles`` counts the programs compiled
+        after the first. Without `function`, a decorator.
 
     Raises:
-        CaptureError: At a call, if the function needs a value inside the step, uses a
-            module that is not among its arguments, draws random numbers without a key,
-            reads the clock, changes a value outside of it, or reads one that cannot be
-            compared: an iterator, an array above 1 MiB, an object of C code, or more than
-            10,000 values.
+        CaptureError: During a call, if the step needs the value of a symbol, uses a module
+            that is not an argument, draws random numbers without a key, reads the clock,
+            changes an outside value, or reads an outside value that cannot be compared: an
+            iterator, an array above 1 MiB, an object of C code, or more than 10,000 values.
 
     Examples:
         >>> import seqloom as sl
@@ -90,19 +88,19 @@ def compile(function: Any = None, *, enabled: bool = True) -> Any:  # noqa: A001
 
 
 class Compiled:
-    """A compiled step, with the programs that were made of it."""
+    """A compiled step, with its cached programs."""
 
     def __init__(self, function: Callable[..., Any], *, enabled: bool = True) -> None:
         self.enabled = enabled
         self._function = function
-        self._environments: dict[Any, Environment] = {}  # by the key of a signature
-        self._kept: list[tuple[Any, Environment, int]] = []  # of each program its state
+        self._environments: dict[Any, Environment] = {}  # by signature key
+        self._kept: list[tuple[Any, Environment, int]] = []  # (key, environment, state)
         self._made = 0
-        self._last: Any = None  # what decided the newest program
+        self._last: Any = None  # key and outside values of the newest program
         self.renew_lock()
         renewed_at_fork.add(self)
         self._parameters = inspect.signature(function)
-        # How many arguments a call by position has; -1 if that is not fixed.
+        # Number of positional arguments; -1 if it varies.
         kinds = [parameter.kind for parameter in self._parameters.parameters.values()]
         is_fixed = all(kind in _BY_POSITION for kind in kinds)
         self._arity = len(kinds) if is_fixed else -1
@@ -110,19 +108,19 @@ class Compiled:
 
     @property
     def recompiles(self) -> int:
-        """Number of programs made after the first."""
+        """Number of programs compiled after the first."""
         return max(self._made - 1, 0)
 
     def renew_lock(self) -> None:
-        """Replace the lock: in a forked process no thread releases the old one."""
+        """Create a new lock; a forked process may inherit a lock that is held forever."""
         self._lock = threading.RLock()
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """Return the compiled method of an instance."""
+        """Return the compiled step as a method of an instance."""
         return self if instance is None else _BoundMethod(self, instance)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Run the program of these arguments, or make it first."""
+        """Run the program for these arguments; compile it first if it is new."""
         if not self.enabled or os.environ.get("SEQLOOM_COMPILE") == "0":
             return self._function(*args, **options)
         arguments = self._bind(args, options)
@@ -137,12 +135,12 @@ class Compiled:
         return (self._find(signature.key) or self._make(arguments, signature))(signature)
 
     def _find(self, key: object) -> Program | None:
-        """Return the program of a signature and the current values around the step."""
+        """Return the cached program for a signature and the outside values, or None."""
         environment = self._environments.get(key)
         return environment and environment.programs.get(environment.state())
 
     def _bind(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """Return the arguments in one form, by position or by name."""
+        """Return the arguments in normal form, with the defaults filled in."""
         if len(args) == self._arity and not options:
             return args, options
         bound = self._parameters.bind(*args, **options)
@@ -150,17 +148,16 @@ class Compiled:
         return bound.args, bound.kwargs
 
     def _make(self, arguments: object, signature: Signature) -> Callable[[Signature], Any]:
-        """Make the program of new arguments, or of new values around the step."""
+        """Compile a program for new arguments or new outside values."""
         with self._lock:
-            signature = Signature(arguments)  # another thread may have made states
+            signature = Signature(arguments)  # another thread may have created state
             program, after = self._find(signature.key), signature
             if program is None:
-                # Traces the step, keeps the program, and refuses what it cannot
-                # compare.
+                # Capture the step, then reject values that cannot be compared.
                 found = self._environments.get(signature.key)
                 environment = found or Environment(self._function, signature.key)
                 state, values = environment.state(), environment.describe()
-                environment.require_comparable()  # an iterator is not yet advanced
+                environment.require_comparable()  # before capture advances an iterator
                 generators = environment.find_generators()
                 executed: set[CodeType] = set()
                 program, after = trace(
@@ -176,18 +173,18 @@ class Compiled:
     def _keep(
         self, place: tuple[Any, Environment, int], program: Program, values: Any
     ) -> None:
-        """Keep a program; drops one that was not called lately if there are too many."""
+        """Cache a program; if the cache is full, drop a program that is not in use."""
         key, environment, state = place
-        if len(self._kept) >= _MOST:
+        if len(self._kept) >= _MAX_PROGRAMS:
             self._drop_one()
         self._kept.append(place)
         environment.programs[state] = program
         before, self._last, self._made = self._last, (key, values), self._made + 1
-        if self._made == _MANY:
+        if self._made == _WARNING_PROGRAMS:
             self._warn(before, self._last)
 
     def _drop_one(self) -> None:
-        """Drop the oldest program that was not called since the last drop."""
+        """Drop the oldest program that was not called since the previous drop."""
         programs = [environment.programs[state] for _, environment, state in self._kept]
         first = next(
             (at for at, program in enumerate(programs) if not program.called), None
@@ -201,13 +198,13 @@ class Compiled:
             del self._environments[key]
 
     def _warn(self, before: object, last: object) -> None:
-        """Warn once about many programs, and name what made the last one."""
+        """Warn that many programs were compiled, and name the cause of the last one."""
         name = getattr(self._function, "__name__", "a step")
         warn_user(
-            f"{name} was compiled {_MANY} times; the last time because of "
+            f"{name} was compiled {_WARNING_PROGRAMS} times; the last time because of "
             f"{_describe_difference(before, last)}. Each new shape, integer, boolean or "
-            "string, and each new value from outside, makes a new program; pass what "
-            "changes as a float or a tensor, and pad batches to few shapes",
+            "string, and each new value from outside, compiles a new program; pass values "
+            "that change as floats or tensors, and pad batches to few shapes",
             RuntimeWarning,
         )
 
@@ -228,18 +225,18 @@ class _BoundMethod:
 
 
 def _describe_difference(before: object, after: object) -> str:
-    """Name the first part that differs: ``"(64, 4) instead of (32, 4)"``, for example."""
+    """Describe the first difference, such as ``"(64, 4) instead of (32, 4)"``."""
     if _is_tuple(before) and _is_tuple(after):
         pairs = list(zip(before, after, strict=False))
         unequal = [pair for pair in pairs if pair[0] != pair[1]]
-        is_shape = all(type(part) is int for part in after)  # is shown as a whole
+        is_shape = all(type(part) is int for part in after)  # shapes are shown in full
         if unequal and len(before) == len(after) and not is_shape:
             return _describe_difference(*unequal[0])
     return f"{_shorten(after)} instead of {_shorten(before)}"
 
 
 def _shorten(value: object) -> str:
-    """Return the text of a value, at most 80 letters."""
+    """Return the text of a value, shortened to 80 characters."""
     text = repr(value)
     return text if len(text) < 80 else f"{text[:77]}..."  # noqa: PLR2004
 

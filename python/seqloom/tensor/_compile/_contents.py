@@ -41,7 +41,7 @@ from seqloom.tensor._compile._code import (
     list_attributes,
     read_cell,
 )
-from seqloom.tensor._leaves import HasLeaves, Leaf, freeze, identity_of
+from seqloom.tensor._leaves import HasLeaves, Leaf, freeze, make_identity
 from seqloom.tensor._tensor import Gradients, Tensor
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def list_objects(static: object, path: str = "") -> Iterator[tuple[str, Any]]:
 @_describes(Tensor, Gradients, Leaf, Backend, ModuleType, Logger, IOBase)
 def _constant(value: object) -> Node:
     """Describe a value by its identity alone; its contents are not compared."""
-    return Node(identity_of(value))
+    return Node(make_identity(value))
 
 
 @_describes(np.generic)
@@ -137,7 +137,7 @@ def _hashable(value: Hashable) -> Node:
 def _class(value: type) -> Node:
     """Describe a class of the user's by its methods and attributes."""
     if is_of_library(value):
-        return Node(identity_of(value))
+        return Node(make_identity(value))
     # Without the attributes that Python itself sets, such as ``__module__``.
     parts: list[tuple[str, object]] = [
         (f".{name}", item)
@@ -146,7 +146,7 @@ def _class(value: type) -> Node:
         or isinstance(item, (FunctionType, property))
     ]
     parts += [("", base) for base in (*value.__bases__, type(value))]
-    return Node(identity_of(value), lambda kind: [*kind.__dict__.values()], parts)
+    return Node(make_identity(value), lambda kind: [*kind.__dict__.values()], parts)
 
 
 _describes(FunctionType)(describe_function)
@@ -157,7 +157,7 @@ def _bound_call(value: MethodType | BuiltinFunctionType) -> Node:
     """Describe a method with the object that it belongs to."""
     owner = value.__self__
     if owner is None or isinstance(owner, ModuleType):
-        return Node(identity_of(value))
+        return Node(make_identity(value))
     name = getattr(value, "__func__", None) or value.__name__
     parts = [("", owner), ("", name)]
     return Node(type(value), lambda method: [method.__self__], parts)
@@ -201,7 +201,7 @@ def _array(value: np.ndarray[Any, Any]) -> Node:
     form = (type(value), value.shape, value.dtype.str)
     if value.nbytes > _MAX_BYTES:
         problem = f"the array {{}} of {value.nbytes / 1e6:.0f} MB"
-        return Node((form, identity_of(value)), problem=problem)
+        return Node((form, make_identity(value)), problem=problem)
     return Node(
         form,
         _read_attributes,
@@ -261,10 +261,10 @@ def _describe_object(value: Any) -> Node:
     """Describe an object by its attributes, and by its class if that is the user's."""
     kind = cast("type[Any]", type(value))
     if hasattr(kind, "__dlpack__"):
-        return Node(identity_of(value), digest=_read_version)
+        return Node(make_identity(value), digest=_read_version)
     wrapped = getattr(value, "__dict__", {}).get("__wrapped__")
     if wrapped is not None and is_of_library(kind):  # a compiled or cached function
-        return Node(identity_of(value), parts=[("", wrapped)])
+        return Node(make_identity(value), parts=[("", wrapped)])
     # The attributes of a `threading.local` are those of this thread.
     if _has_hidden_state(kind) and not isinstance(value, local):
         return _describe_hidden(value, kind)
@@ -278,15 +278,15 @@ def _describe_object(value: Any) -> Node:
 def _describe_hidden(value: Any, kind: type[Any]) -> Node:
     """Describe an object of C code."""
     if hasattr(kind, "__next__"):
-        return Node(identity_of(value), problem="the iterator {}")
+        return Node(make_identity(value), problem="the iterator {}")
     with suppress(TypeError):  # it is not a buffer, such as a bytearray
         if memoryview(value).nbytes > _MAX_BYTES:
-            return Node(identity_of(value), problem="the large buffer {}")
+            return Node(make_identity(value), problem="the large buffer {}")
         return Node(kind, digest=lambda it: zlib.crc32(memoryview(it).tobytes()))
     top = kind.__module__.partition(".")[0]
     is_constant = top in _CONSTANTS or isinstance(value, type)
     problem = "" if is_constant else f"{{}}, a {kind.__name__},"
-    return Node(identity_of(value), problem=problem)
+    return Node(make_identity(value), problem=problem)
 
 
 def _read_object(value: Any) -> list[Any]:

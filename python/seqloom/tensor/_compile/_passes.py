@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.tensor._compile._capture import NUMBERS_ALONE
-from seqloom.tensor._graph import UPDATES, Graph, Operation, Value, map_values, values_in
+from seqloom.tensor._graph import OVERWRITES, Graph, Operation, Value, map_values, values_in
 from seqloom.tensor._leaves import freeze
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _copy_before_writes(graph: Graph, new_value: Callable[..., Value]) -> Graph:
     operations: list[Operation] = []
     for position, operation in enumerate(graph.operations):
         copies: dict[int, Operation] = {}
-        written = [operation.args[at] for at in UPDATES.get(operation.name, ())]
+        written = [operation.args[at] for at in OVERWRITES.get(operation.name, ())]
         for value in values_in(written):
             root = roots.get(value.number, value.number)
             is_free = root == value.number and root in own and last[root] <= position

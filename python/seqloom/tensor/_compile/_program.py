@@ -14,11 +14,11 @@ import numpy as np
 from seqloom._key import Key
 from seqloom._system import after_fork
 from seqloom.errors import ArgumentError, SeqloomError
-from seqloom.tensor._autocast import casting
+from seqloom.tensor._autocast import autocast_state
 from seqloom.tensor._compile._symbol import SymbolKey
 from seqloom.tensor._dispatch import translate
-from seqloom.tensor._graph import UPDATES, flatten, map_values
-from seqloom.tensor._leaves import HasLeaves, Leaf, assign_owners, freeze
+from seqloom.tensor._graph import OVERWRITES, flatten, map_values
+from seqloom.tensor._leaves import HasLeaves, Leaf, freeze, record_owners
 from seqloom.tensor._tensor import Gradients, Tensor
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Program:
         for state, param in self._owned:
             owner = leaves[state].owner
             if owner is None or owner() is not leaves[param]:
-                assign_owners([(leaves[one], leaves[other]) for one, other in self._owned])
+                record_owners([(leaves[one], leaves[other]) for one, other in self._owned])
         for leaf in leaves:
             if leaf.is_shared or leaf.array is None or leaf.backend is not backend:
                 self._prepare(leaves, backend)
@@ -137,7 +137,7 @@ def explain_failure(
     known: dict[int, Array] = dict(graph.constants)
     known.update((v.number, x) for v, x in zip(graph.inputs, arrays, strict=True))
     for operation in graph.operations:
-        if operation.name in UPDATES or operation.name == "scan":
+        if operation.name in OVERWRITES or operation.name == "scan":
             break  # it would overwrite the user's state, or is many operations
         if (found := _run(operation, known, backend)) is not None:
             return found
@@ -173,7 +173,7 @@ class Signature:
         self._seen: set[int] = set()  # the ids of the leaves
         static = self.take(arguments)
         # The backend itself: two of one name may differ in threads or in what they promise.
-        self.key = (static, self.backend, casting.get())
+        self.key = (static, self.backend, autocast_state.get())
 
     def take(self, value: Any) -> object:
         """Take one argument apart; returns what of it decides the program."""

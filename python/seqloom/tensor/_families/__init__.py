@@ -1,4 +1,4 @@
-"""The operations, family by family: default bodies, gradients, shapes, NumPy's kernels."""
+"""The operations: default implementations, gradient rules, shapes and NumPy kernels."""
 
 from seqloom.tensor._elements import Array
 from seqloom.tensor._families._rule import ALL, ArrayFunctions, Functions, Rule

@@ -10,7 +10,7 @@ import numpy as np
 from seqloom.tensor._elements import require_in_range
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_arrays import Floats, widen, write_to
-from seqloom.tensor._families._numpy_functions import FLOAT, of_two, promote_two
+from seqloom.tensor._families._numpy_functions import FLOAT, binary, promote_two
 from seqloom.tensor._families._rule import (
     Parts,
     Pull,
@@ -342,6 +342,6 @@ def numpy_accumulate(total: Floats, more: Floats) -> Floats:
 
 # NumPy's own functions.
 LIBRARY = {
-    name: of_two(name)
+    name: binary(name)
     for name in list_family("binary", "numpy") - {"where", "clip", "accumulate"}
 }

@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom.errors import ArgumentError, NumberRangeError
 from seqloom.tensor._elements import (
-    NATIVE,
+    NATIVE_DTYPES,
     broadcast_shapes,
     require_range_fits,
     require_representable,
@@ -166,7 +166,7 @@ def numpy_asarray(
     array = np.asarray(data, dtype=to_dtype(dtype), copy=copy if plain else None)
     if not plain:
         array = array.copy()
-    if array.dtype not in NATIVE:
+    if array.dtype not in NATIVE_DTYPES:
         array = to_native(array)
     if not array.flags.aligned and copy is not False:
         array = array.copy()  # numbers of a packed record: kernels read whole words
@@ -263,7 +263,7 @@ def numpy_finfo(dtype: Any) -> Any:
 def numpy_isdtype(dtype: DTypeLike, kind: str | tuple[str, ...]) -> bool:
     """Return whether a type is of a kind, as in the standard."""
     dtype = np.dtype(dtype)
-    return np.isdtype(dtype if dtype in NATIVE else np.dtype(np.float16), kind)
+    return np.isdtype(dtype if dtype in NATIVE_DTYPES else np.dtype(np.float16), kind)
 
 
 def numpy_result_type(*args: Any) -> np.dtype[np.generic]:

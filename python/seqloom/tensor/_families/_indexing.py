@@ -13,7 +13,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from seqloom._rust import _native
-from seqloom.tensor._elements import broadcast_shapes, first_axes
+from seqloom.tensor._elements import broadcast_shapes, first_indexed_axes
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_arrays import (
     Floats,
@@ -199,7 +199,7 @@ def shape_index(call: Call) -> Kind:
     # NumPy's shapes are of plain integers. So each axis of the result gets a length that
     # finds its size, which may be a size of an export.
     sizes = [0, 1, *x.shape, *broadcast_shapes(*(it.shape for it in arrays))]
-    for part, axis in zip(parts, first_axes(parts, x.shape), strict=True):
+    for part, axis in zip(parts, first_indexed_axes(parts, x.shape), strict=True):
         if isinstance(part, slice):
             sizes[axis + 2] = _count(cast("Any", part), x.shape[axis])
     rank = len(x.shape) + 2

@@ -148,7 +148,7 @@ def of_one(name: str) -> Callable[..., Floats]:
     return _note_ufunc(call, ufunc, name)
 
 
-def of_two(name: str) -> Callable[..., Floats]:
+def binary(name: str) -> Callable[..., Floats]:
     """Wrap a NumPy function of two operands so that it computes in their common dtype.
 
     Args:

@@ -62,7 +62,7 @@ class NumPyBackend(Backend, functions=check_overrides("numpy", _FUNCTIONS)):
 
     def __reduce__(self) -> Any:
         """Copy and pickles are the one backend of that number of threads."""
-        return _again, (self.threads, self.deterministic)
+        return _unpickle_tensor, (self.threads, self.deterministic)
 
     def program(self, graph: Graph) -> Callable[[Sequence[Any]], Sequence[Floats]]:
         """Make a captured step a program: fused groups, memory laid out before."""
@@ -79,7 +79,7 @@ class NumPyBackend(Backend, functions=check_overrides("numpy", _FUNCTIONS)):
         return x.nbytes
 
 
-def _again(threads: int, deterministic: bool) -> Backend:  # noqa: FBT001 - a pickle's
+def _unpickle_tensor(threads: int, deterministic: bool) -> Backend:  # noqa: FBT001 - a pickle's
     """Return the backend that a pickle meant."""
     from seqloom.tensor._backend import backend
 

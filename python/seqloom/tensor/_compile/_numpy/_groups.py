@@ -12,7 +12,7 @@ import numpy as np
 
 from seqloom.tensor._compile._numpy._fuse import find_dtype, find_reduction
 from seqloom.tensor._elements import parts_of
-from seqloom.tensor._graph import UPDATES, Value, values_in
+from seqloom.tensor._graph import OVERWRITES, Value, values_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -363,6 +363,6 @@ def _flips(key: object) -> bool:
 
 def _pair_updates(operation: Operation) -> Iterator[tuple[Value, Value]]:
     """Pair each value that an update overwrites with the value afterwards."""
-    positions = UPDATES.get(operation.name, ())
+    positions = OVERWRITES.get(operation.name, ())
     before = [value for position in positions for value in operation.args[position]]
     return zip(before, operation.outputs, strict=False)

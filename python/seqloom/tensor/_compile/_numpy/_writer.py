@@ -11,7 +11,7 @@ import numpy as np
 from seqloom.tensor._compile._numpy._fuse import fuse
 from seqloom.tensor._compile._numpy._groups import is_alias, make_view
 from seqloom.tensor._compile._numpy._layout import find_function
-from seqloom.tensor._graph import LISTS, Value, flatten
+from seqloom.tensor._graph import LIST_RESULTS, Value, flatten
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,9 +106,9 @@ class Writer:
     def _write_assignment(self, operation: Operation, call: str) -> None:
         """Write a line that names the results of a call."""
         names = "".join(f"{self.source.define(value)}, " for value in operation.outputs)
-        is_nested = operation.name in LISTS or operation.name == "scan"
+        is_nested = operation.name in LIST_RESULTS or operation.name == "scan"
         is_single = len(operation.outputs) == 1 and not is_nested
-        call = f"flatten({call})" if operation.name in LISTS else call
+        call = f"flatten({call})" if operation.name in LIST_RESULTS else call
         self.source.write(f"{names[:-2] if is_single else names} = {call}")
 
     def _write_loop(self, operation: Operation) -> None:

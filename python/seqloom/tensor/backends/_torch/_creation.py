@@ -11,7 +11,7 @@ from torch import Tensor
 
 from seqloom.errors import DTypeError
 from seqloom.tensor._elements import (
-    NATIVE,
+    NATIVE_DTYPES,
     require_range_fits,
     require_representable,
     to_native,
@@ -169,7 +169,7 @@ def to_numpy(x: Tensor) -> NDArray[np.generic]:
     """Return the array as NumPy's; from another device, a copy."""
     x = x.detach().cpu()
     ours = to_numpy_type(x.dtype)
-    if ours in NATIVE:
+    if ours in NATIVE_DTYPES:
         return x.numpy()
     whole = torch.int16 if ours.itemsize == 2 else torch.int8  # noqa: PLR2004 - bytes
     return x.contiguous().view(whole).numpy().view(ours)
@@ -207,7 +207,7 @@ def isdtype(dtype: DType, kind: str | tuple[str, ...]) -> bool:
     if kind == "bool":
         return found is torch.bool  # without NumPy, which torch.compile cannot follow
     ours = to_numpy_type(found)
-    return np.isdtype(ours if ours in NATIVE else np.dtype(np.float16), kind)
+    return np.isdtype(ours if ours in NATIVE_DTYPES else np.dtype(np.float16), kind)
 
 
 def result_type(*args: Tensor | Number | DType) -> np.dtype[Any]:
@@ -233,7 +233,7 @@ def _kind(b: Backend, dtype: DType | None) -> torch.dtype:
 
 def _from_numpy(b: Backend, array: Any) -> Tensor:
     """Return a NumPy array as torch's, sharing memory where both can."""
-    if array.dtype not in NATIVE and array.dtype.isnative:
+    if array.dtype not in NATIVE_DTYPES and array.dtype.isnative:
         whole = _from_numpy(b, array.view(f"i{array.dtype.itemsize}"))
         return whole.view(to_torch(array.dtype))
     native = array.astype(array.dtype.newbyteorder("="), copy=False)
