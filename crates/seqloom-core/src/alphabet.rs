@@ -1,8 +1,8 @@
-//! Alphabets: which letters are members, and which stand for several.
+//! Alphabets: the residues of sequences, and the codes for several residues.
 
 use crate::{Error, Result};
 
-/// An ambiguity code and the letters that it stands for.
+/// An ambiguity code and the residues that it represents.
 type Ambiguity = (u8, &'static [u8]);
 
 const DNA: &[u8] = b"ACGT";
@@ -10,7 +10,7 @@ const RNA: &[u8] = b"ACGU";
 const PROTEIN: &[u8] = b"ACDEFGHIKLMNPQRSTVWY";
 const IUPAC: &[u8] = b"ACGTRYSWKMBDHVN";
 
-/// The codes of IUPAC-IUB 1984 (Cornish-Bowden 1985).
+/// The IUPAC-IUB codes of 1984 (Cornish-Bowden 1985).
 const DNA_AMBIGUITIES: [Ambiguity; 11] = [
     (b'R', b"AG"),
     (b'Y', b"CT"),
@@ -42,16 +42,16 @@ const RNA_AMBIGUITIES: [Ambiguity; 11] = [
 const PROTEIN_AMBIGUITIES: [Ambiguity; 4] =
     [(b'B', b"DN"), (b'Z', b"EQ"), (b'J', b"IL"), (b'X', PROTEIN)];
 
-/// Residues outside the twenty, each with the one that it is read as on request:
-/// selenocysteine as cysteine, pyrrolysine as lysine.
+/// Amino acids outside the standard twenty, each with its optional replacement: cysteine for
+/// selenocysteine, lysine for pyrrolysine.
 const PROTEIN_RARE: [(u8, u8); 2] = [(b'U', b'C'), (b'O', b'K')];
 
-/// A gap in an alignment, and the same where it is not the end.
+/// Characters for a gap in an alignment.
 const GAPS: &[u8] = b"-.";
-/// A translated stop codon, and gaps.
+/// Characters for a translated stop codon and for gaps.
 const PROTEIN_SYMBOLS: &[u8] = b"*-.";
 
-/// The letters of a sequence, in the order of their channels.
+/// The residues of an alphabet, in the order of their channels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alphabet {
     letters: Vec<u8>,
@@ -61,8 +61,8 @@ pub struct Alphabet {
 }
 
 impl Alphabet {
-    /// An alphabet by name (`dna`, `rna`, `protein`, `iupac`), or made of the
-    /// distinct letters of `name` itself.
+    /// Returns the alphabet `dna`, `rna`, `protein` or `iupac`, or one of the distinct
+    /// characters in `name`.
     pub fn new(name: &str) -> Result<Self> {
         Ok(match name {
             "dna" => Self::named(DNA, &DNA_AMBIGUITIES),
@@ -89,34 +89,34 @@ impl Alphabet {
         }
     }
 
-    /// The members, in the order of their channels.
+    /// Returns the residues, in the order of their channels.
     pub fn letters(&self) -> &[u8] {
         &self.letters
     }
 
-    /// The codes that stand for several members, each with those members.
+    /// Returns the ambiguity codes, each with the residues that it represents.
     pub fn ambiguities(&self) -> &'static [(u8, &'static [u8])] {
         self.ambiguities
     }
 
-    /// The residues outside the members that nature has, each with the member
-    /// that stands in for it.
+    /// Returns the rare natural amino acids outside the alphabet, each with the residue that
+    /// may replace it.
     pub fn rare(&self) -> &'static [(u8, u8)] {
         self.rare
     }
 
-    /// The marks that are no residues: a translated stop codon, gaps.
+    /// Returns the characters that are not residues: a translated stop codon and gaps.
     pub fn symbols(&self) -> &'static [u8] {
         self.symbols
     }
 
-    /// Whether a `*` may end a sequence (a translated stop codon).
+    /// Returns whether `*` (a translated stop codon) may end a sequence.
     pub fn has_stop(&self) -> bool {
         self.symbols.contains(&b'*')
     }
 }
 
-/// The bytes of `letters`, if they can be an alphabet.
+/// Returns the bytes of `letters` if they are distinct ASCII letters.
 fn distinct(letters: &str) -> Result<&[u8]> {
     let bytes = letters.as_bytes();
     let repeated = (1..bytes.len()).any(|i| bytes[..i].contains(&bytes[i]));
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_ambiguity_stands_for_members_only() {
+    fn every_ambiguity_code_represents_residues_of_its_alphabet() {
         for name in ["dna", "rna", "protein"] {
             let alphabet = Alphabet::new(name).unwrap();
             for (code, members) in alphabet.ambiguities() {
@@ -161,12 +161,12 @@ mod tests {
     }
 
     #[test]
-    fn letters_of_ones_own_keep_their_order() {
+    fn a_custom_alphabet_keeps_its_order() {
         assert_eq!(Alphabet::new("HEC").unwrap().letters(), b"HEC");
     }
 
     #[test]
-    fn repeated_blank_or_foreign_letters_make_no_alphabet() {
+    fn repeated_or_non_ascii_characters_are_not_an_alphabet() {
         for letters in ["", "AA", "A C", "ACGÜ", "A\n"] {
             assert!(Alphabet::new(letters).is_err(), "{letters:?}");
         }

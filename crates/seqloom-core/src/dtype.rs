@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The type of an array's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "each is what its name says")]
+#[expect(missing_docs, reason = "the names are NumPy's")]
 pub enum Dtype {
     Bool,
     Uint8,
@@ -16,7 +16,7 @@ pub enum Dtype {
 }
 
 impl Dtype {
-    /// All of them.
+    /// All element types.
     pub const ALL: [Self; 7] = [
         Self::Bool,
         Self::Uint8,
@@ -27,7 +27,7 @@ impl Dtype {
         Self::Float64,
     ];
 
-    /// Its name, as NumPy has it.
+    /// Returns the NumPy name of the type.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bool => "bool",
@@ -40,12 +40,12 @@ impl Dtype {
         }
     }
 
-    /// The type of that name.
+    /// Returns the type with this NumPy name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|dtype| dtype.name() == name)
     }
 
-    /// Bytes of an element.
+    /// Returns the size of an element in bytes.
     pub fn size(self) -> usize {
         match self {
             Self::Bool | Self::Uint8 => 1,
@@ -54,12 +54,12 @@ impl Dtype {
         }
     }
 
-    /// Whether it is one of floats.
+    /// Returns whether this is a floating-point type.
     pub fn is_float(self) -> bool {
         matches!(self, Self::Float32 | Self::Float64)
     }
 
-    /// The type of a result of both: floats win over integers, which win over booleans.
+    /// Returns the result type of two operands: float before integer, integer before boolean.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         let (low, high) = (self.min(other), self.max(other));
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_meet_as_in_numpy() {
+    fn result_types_are_those_of_numpy() {
         assert_eq!(Dtype::Uint8.with(Dtype::Bool), Dtype::Uint8);
         assert_eq!(Dtype::Int32.with(Dtype::Uint32), Dtype::Int64);
         assert_eq!(Dtype::Int64.with(Dtype::Float32), Dtype::Float32);

@@ -1,7 +1,7 @@
-//! Everything that can go wrong with data, in one enum.
+//! The errors of all crates.
 //!
-//! An error says where, what was expected and what was found. Python sees it
-//! as a class of `seqloom.errors`; `seqloom-py` translates in one position.
+//! An error names the position, the expected and the actual content. `seqloom-py` converts it to
+//! an exception class of `seqloom.errors`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,55 +9,55 @@ use std::path::{Path, PathBuf};
 /// A result whose error is [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong.
+/// An error about a file, a sequence or an argument.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no such file.
+    /// The file does not exist.
     #[error("{}: no such file", path.display())]
     Missing {
-        /// The path as it was given.
+        /// The path from the caller.
         path: PathBuf,
     },
-    /// The file is there, and cannot be opened or read.
+    /// The file exists but cannot be opened or read.
     #[error("{}: {message}", path.display())]
     File {
-        /// The path as it was given.
+        /// The path from the caller.
         path: PathBuf,
-        /// What the operating system said.
+        /// The message of the operating system.
         message: String,
     },
-    /// The file's content is not what it should be.
+    /// The content of the file is invalid.
     #[error("{}: {fault}", path.display())]
     Format {
-        /// The path as it was given.
+        /// The path from the caller.
         path: PathBuf,
-        /// Where and what.
+        /// The position and the problem.
         fault: Box<Fault>,
     },
-    /// A record for which the memory does not suffice.
+    /// A record does not fit in memory.
     #[error("{}: {fault}", path.display())]
     Memory {
-        /// The path as it was given.
+        /// The path from the caller.
         path: PathBuf,
-        /// Which record.
+        /// The record.
         fault: Box<Fault>,
     },
-    /// A number of a file that does not fit its type.
+    /// A number in a file does not fit its type.
     #[error("{}: {fault}", path.display())]
     Range {
-        /// The path as it was given.
+        /// The path from the caller.
         path: PathBuf,
-        /// Where and what.
+        /// The position and the problem.
         fault: Box<Fault>,
     },
-    /// Something that is no record of a file, for which the memory does not suffice.
+    /// Data other than a record of a file does not fit in memory.
     #[error("{message}")]
     Full {
-        /// What did not fit.
+        /// The data and its size.
         message: String,
     },
-    /// A letter that the encoder does not take.
+    /// A sequence has a character that the encoder does not accept.
     #[error("sequence {record}, position {position}: found {:?}, expected {expected}", char::from(*letter))]
     Letter {
         /// Index of the sequence in the call.
@@ -66,39 +66,39 @@ pub enum Error {
         position: usize,
         /// The byte that was found.
         letter: u8,
-        /// The letters that are taken.
+        /// The accepted characters.
         expected: Box<str>,
     },
-    /// An argument that makes no sense.
+    /// An argument is invalid.
     #[error("{message}")]
     Argument {
-        /// What was expected and what was given.
+        /// The expected and the given value.
         message: String,
     },
-    /// An index beyond the end.
+    /// An index is out of range.
     #[error("{message}")]
     OutOfRange {
-        /// What was asked for, and the size.
+        /// The index and the size.
         message: String,
     },
 }
 
 impl Error {
-    /// An [`Error::Argument`].
+    /// Returns an [`Error::Argument`].
     pub fn argument(message: impl Into<String>) -> Self {
         Self::Argument {
             message: message.into(),
         }
     }
 
-    /// An [`Error::Full`].
+    /// Returns an [`Error::Full`].
     pub fn full(message: impl Into<String>) -> Self {
         Self::Full {
             message: message.into(),
         }
     }
 
-    /// An [`Error::Format`], or an [`Error::Memory`] or [`Error::Range`] where that is the
+    /// Returns an [`Error::Memory`], [`Error::Range`] or [`Error::Format`], by the kind of the
     /// fault.
     pub fn format(path: &Path, fault: Fault) -> Self {
         let (path, fault) = (path.to_path_buf(), Box::new(fault));
@@ -109,7 +109,7 @@ impl Error {
         }
     }
 
-    /// [`Error::Missing`] or [`Error::File`], by the kind of `error`.
+    /// Returns an [`Error::Missing`] or [`Error::File`], by the kind of `error`.
     pub fn io(path: &Path, error: &std::io::Error) -> Self {
         let path = path.to_path_buf();
         if error.kind() == std::io::ErrorKind::NotFound {
@@ -122,36 +122,36 @@ impl Error {
     }
 }
 
-/// What kind of fault: one word, by which faults are counted.
+/// The kind of a fault; reports count faults by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Kind {
-    /// Not the format that was expected.
+    /// Another format than expected.
     #[default]
     Format,
-    /// The compressed data is cut or damaged.
+    /// Truncated or corrupt compressed data.
     Compression,
-    /// Something else stands where a record should begin, or a header is bad.
+    /// An invalid header, or other text at the start of a record.
     Header,
-    /// A byte that is no letter.
+    /// A byte that is not a residue.
     Letter,
-    /// A byte that is no quality of the declared encoding.
+    /// A byte that is not a quality in the declared encoding.
     Quality,
-    /// Letters and qualities differ in number.
+    /// Different numbers of residues and qualities.
     Length,
-    /// The line of `+` names another record.
+    /// Another name in the `+` line than in the header.
     Names,
-    /// The text ends inside a record.
+    /// The end of the text inside a record.
     Cut,
-    /// Longer than a limit.
+    /// A record above a size limit.
     Limit,
     /// A comment.
     Comment,
-    /// Not the expected number of records.
+    /// Another number of records than expected.
     Count,
-    /// The memory does not suffice.
+    /// Not enough memory.
     Memory,
-    /// A number does not fit its type.
+    /// A number outside the range of its type.
     Range,
 }
 
@@ -200,28 +200,28 @@ impl fmt::Display for FaultCause {
     }
 }
 
-/// A fault in a file's content: where it stands and what it is.
+/// A fault in the content of a file: its position and description.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fault {
-    /// What kind of fault it is.
+    /// The kind of the fault.
     pub kind: Kind,
     /// The cause, if callers suggest a remedy for it.
     pub cause: Option<FaultCause>,
     /// Zero-based number of the record.
     pub record: Option<u64>,
-    /// The record's id, as far as it can be shown.
+    /// The id of the record, shortened for display.
     pub id: Option<String>,
     /// One-based line of the decompressed text.
     pub line: Option<u64>,
-    /// Zero-based byte: of the decompressed text, or of the compressed file
-    /// where the fault lies in the compressed data.
+    /// Zero-based byte of the decompressed text; of the compressed file if the compressed data
+    /// is corrupt.
     pub byte: Option<u64>,
-    /// What was expected and what was found.
+    /// The expected and the actual content.
     pub message: String,
 }
 
 impl Fault {
-    /// A fault of the file as a whole.
+    /// Returns a fault of the whole file, without a position.
     pub fn whole(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -229,7 +229,7 @@ impl Fault {
         }
     }
 
-    /// A fault in the compressed data, at a byte of the compressed file.
+    /// Returns a fault in the compressed data, at a byte of the compressed file.
     pub fn compressed(byte: u64, message: impl Into<String>) -> Self {
         Self {
             kind: Kind::Compression,
@@ -249,8 +249,8 @@ impl fmt::Display for Fault {
 }
 
 impl Fault {
-    /// "record 3 (id), line 9, byte 120 of the text: ", or nothing for a fault that
-    /// says itself which byte it means.
+    /// Returns "record 3 (id), line 9, byte 120 of the text: "; `None` without a line, if the
+    /// message itself names the byte.
     fn location(&self) -> Option<String> {
         let line = self.line?;
         let byte = self.byte.map(|byte| format!(", byte {byte} of the text"));
@@ -277,11 +277,11 @@ mod tests {
             id: Some("seq4".into()),
             line: Some(9),
             byte: Some(120),
-            message: "expected a letter, found a space".into(),
+            message: "expected a residue, found a space".into(),
         };
         assert_eq!(
             Error::format(Path::new("a.fa"), fault).to_string(),
-            "a.fa: record 3 (seq4), line 9, byte 120 of the text: expected a letter, found a space"
+            "a.fa: record 3 (seq4), line 9, byte 120 of the text: expected a residue, found a space"
         );
     }
 
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_missing() {
+    fn a_not_found_error_becomes_missing() {
         let error = std::io::Error::from(std::io::ErrorKind::NotFound);
         assert!(matches!(
             Error::io(Path::new("x"), &error),

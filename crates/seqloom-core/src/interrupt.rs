@@ -1,4 +1,4 @@
-//! Cancellation: by Ctrl-C, or because no caller waits for the result any more.
+//! Cancellation: by Ctrl-C, or because no caller waits for the result.
 //!
 //! The program sets a function that checks for signals. Long reads call it every tenth of a
 //! second. For work by many threads see [`Stop`].
@@ -45,7 +45,7 @@ struct StopState {
     signal_timer: Option<SignalTimer>,
 }
 
-/// When work on the calling thread should check for signals next.
+/// The time of the next check for signals.
 #[derive(Debug)]
 struct SignalTimer {
     begun: Instant,

@@ -1,30 +1,30 @@
 //! Random numbers as a pure function of a key and a counter.
 //!
 //! Threefry-2x32 with 20 rounds (Salmon et al. 2011, "Parallel random numbers:
-//! as easy as 1, 2, 3"). Nothing here has a state: the same key and the same
-//! counter give the same words on every machine, thread and worker.
+//! as easy as 1, 2, 3"). There is no generator state: one key and counter give the same words
+//! on every machine, thread and worker.
 
 use crate::{Error, Result};
 
 const ROTATIONS: [[u32; 4]; 2] = [[13, 15, 26, 6], [17, 29, 16, 24]];
 const PARITY: u32 = 0x1BD1_1BDA;
 
-/// Two words from which any number of random words follow.
+/// A key of two words, from which any number of random words is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key(pub [u32; 2]);
 
 impl Key {
-    /// The two words of one counter.
+    /// Returns the two random words of one counter.
     #[inline]
     pub const fn words(self, count: [u32; 2]) -> [u32; 2] {
         threefry(self.0, count)
     }
 
-    /// Fills `out` with random words, in the order of jax's `threefry_2x32`:
-    /// word `i` and word `i + half` come from the counter `(i, i + half)`,
-    /// where an odd length counts as one longer and its last counter is 0.
+    /// Fills `out` with random words, in the order of JAX's `threefry_2x32`.
     ///
-    /// Counters are of 32 bits, so `out` holds at most `u32::MAX` words.
+    /// Words `i` and `i + half` come from the counter `(i, i + half)`. An odd length is rounded
+    /// up, and its last counter is 0. Counters have 32 bits, so `out` has at most `u32::MAX`
+    /// words.
     pub fn fill(self, out: &mut [u32]) -> Result<()> {
         if u32::try_from(out.len()).is_err() {
             return Err(Error::argument(format!(
@@ -48,7 +48,7 @@ impl Key {
         Ok(())
     }
 
-    /// Writes the key folded by each word into `out`, two words a key.
+    /// Folds each word into the key and writes the resulting keys into `out`, two words each.
     pub fn fold_each(self, words: &[i64], out: &mut [u32]) -> Result<()> {
         if out.len() != 2 * words.len() {
             return Err(Error::argument(format!(
@@ -66,7 +66,7 @@ impl Key {
     }
 }
 
-/// Threefry-2x32-20: 64 random bits from a key and a counter.
+/// Returns 64 random bits of a key and a counter, by Threefry-2x32-20.
 #[inline]
 pub const fn threefry(key: [u32; 2], count: [u32; 2]) -> [u32; 2] {
     let keys = [key[0], key[1], key[0] ^ key[1] ^ PARITY];
@@ -104,8 +104,8 @@ const fn four_rounds(mut x: [u32; 2], rotations: [u32; 4]) -> [u32; 2] {
 mod tests {
     use super::*;
 
-    /// Random123 1.14, `tests/kat_vectors`, the lines `threefry2x32 20`.
-    const KNOWN: [([u32; 2], [u32; 2], [u32; 2]); 3] = [
+    /// From Random123 1.14, `tests/kat_vectors`, lines `threefry2x32 20`.
+    const RANDOM123_VECTORS: [([u32; 2], [u32; 2], [u32; 2]); 3] = [
         ([0, 0], [0, 0], [0x6b20_0159, 0x99ba_4efe]),
         ([u32::MAX; 2], [u32::MAX; 2], [0x1cb9_96fc, 0xbb00_2be7]),
         (
@@ -116,8 +116,8 @@ mod tests {
     ];
 
     #[test]
-    fn threefry_gives_the_known_answers_of_random123() {
-        for (key, count, answer) in KNOWN {
+    fn threefry_matches_the_test_vectors_of_random123() {
+        for (key, count, answer) in RANDOM123_VECTORS {
             assert_eq!(threefry(key, count), answer);
         }
     }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fill_of_nothing_or_one_word_works() {
+    fn a_fill_of_zero_words_or_one_word_works() {
         Key([1, 2]).fill(&mut []).unwrap();
         let mut out = [0];
         Key([1, 2]).fill(&mut out).unwrap();

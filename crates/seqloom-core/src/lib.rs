@@ -1,7 +1,7 @@
-//! What all crates share: alphabets, element types, errors, ragged batches and counter-based random keys;
-//! thread pools, worker threads and cancellation; a pool of buffers; and the instruction set
-//! that kernels use. The only input and output is a call that reads or writes at a position
-//! of a file ([`system`]).
+//! Types that all crates share: alphabets, element types, errors, ragged batches and random keys.
+//!
+//! Also thread pools, worker threads and cancellation, and the choice of the SIMD instruction set.
+//! The only input and output is a call that reads or writes at a file offset ([`system`]).
 
 pub mod alphabet;
 pub mod buffer_pool;

@@ -1,18 +1,18 @@
-//! Conversions between numbers, and numbers at any position of some bytes.
+//! Conversions between numbers, and numbers at a position in bytes.
 
-/// A size or a position as a number of 64 bits.
+/// Converts a size or a position to `u64`.
 #[inline]
 pub fn as_u64(size: usize) -> u64 {
     u64::try_from(size).unwrap_or(u64::MAX)
 }
 
-/// The 8 bytes at `at` as a little-endian number; 0 where there are fewer.
+/// Returns the little-endian number in the 8 bytes at `at`; 0 if there are fewer bytes.
 pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
     let chunk = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>());
     chunk.map_or(0, |chunk| u64::from_le_bytes(*chunk))
 }
 
-/// The 4 bytes at `at` as a little-endian number; 0 where there are fewer.
+/// Returns the little-endian number in the 4 bytes at `at`; 0 if there are fewer bytes.
 pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
     let chunk = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>());
     chunk.map_or(0, |chunk| u32::from_le_bytes(*chunk))

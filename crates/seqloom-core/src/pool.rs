@@ -1,5 +1,5 @@
-//! The shared thread pools: one for each process and number of threads. Kernels have pools
-//! of their own (`seqloom_kernels::pool`).
+//! The shared thread pools: one for each process and number of threads. Kernels have separate
+//! pools (`seqloom_kernels::pool`).
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -15,15 +15,15 @@ use crate::{Error, Result, process};
 
 type PoolMap = HashMap<(u32, usize), Arc<ThreadPool>>;
 
-/// A pool lives as long as its process. A forked child finds the pools of its
-/// parent here, whose threads it does not have: hence the process in the key.
+/// Pools by process and number of threads. A pool exists until its process ends. The key has the
+/// process because a forked child inherits this map, but not the threads of its parent.
 static POOLS: LazyLock<Mutex<PoolMap>> = LazyLock::new(Mutex::default);
 
-/// Runs `work` on this number of threads. The calling thread checks for signals meanwhile.
+/// Runs `work` on this number of threads, while the calling thread checks for signals.
 ///
 /// # Errors
 ///
-/// The message of a panic, or why there is no pool.
+/// The message of a panic, or the reason that no pool could be created.
 pub fn run<T: Send>(
     threads: usize,
     work: impl FnOnce() -> Result<T> + Send,
@@ -33,7 +33,7 @@ pub fn run<T: Send>(
     Ok(answer.unwrap_or_else(|| Err(Error::argument("the work was lost"))))
 }
 
-/// [`run`] without its types, so that it is compiled once.
+/// Runs work without generic types, so that it is compiled once.
 fn call(threads: usize, work: &mut (dyn FnMut() + Send)) -> std::result::Result<(), String> {
     let outcome = catch_unwind(AssertUnwindSafe(|| match threads {
         0 | 1 => {
@@ -48,7 +48,7 @@ fn call(threads: usize, work: &mut (dyn FnMut() + Send)) -> std::result::Result<
     }
 }
 
-/// Runs work on a pool. Only the calling thread may check for signals, and does so meanwhile.
+/// Runs work on a pool. Meanwhile the calling thread, the only one that may, checks for signals.
 fn run_on_pool(pool: &ThreadPool, work: &mut (dyn FnMut() + Send)) {
     let stop = Stop::default();
     let (done, outcome) = sync_channel(1);
@@ -73,7 +73,7 @@ fn run_on_pool(pool: &ThreadPool, work: &mut (dyn FnMut() + Send)) {
 /// The time between two checks for signals.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Returns the pool of this process with this number of threads, which is made on first use.
+/// Returns the pool of this process with this number of threads; creates it on first use.
 fn pool(threads: usize) -> std::result::Result<Arc<ThreadPool>, ThreadPoolBuildError> {
     let key = (process::id(), threads);
     if let Some(pool) = pools(|pools| pools.get(&key).cloned()).flatten() {

@@ -1,7 +1,6 @@
-//! The process that this is.
+//! The id of the running process.
 
-/// Returns the id of this process, by which a forked process detects that it is another; 0 in a
-/// browser, which has no processes.
+/// Returns the id of this process; 0 in a browser. A forked process has another id.
 #[inline]
 pub fn id() -> u32 {
     if cfg!(target_family = "wasm") {

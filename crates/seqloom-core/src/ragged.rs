@@ -1,12 +1,11 @@
-//! Sequences of unequal lengths, end to end in one buffer.
+//! Sequences of different lengths, stored one after another in one buffer.
 
 use crate::{Error, Result};
 
-/// Many sequences: one buffer of letters, and where each begins.
+/// Sequences in one buffer, with the offset of each.
 ///
-/// Sequence `i` is `data[offsets[i]..offsets[i + 1]]`; that the offsets rise
-/// and stay inside the buffer is checked once, at the door. Or only some of
-/// them, in any order: then `i` counts those.
+/// Sequence `i` is `data[offsets[i]..offsets[i + 1]]`. The constructors check that the offsets
+/// rise and stay inside the buffer. With selected rows, `i` is an index into the selection.
 #[derive(Clone, Copy, Debug)]
 pub struct Ragged<'a> {
     data: &'a [u8],
@@ -14,14 +13,14 @@ pub struct Ragged<'a> {
     picked: Option<&'a [i64]>,
 }
 
-/// So much earlier than its letters a sequence's offset is asked for.
-const AHEAD: usize = 8;
+/// The number of sequences by which offsets are prefetched before residues.
+const OFFSET_DISTANCE: usize = 8;
 
-/// A line of the cache.
-const LINE: usize = 64;
+/// Bytes of a cache line.
+const CACHE_LINE_BYTES: usize = 64;
 
-/// As many lines of a sequence are asked for; the processor guesses the rest.
-const LINES: usize = 4;
+/// Cache lines to prefetch of a sequence; the processor predicts the rest.
+const PREFETCHED_LINES: usize = 4;
 
 impl<'a> Ragged<'a> {
     /// Checks the offsets against the data.
@@ -33,7 +32,7 @@ impl<'a> Ragged<'a> {
         let fits = usize::try_from(last).is_ok_and(|last| last <= data.len());
         if first < 0 || !rises || !fits {
             return Err(Error::argument(format!(
-                "offsets must rise from 0 to at most {} (the number of letters)",
+                "offsets must rise from 0 to at most {} (the length of the data)",
                 data.len()
             )));
         }
@@ -44,8 +43,8 @@ impl<'a> Ragged<'a> {
         })
     }
 
-    /// Some of the sequences, of which alone the offsets are checked: a batch
-    /// must not cost what the whole file does.
+    /// Selects sequences by index, and checks only their offsets, so that the cost of a batch does
+    /// not depend on the size of the file.
     pub fn picked(data: &'a [u8], offsets: &'a [i64], rows: &'a [i64]) -> Result<Self> {
         let all = Self {
             data,
@@ -64,39 +63,43 @@ impl<'a> Ragged<'a> {
         }
     }
 
-    /// The number of sequences.
+    /// Returns the number of sequences.
     pub fn len(&self) -> usize {
         self.picked
             .map_or(self.offsets.len().saturating_sub(1), <[i64]>::len)
     }
 
-    /// Whether there is no sequence.
+    /// Returns whether there are no sequences.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The letters of sequence `index`; nothing beyond the last.
+    /// Returns the residues of sequence `index`; empty beyond the last sequence.
     #[inline]
     pub fn get(&self, index: usize) -> &'a [u8] {
         self.find(index).unwrap_or_default()
     }
 
-    /// Tells the processor that sequence `index` is needed soon: picked sequences lie
-    /// anywhere, and waiting for each in turn costs more than the work.
+    /// Prefetches sequence `index`. Selected sequences are scattered in memory, and waiting for
+    /// each of them would take longer than encoding it.
     #[inline]
-    pub fn expect(&self, index: usize) {
+    pub fn prefetch(&self, index: usize) {
         let Some(rows) = self.picked else { return };
         let offset = |ahead: usize| {
             let row = usize::try_from(*rows.get(index + ahead)?).ok()?;
             self.offsets.get(row)
         };
-        if let Some(offset) = offset(AHEAD) {
-            fetch(offset);
+        if let Some(offset) = offset(OFFSET_DISTANCE) {
+            prefetch(offset);
         }
         let start = offset(0).and_then(|start| usize::try_from(*start).ok());
         let letters = start.and_then(|start| self.data.get(start..));
-        for line in letters.unwrap_or_default().chunks(LINE).take(LINES) {
-            fetch(&line[0]);
+        for line in letters
+            .unwrap_or_default()
+            .chunks(CACHE_LINE_BYTES)
+            .take(PREFETCHED_LINES)
+        {
+            prefetch(&line[0]);
         }
     }
 
@@ -111,21 +114,21 @@ impl<'a> Ragged<'a> {
         self.data.get(start..stop)
     }
 
-    /// Every sequence in order.
+    /// Iterates over the sequences in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u8]> {
         let all = *self;
         (0..all.len()).map(move |index| all.get(index))
     }
 
-    /// The length of the longest sequence.
-    pub fn longest(&self) -> usize {
+    /// Returns the length of the longest sequence.
+    pub fn max_length(&self) -> usize {
         self.iter().map(<[u8]>::len).max().unwrap_or(0)
     }
 }
 
-/// Asks for what a reference points to, and does not wait.
+/// Starts to load the target of a reference into the cache.
 #[inline]
-fn fetch<T>(position: &T) {
+fn prefetch<T>(position: &T) {
     #[cfg(target_arch = "x86_64")]
     #[expect(unsafe_code, reason = "the instruction takes a pointer")]
     // SAFETY: the pointer is that of a reference, and nothing is read through it.
@@ -142,22 +145,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sequence_lies_between_two_offsets() {
+    fn a_sequence_is_the_bytes_between_two_offsets() {
         let all = Ragged::new(b"ACGTA", &[0, 2, 2, 5]).unwrap();
         let found: Vec<&[u8]> = all.iter().collect();
         assert_eq!(found, [b"AC".as_slice(), b"", b"GTA"]);
-        assert_eq!(all.longest(), 3);
+        assert_eq!(all.max_length(), 3);
     }
 
     #[test]
-    fn offsets_that_fall_or_leave_the_data_are_an_error() {
+    fn offsets_that_decrease_or_exceed_the_data_are_an_error() {
         for offsets in [&[][..], &[0, 6], &[-1, 2], &[0, 3, 2]] {
             assert!(Ragged::new(b"ACGTA", offsets).is_err(), "{offsets:?}");
         }
     }
 
     #[test]
-    fn picked_sequences_come_in_the_order_asked_for() {
+    fn selected_sequences_have_the_order_of_the_selection() {
         let some = Ragged::picked(b"ACGTA", &[0, 2, 2, 5], &[2, 0, 2]).unwrap();
         let found: Vec<&[u8]> = some.iter().collect();
         assert_eq!(found, [b"GTA".as_slice(), b"AC", b"GTA"]);
@@ -165,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_picked_beyond_the_end_is_an_error_that_names_the_size() {
+    fn an_index_beyond_the_end_is_an_error_that_names_the_size() {
         for row in [3, -1, i64::MAX] {
             let error = Ragged::picked(b"ACGTA", &[0, 2, 2, 5], &[0, row]).unwrap_err();
             assert_eq!(error.to_string(), format!("sequence {row} of 3"));

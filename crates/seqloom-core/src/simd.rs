@@ -28,8 +28,8 @@ pub fn dispatch<K: WithSimd>(kernel: K) -> K::Output {
     ARCH.dispatch(kernel)
 }
 
-/// Runs a kernel on the instruction set that the module was compiled for, and holds no code for
-/// another: an engine refuses a module for one instruction that it does not know.
+/// Runs a kernel on the instruction set that the module was compiled for. The module has no code
+/// for other sets, because an engine rejects a module with an unsupported instruction.
 #[cfg(target_family = "wasm")]
 #[inline]
 fn dispatch_as_compiled<K: WithSimd>(kernel: K) -> K::Output {
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_an_error_that_lists_what_is_offered() {
+    fn an_unknown_name_is_an_error_that_lists_the_instruction_sets() {
         let message = capped("sse")
             .map(name_of)
             .map_err(|error| error.to_string());

@@ -1,14 +1,14 @@
-//! Reading and writing at a position of a file: the one call of the crates whose name depends on
-//! the operating system. `seqloom_compression` has all else that does, in a module of this name.
+//! Reading and writing at a file offset, which each operating system names differently.
+//! Other code that depends on the operating system is in `seqloom_compression::system`.
 
 use std::fs::File;
 use std::io;
 
-/// Reads at a position, without moving any other reader of the file; returns how many bytes.
+/// Reads at an offset without moving the position of the file; returns the number of bytes.
 ///
 /// # Errors
 ///
-/// Those of the system; [`io::ErrorKind::Unsupported`] in a browser, which has no files.
+/// Errors of the operating system; [`io::ErrorKind::Unsupported`] in a browser.
 pub fn read_at(file: &File, at: u64, out: &mut [u8]) -> io::Result<usize> {
     #[cfg(unix)]
     return std::os::unix::fs::FileExt::read_at(file, out, at);
@@ -21,11 +21,11 @@ pub fn read_at(file: &File, at: u64, out: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// Writes at a position, without moving any other writer of the file; returns how many bytes.
+/// Writes at an offset without moving the position of the file; returns the number of bytes.
 ///
 /// # Errors
 ///
-/// Those of the system; [`io::ErrorKind::Unsupported`] in a browser, which has no files.
+/// Errors of the operating system; [`io::ErrorKind::Unsupported`] in a browser.
 pub fn write_at(file: &File, at: u64, bytes: &[u8]) -> io::Result<usize> {
     #[cfg(unix)]
     return std::os::unix::fs::FileExt::write_at(file, bytes, at);

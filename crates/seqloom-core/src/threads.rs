@@ -1,7 +1,7 @@
 //! Threads that a forked process does not touch.
 //!
-//! They are separate threads, never tasks of a thread pool: the code that waits for one may be
-//! such a task itself, and a pool with one thread would then wait for itself.
+//! They are separate threads, not tasks of a thread pool. A task that waits for another task would
+//! block a pool with one thread for ever.
 
 use std::mem;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::process;
 
 /// State that threads share with their owner.
 pub trait SharedState: Send + Sync + 'static {
-    /// Tells the threads to end.
+    /// Makes the threads end.
     fn close(&self);
 }
 

@@ -106,7 +106,7 @@ impl Encoder {
     /// The error of a record with a letter that is refused.
     pub(crate) fn refusal(&self, sequence: &Ragged<'_>) -> Option<seqloom_core::Error> {
         let output = OutputLayout {
-            size: self.typed.size(sequence.longest()),
+            size: self.typed.size(sequence.max_length()),
             rows: RowLayout::Equal,
         };
         let mut out = crate::array::none_of(self.dtype);

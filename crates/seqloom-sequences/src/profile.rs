@@ -58,7 +58,7 @@ impl Profile {
 
     /// Counts sequences.
     pub fn add(&mut self, sequences: &Ragged<'_>) {
-        self.widen(sequences.longest());
+        self.widen(sequences.max_length());
         for sequence in sequences.iter() {
             let width = self.width;
             add_up(&mut self.letters, sequence, width, column);
@@ -70,7 +70,7 @@ impl Profile {
         if qualities.iter().flatten().any(|letter| !letter.is_ascii()) {
             return Err(Error::argument("a quality letter is ASCII"));
         }
-        self.widen(qualities.longest());
+        self.widen(qualities.max_length());
         for quality in qualities.iter().filter(|quality| !quality.is_empty()) {
             let width = self.width;
             add_up(&mut self.qualities, quality, width, usize::from);

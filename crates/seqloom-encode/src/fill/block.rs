@@ -128,7 +128,7 @@ pub(super) fn write<T: Send, K: RowKernel<T> + ?Sized>(
     for record in block.range.0..block.range.1 {
         let length = block.rows.length((record, record + 1), block.equal)?;
         let row = rest.split_off_mut(..length)?;
-        block.sequences.expect(record + AHEAD);
+        block.sequences.prefetch(record + AHEAD);
         let letters = checker.strip(block.sequences.get(record));
         if kernel.size(letters.len()) > row.len() {
             return None;
