@@ -38,7 +38,7 @@ SUITES = {
     "splice_cv": "benchmarks.splice_cv",
     "genotype_mlp": "benchmarks.genotype_mlp",
     "mutational_scan": "benchmarks.mutational_scan",
-    "beside": "benchmarks.beside",
+    "comparisons": "benchmarks.comparisons",
 }
 
 

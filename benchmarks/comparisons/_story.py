@@ -1,4 +1,4 @@
-"""Each task of docs/beside by the other tool and by seqloom, on the same input."""
+"""Run each task of docs/comparisons in the other tool and in seqloom, on the same input."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks._measure import ask_fresh, is_quick, pick
 from benchmarks._page import machine, table
-from benchmarks.beside._pages import (
+from benchmarks.comparisons._pages import (
     BEGIN,
     END,
     HOME,
@@ -24,9 +24,9 @@ from benchmarks.beside._pages import (
 
 ROUNDS = pick(5, 1)
 INDEX = HOME / "index.md"
-# A telephone shows the first columns: the ratio is one of them.
-HEAD = ("tool", "task", "theirs / ours", "theirs, s", "ours, s")
-LACKS = "What each of them has that seqloom lacks:"
+# A phone shows the first columns, so the ratio is one of them.
+HEAD = ("tool", "task", "tool / seqloom", "tool, s", "seqloom, s")
+LACKS = "Features of each tool that seqloom does not have:"
 
 
 def main(names: Sequence[str] = ()) -> None:
@@ -82,7 +82,7 @@ def _measure(pair: Pair, folder: Path, arguments: Sequence[str]) -> tuple[float,
     codes = {"theirs": pair.theirs, "ours": pair.ours, "comparison": pair.comparison}
     for name, code in codes.items():
         (folder / f"{name}.py").write_text(code, "utf-8")
-    run = partial(ask_fresh, "benchmarks.beside._worker", *arguments)
+    run = partial(ask_fresh, "benchmarks.comparisons._worker", *arguments)
     run(*(str(folder / f"{name}.py") for name in codes))
     files = [str(folder / f"{name}.py") for name in ("theirs", "ours")]
     rounds = [tuple(run(file) for file in files) for _ in range(ROUNDS)]
@@ -98,8 +98,9 @@ def _result(page: Page, seconds: tuple[float, float]) -> str:
     when = f"{datetime.now(UTC):%Y-%m-%d}"
     threads = f", threads: {page.threads}" if page.threads else ""
     return (
-        f"{table(head, [row])}\n\nOn {when}, with {page.sizes}{threads}: the median of "
-        f"{ROUNDS} rounds, both sides in turn, each in a fresh interpreter that had run "
-        "the same code on the small input before. Other programs shared the machine. "
+        f"{table(head, [row])}\n\nOn {when}, with {page.sizes}{threads}, both tools ran "
+        f"alternately, {ROUNDS} times each; the table has the medians. Each run used a new "
+        "interpreter, in which the code had already run on the small input. Other programs "
+        "used the machine at the same time. "
         f"{machine(*page.packages, 'numpy', 'seqloom')}"
     )

@@ -1,4 +1,4 @@
-"""The pages of docs/beside: their code, which is what is measured, and their results.
+"""The pages of docs/comparisons: their code, which is what is measured, and their results.
 
 A page begins with its facts (`tool`, `packages`, `lacks`, `threads` where both sides have a
 fixed number of them) and a block that makes the input.
@@ -12,7 +12,7 @@ from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 
-HOME = Path(__file__).parents[2] / "docs/beside"
+HOME = Path(__file__).parents[2] / "docs/comparisons"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # What a section's result stands between.
 BEGIN, END = "<!-- begin measured -->\n", "<!-- end measured -->\n"
@@ -40,7 +40,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Page:
-    """One page of docs/beside."""
+    """One page of docs/comparisons."""
 
     path: Path
 

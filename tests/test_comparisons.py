@@ -1,4 +1,4 @@
-"""The pages of docs/beside and the suite that measures the code on them."""
+"""The pages of docs/comparisons, and the benchmark that times their code."""
 
 from datetime import date
 from pathlib import Path
@@ -6,8 +6,8 @@ from re import search
 from subprocess import CalledProcessError
 
 import pytest
-from benchmarks.beside import _story
-from benchmarks.beside._pages import Page, read_pages
+from benchmarks.comparisons import _story
+from benchmarks.comparisons._pages import Page, read_pages
 
 PAGE = """---
 tool: NumPy
@@ -53,7 +53,7 @@ def page(tmp_path: Path) -> Page:
 
 
 @pytest.mark.parametrize("page", read_pages(), ids=lambda page: page.path.stem)
-def test_each_result_says_when_and_on_which_processor_it_was_measured(page: Page):
+def test_each_result_has_a_date_and_a_processor(page: Page):
     for pair in page.pairs():
         if "Not measured yet" in pair.result:
             continue
@@ -62,17 +62,17 @@ def test_each_result_says_when_and_on_which_processor_it_was_measured(page: Page
         assert date.fromisoformat(when[1])
 
 
-def test_the_index_has_what_the_pages_have():
+def test_the_index_has_the_results_of_all_pages():
     text = _story.index_text(read_pages())
     assert text in _story.INDEX.read_text("utf-8")
 
 
-def test_what_is_measured_is_the_page_with_larger_sizes(page: Page):
+def test_the_measured_input_has_the_larger_sizes(page: Page):
     assert page.large_input == page.small_input.replace("3  # measured: 40", "40")
     assert page.sizes == "`count = 40`"
 
 
-def test_the_result_stands_in_the_section_of_its_task(page: Page, monkeypatch):
+def test_a_result_is_written_to_the_section_of_its_task(page: Page, monkeypatch):
     monkeypatch.setattr(_story, "ROUNDS", 1)
     _story.measure_page(page)
     (pair,) = page.pairs()
@@ -80,7 +80,7 @@ def test_the_result_stands_in_the_section_of_its_task(page: Page, monkeypatch):
     assert page.text.replace(pair.result, "") == PAGE
 
 
-def test_sides_that_differ_are_not_measured(page: Page, monkeypatch):
+def test_code_with_different_results_is_not_measured(page: Page, monkeypatch):
     page.path.write_text(PAGE.replace("ours = int(", "ours = 1 + int("))
     with pytest.raises(CalledProcessError):
         _story.measure_page(page)

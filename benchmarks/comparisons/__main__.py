@@ -1,0 +1,7 @@
+"""Measures the pages that are named: `python -m benchmarks.comparisons dnaio pyfastx`."""
+
+import sys
+
+from benchmarks.comparisons._story import main
+
+main(sys.argv[1:])
