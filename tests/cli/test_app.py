@@ -51,9 +51,12 @@ def test_version(call):
     ("words", "expected"),
     [
         (["trian"], 'Did you mean "train"?'),
-        (["train", "a.fa"], "train needs --out: the run folder: model, scores"),
+        (["train", "a.fa"], "train needs --out: the run folder to write: model, scores"),
         (["train", "a.fa"], "Example: seqloom train train.fa.gz --labels train.tsv --out"),
-        (["train", "a.fa", "--out"], "train needs a value behind --out: the run folder"),
+        (
+            ["train", "a.fa", "--out"],
+            "train needs a value after --out: the run folder to write",
+        ),
         (["predict", "r", "a.fa"], "predict needs --out: the table to write"),
         (["bed", "subset", "a.bed"], "bed subset needs OUT: the .bed to write"),
         (["evaluate", "r", "a.fa", "--out", "s"], "seqloom predict MODEL FILES --out"),

@@ -72,15 +72,15 @@ CASES = {
     "an option as a file": ("convert two.fa --min-lenght 3", "Unknown option: --min-l"),
     "intervals on standard input": (
         "train two.fa --out r --intervals -",
-        r"error: --intervals reads files, not standard input \(-\): save it to a file",
+        r"error: --intervals reads files, not standard input \(-\): save the input to",
     ),
     "sequences to train on standard input": (
         "train - --out r",
-        r"error: train reads files, not standard input \(-\): save it to a file",
+        r"error: train reads files, not standard input \(-\): save the input to",
     ),
     "standard input behind a file": (
         "train two.fa --out r --labels two.tsv -",
-        r"error: --labels reads files, not standard input \(-\): save it to a file",
+        r"error: --labels reads files, not standard input \(-\): save the input to",
     ),
     "a folder to write": (
         "convert two.fa mine --format fasta",
@@ -118,9 +118,9 @@ CASES = {
     "no labels": ("train two.fa --out new", "--labels TABLE"),
     "labels of no table": (
         "train two.fa --out new --labels",
-        "train needs a value behind --labels",
+        "train needs a value after --labels",
     ),
-    "valid without a file": (f"train two.fa {NEW} --valid", "a value behind --valid"),
+    "valid without a file": (f"train two.fa {NEW} --valid", "a value after --valid"),
     "no label": (f"{TABLE} less.tsv", "1 of 2 .*less.tsv: b"),
     "two values": (f"{TABLE} values.tsv", "line 4: id 'a' .*'yes'"),
     "one class": (f"{TABLE} same.tsv", "'yes'; .*two classes"),
@@ -135,9 +135,9 @@ CASES = {
     ),
     "a validation file without labels": (
         "train two.fa --alphabet dna --label-from-header (a|b) --out r --valid unknown.fa",
-        "--valid files need labels, which come from where those of FILES do",
+        "--valid files need labels, which come from the same source as for FILES",
     ),
-    "files of a demo over a file": ("demo --files file", "file: is a file; give --files"),
+    "files of a demo over a file": ("demo --files file", "file: is a file; --files needs"),
     "a file for a folder": (
         f"train two.fa {DNA} --out file",
         "file is a file; out .--out. needs",
@@ -166,7 +166,7 @@ CASES = {
     "many threads": (f"train two.fa {NEW} --threads 257", "--threads.*<= 256"),
     "no backend": (f"train two.fa {NEW} --backend abacus", "called 'abacus'; .*numpy"),
     "no option": (f"train two.fa {NEW} --epohcs 2", "--epohcs.*--epochs"),
-    "no files": ("train --labels two.tsv two.fa --out new", "Name files first"),
+    "no files": ("train --labels two.tsv two.fa --out new", "Give files first"),
     "a stop by nothing": (f"train two.fa {NEW} --early-stop 2", "--early-stop.*--valid"),
     "no share": (
         "train two.fa --labels two.tsv --out new --valid-share 1",
@@ -180,17 +180,17 @@ CASES = {
     "no run": ("predict new two.fa --out s.tsv", "new: no such folder; expected"),
     "a file for a run": ("predict two.fa two.fa --out s.tsv", "is a file; expected a run"),
     "another length": ("predict run longer.fa --out s.tsv", "but 'a' has 5; crop all"),
-    "no folder": ("predict run two.fa --out none/s.tsv", "there is no folder none"),
+    "no folder": ("predict run two.fa --out none/s.tsv", "the folder none does not exist"),
     "a folder for a table": (
         "predict run two.fa --out mine",
         "mine: is not a regular file",
     ),
-    "a table over its input": ("predict run two.fa --out ./two.fa", "one of the files"),
+    "a table over its input": ("predict run two.fa --out ./two.fa", "also an input file"),
     "standard output": ("predict run two.fa --out /dev/stdout", "--out needs a file name"),
     "a demo over others": ("demo --out mine", "mine: .*give --out another folder"),
     "settings of others": (f"train two.fa {DNA} --out foreign --overwrite", "no run"),
     "a checkpoint of others": (f"train two.fa {DNA} --out theirs --overwrite", "no run"),
-    "files over others": ("demo --files theirs", "train.tsv: is there already"),
+    "files over others": ("demo --files theirs", "train.tsv: already exists"),
     "other classes": ("evaluate run two.fa --labels fractions.tsv", "'0.5' .*no, yes"),
 }
 

@@ -67,7 +67,7 @@ def test_faults_are_left_out_and_counted_where_asked(reads, call):
     said = call("convert", "odd.fa", "b.fa", "--on-error", "skip")
     assert said.out.split("\n")[1:3] == [
         "written   1",
-        "left out  1 with a fault (letter)",
+        "skipped   1 with an error (letter)",
     ]
     call("convert", "odd.fa", "c.fa", "--whitespace", "strip")
     assert (reads / "c.fa").read_text() == ">a\nACGT\n>b\nGG\n"
@@ -114,13 +114,13 @@ def test_a_second_file_of_reads_asks_whether_a_pair_was_meant(reads, call):
     (reads / "mates.fq").write_text(READS)
     said = call("convert", "reads.fq", "mates.fq")
     assert (said.code, len(said.err.splitlines())) == (2, 1)
-    assert "was a pair meant? for a pair: seqloom convert R1 R2 --out OUT1 OUT2" in said.err
+    assert "for a read pair: seqloom convert R1 R2 --out OUT1 OUT2" in said.err
 
 
 def test_a_file_that_holds_no_sequences_is_no_mate(reads, call):
     (reads / "notes.fa").write_text("Dear reader,\n")
     said = call("convert", "reads.fq", "notes.fa")
-    assert said.err == "error: notes.fa: is there already; --overwrite replaces it\n"
+    assert said.err == "error: notes.fa: already exists; --overwrite replaces it\n"
 
 
 @pytest.mark.parametrize("kind", ["path", "symlink", "hard link"])
@@ -131,14 +131,14 @@ def test_a_file_is_never_written_over_itself(reads, call, kind):
         (reads / "b.fq").hardlink_to(reads / "reads.fq")
     target = "./reads.fq" if kind == "path" else "b.fq"
     said = call("convert", "reads.fq", target, "--overwrite", "--min-length", 9)
-    assert (said.code, "to read and to write at once" in said.err) == (2, True)
+    assert (said.code, "is both read and written" in said.err) == (2, True)
     assert (reads / "reads.fq").read_text() == READS
 
 
 def test_a_selection_that_keeps_nothing_is_said_last(reads, call):
     said = call("convert", "reads.fq", "b.fq", "--min-length", 99)
     assert (said.code, (reads / "b.fq").read_bytes()) == (0, b"")
-    assert said.out.splitlines()[-1].startswith("warning: nothing was kept")
+    assert said.out.splitlines()[-1].startswith("warning: no record was kept")
 
 
 def watched(change=None):

@@ -97,14 +97,18 @@ BAD = {
     "another order": (["1.fq", "odd.fq"], ["o1.fq", "o2.fq"], "pair 0: .*'r0/1' .*'x/2'"),
     "fewer mates": (["1.fq", "few.fq"], ["o1.fq", "o2.fq"], "few.fq: ends after 1 records"),
     "a cut file": (["1.fq", "cut.fq"], ["o1.fq", "o2.fq"], "cut.fq: record 0"),
-    "one file twice": (["1.fq", "./1.fq"], ["o1.fq", "o2.fq"], "same one; .*--interleaved"),
+    "one file twice": (
+        ["1.fq", "./1.fq"],
+        ["o1.fq", "o2.fq"],
+        "the same file; .*--interleaved",
+    ),
     "one name twice": (["1.fq", "2.fq"], ["o1.fq", "o1.fq"], "the same file"),
     "three to write": (["1.fq", "2.fq"], ["a.fq", "b.fq", "c.fq"], "two, got 3"),
     "one to write": (["1.fq", "2.fq"], ["o.fq"], "2 to read and 1 to write.*--interleaved"),
     "one to read": (["1.fq"], ["a.fq", "b.fq"], "1 to read and 2 to write.*--interleaved"),
     "none to write": (["1.fq"], [], "no file to write: seqloom convert IN OUT"),
     "no second folder": (["1.fq", "2.fq"], ["a.fq", "no/b.fq"], "no/b.fq: cannot be writ"),
-    "a file that is there": (["1.fq", "2.fq"], ["a.fq", "few.fq"], "few.fq: is there al"),
+    "a file that is there": (["1.fq", "2.fq"], ["a.fq", "few.fq"], "few.fq: already exi"),
     "an unknown name": (["1.fq", "2.fq"], ["a.fq", "b.txt"], "b.txt: cannot tell"),
 }
 
@@ -125,7 +129,7 @@ def test_what_is_wrong_is_one_line_and_leaves_neither_file(pairs, call, files, o
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--interleaved"], "two to read and two to write"),
+        (["--interleaved"], "two files to read and two to write"),
         (["--on-error", "skip"], "would leave out single reads of pairs"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else None,
@@ -156,7 +160,7 @@ def test_two_files_that_are_there_are_replaced_where_asked(call):
 def test_no_file_of_a_pair_is_written_over_itself(pairs, call, words):
     before = [(pairs / name).read_bytes() for name in ("1.fq", "2.fq")]
     said = call(*words, "--overwrite")
-    assert (said.code, "to read and to write at once" in said.err) == (2, True)
+    assert (said.code, "is both read and written" in said.err) == (2, True)
     assert [path.read_bytes() for path in sorted(pairs.iterdir())] == before
 
 
@@ -164,7 +168,7 @@ def test_no_file_of_a_pair_is_written_over_itself(pairs, call, words):
 def test_a_selection_that_keeps_no_pair_is_said_last(call):
     said = call(*TWO, "o1.fq", "o2.fq", "--min-length", 99)
     assert said.code == 0
-    assert said.out.splitlines()[-1].startswith("warning: nothing was kept")
+    assert said.out.splitlines()[-1].startswith("warning: no record was kept")
 
 
 def watched(change=None):

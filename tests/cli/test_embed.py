@@ -91,7 +91,7 @@ def test_a_part_says_what_is_left_to_others_and_the_last_one_that_all_is_there(
 ):
     words = ("p.fa", "--model", "small", "--out", "e", "--shard-size", "1")
     first = call("embed", *words, "--part", "2/2")
-    assert "this part is finished; 2 of 3 shards are left to other parts: e" in first.out
+    assert "this part is complete; 2 of 3 shards remain for other parts: e" in first.out
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "3")
     assert call("embed", *words).code == 0

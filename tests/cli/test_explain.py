@@ -45,7 +45,7 @@ def test_a_page_draws_some_and_says_how_many_it_does_not(call, trained, few, tmp
     page = tmp_path / "letters.html"
     said = call("explain", trained, few, "--out", page, "--limit", 2)
     assert said.code == 0
-    assert "3 more sequences are not on the page: --limit 5 draws them" in said.out
+    assert "3 more sequences are not on the page: --limit 5 adds them" in said.out
     text = page.read_text()
     assert text.count("<h3>") == 2
     assert "The first 2 of 5 sequences are drawn, 3 are not" in text

@@ -56,7 +56,7 @@ def test_a_run_is_trained_scored_and_found_again_with_a_moved_base(call, home, t
         (["--finetune", "lora", "--model", "nowhere"], "no such file"),
         (
             ["--finetune", "lora", "--model", "x", "--kernel-size", "3"],
-            "--kernel-size is of convolutions",
+            "--kernel-size is for convolutions",
         ),
     ],
 )

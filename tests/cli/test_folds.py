@@ -45,7 +45,7 @@ def test_a_mean_is_of_the_folds_that_define_the_metric_and_says_of_how_many(trai
     assert found["mean"]["auroc"] == pytest.approx(fmean(known))
     assert found["deviation"]["auroc"] == pytest.approx(stdev(known))
     assert (found["folds_in_mean"]["auroc"], found["folds_in_mean"]["accuracy"]) == (2, 3)
-    said = f"fold {lacking}: not defined: AUROC and AUPRC; the mean is of the other 2"
+    said = f"fold {lacking}: undefined: AUROC and AUPRC; the mean is over the other 2"
     assert said in found["notes"]
 
 
@@ -54,14 +54,14 @@ def test_the_table_of_folds_says_what_a_mean_is_of(train):
     (row,) = [line.split() for line in said.out.split("\n") if line.startswith(" AUROC")]
     assert row[row.index("of") + 1] == "2"
     assert "note: fold" in said.out
-    assert "the mean is of the other 2" in said.out
+    assert "the mean is over the other 2" in said.out
 
 
 def test_a_fold_without_records_of_a_class_is_named(train):
     found = json.loads(train(ONE_RARE, "--json", "--quiet").out)
     first, second = absent("rare")
     assert (
-        f"folds {first} and {second}: no validation record is of 'rare': not counted there "
+        f"folds {first} and {second}: no validation record has 'rare': ignored there "
         "in balanced accuracy, AUROC and AUPRC"
     ) in found["notes"]
 
@@ -69,12 +69,8 @@ def test_a_fold_without_records_of_a_class_is_named(train):
 def test_a_fold_that_could_not_learn_a_class_is_named(train):
     said = train(ONE_RARE)
     (fold,) = {1, 2, 3} - {*absent("rare")}
-    assert (
-        f"note: fold {fold}: no training record is of 'rare', so that no model" in said.out
-    )
-    assert (
-        f"warning: fold {fold} of 3: the validation part has the class 'rare'" in said.out
-    )
+    assert f"note: fold {fold}: no training record has 'rare', so the model" in said.out
+    assert f"warning: fold {fold} of 3: the validation set has the class 'rare'" in said.out
 
 
 def test_a_label_that_no_record_of_a_fold_has_is_named(train):
@@ -85,7 +81,7 @@ def test_a_label_that_no_record_of_a_fold_has_is_named(train):
     lacking = [str(fold) for fold, row in enumerate(rows, 1) if len({*row}) == 1]
     assert len(lacking) == 2
     (note,) = [it for it in found["notes"] if "'z'" in it]
-    assert note.startswith(f"folds {' and '.join(lacking)}: all validation records or none")
+    assert note.startswith(f"folds {' and '.join(lacking)}: all or no validation records")
 
 
 def test_of_a_metric_that_no_fold_defines_there_is_no_mean(train):
@@ -93,7 +89,7 @@ def test_of_a_metric_that_no_fold_defines_there_is_no_mean(train):
     found = json.loads(said.out)
     assert (found["mean"]["r2"], found["deviation"]["r2"]) == (None, None)
     assert (found["folds_in_mean"]["r2"], found["folds_in_mean"]["rmse"]) == (0, 3)
-    assert "folds 1, 2 and 3: not defined: r2, pearson and spearman" in found["notes"]
+    assert "folds 1, 2 and 3: undefined: r2, pearson and spearman" in found["notes"]
 
 
 def test_folds_that_define_everything_have_no_notes(train):

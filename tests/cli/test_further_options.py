@@ -46,7 +46,7 @@ def test_help_lists_at_most_30_options(call, command):
 @pytest.mark.parametrize("command", ["train", "predict", "evaluate", "explain"])
 def test_help_ends_with_how_to_list_the_others(call, command):
     last = call(command, "--help").out.strip().splitlines()[-1]
-    assert last == f"seqloom {command} --set help lists further options."
+    assert last == f"seqloom {command} --set help lists more options."
     said = call(command, "--set", "help")
     assert said.code == 0
     names = re.findall(r"(?m)^([a-z_]+)  ", said.out)
@@ -93,7 +93,10 @@ ERRORS = {
         ["--set", "acumulate=2"],
         ["'acumulate'", "mean accumulate", "--set help"],
     ),
-    "an option of the command line": (["--set", "resume=yes"], ["--resume", "itself"]),
+    "an option of the command line": (
+        ["--set", "resume=yes"],
+        ["--resume", "on the command line"],
+    ),
     "an open quotation": (["--set", "groups=it's.tsv"], ["groups=it's.tsv", "quotation"]),
     "no value behind =": (["--set", "width= "], ["--set width=", "a value"]),
     "two values": (["--set", "keep=2", "--set", "keep=3"], ["keep=3", "already"]),

@@ -104,7 +104,7 @@ def test_a_picture_of_another_format_is_refused_before_anything_is_read(call):
 
 def test_a_second_file_is_named_as_one_too_many(call):
     said = call("inspect", TRAIN, "b.fa")
-    assert (said.code, "One file too many, or an unknown word: b.fa." in said.err) == (
+    assert (said.code, "Unexpected file or word: b.fa." in said.err) == (
         2,
         True,
     )

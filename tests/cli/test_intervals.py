@@ -231,7 +231,9 @@ def test_a_run_goes_on_with_the_same_intervals_alone(run, shell):
 def test_intervals_that_are_dropped_are_counted_and_not_scored(run, shell):
     Path("new.bed").write_text(bed([*PEAKS, ("chr1", 880, 930, "x", 0, "+")]))
     said = shell("predict run genome.fa --intervals new.bed --edge drop --out s.tsv")
-    told = "intervals left out, they leave their chromosome: 1 (chr1:880-930(+))"
+    told = (
+        "intervals skipped because they extend beyond their chromosome: 1 (chr1:880-930(+))"
+    )
     assert told in said.out
     assert len(column("s.tsv", 0)) == len(PEAKS)
     assert "of 5,000 letters: soft-masked" in said.out
@@ -259,7 +261,7 @@ CASES = {
         "'label' for the labels: give --labels TABLE",
     ),
     "another column": (f"{LONE} peaks.bed --label-column x --out new", "no column 'x'"),
-    "no intervals": (f"{LONE} --label-column name --out new", "a value behind --intervals"),
+    "no intervals": (f"{LONE} --label-column name --out new", "a value after --intervals"),
     "a missing file": (f"{LONE} none.bed {NAMED}", "none.bed: no such file"),
     "no genome": (f"train none.fa --intervals peaks.bed {NAMED}", "none.fa: no such"),
     "beyond the end": (f"{LONE} past.bed {NAMED}", "line 101: .*--edge pad.*--edge drop"),
@@ -303,7 +305,7 @@ CASES = {
     ),
     "all chromosomes": (
         f"{LONE} peaks.bed {NAMED} --test-chromosomes chr1 chr2 chr3 chr4",
-        "no interval is left to train on",
+        "none are left for training",
     ),
     "one for two": (
         f"{LONE} peaks.bed {NAMED} --valid-chromosomes chr1 --test-chromosomes chr1",
@@ -323,7 +325,7 @@ CASES = {
     ),
     "a table over intervals": (
         "predict run genome.fa --intervals peaks.bed --out peaks.bed",
-        "is one of the files to read",
+        "is also an input file",
     ),
 }
 

@@ -32,7 +32,7 @@ def test_a_missing_label_is_an_error_or_left_out_and_counted(call, here, mark):
     said = call(*TRAIN.split(), "--unlabelled", "skip")
     assert said.code == 0
     assert "neg 6, pos 5" in said.out
-    assert "sequences left out, without a label: 1 (s0)" in said.out
+    assert "sequences skipped because they have no label: 1 (s0)" in said.out
 
 
 def test_a_caller_names_what_is_missing(call, here):
@@ -59,7 +59,7 @@ def test_a_class_for_each_record_is_an_error(call, here):
 
 def test_a_task_that_is_guessed_says_so(call, here):
     here(["x", "y"] * 6)
-    assert "task classify, guessed from the labels" in call(*TRAIN.split()).out
+    assert "task classify, inferred from the labels" in call(*TRAIN.split()).out
     said = call(*TRAIN.split(), "--overwrite", "--task", "classify")
     assert "guessed" not in said.out
 
@@ -156,7 +156,7 @@ def test_a_table_without_ids_is_said_to_be_numbered(call, table, tmp_path):
     words = ["--alphabet", "dna", "--epochs", 1, "--out", tmp_path / "run"]
     said = call("train", table, *words)
     assert said.code == 0, said.err
-    line = "of tables without a column id, whose ids are now numbers from 0 (--id-column"
+    line = "of tables without a column id, numbered from 0 (--id-column"
     assert line in said.out
     assert "12 (" in next(each for each in said.out.splitlines() if line in each)
 
@@ -293,7 +293,7 @@ def test_groups_without_a_cut_are_refused(call, here):
     here("xy" * 6)
     said = call(*TRAIN.split(), "--group-column", "file")
     assert said.code == 2
-    assert "only where FILES are cut, by --valid-share or --folds" in said.err
+    assert "only with a split of FILES, by --valid-share or --folds" in said.err
 
 
 def test_uniprots_accessions_are_the_ids_that_the_shell_names(call, here):
@@ -332,7 +332,7 @@ def test_columns_after_one_option_are_answered_by_the_option_for_each(call, here
     )
     said = call(*words.split(), "--label-column", "p", "q", "r")
     assert said.code == 2
-    assert "--label-column takes one word: repeat it for several" in said.err
+    assert "--label-column takes one value: repeat the option" in said.err
     assert "--label-column p --label-column q --label-column r." in said.err
 
 
@@ -342,4 +342,4 @@ def test_columns_of_zeros_and_ones_are_several_labels(call, here):
     columns = [word for name in "pqr" for word in ("--label-column", name)]
     said = call(*TRAIN.replace("a.tsv", "w.tsv").split(), *columns)
     assert said.code == 0, said.err
-    assert "task multilabel, guessed from the labels" in said.out
+    assert "task multilabel, inferred from the labels" in said.out

@@ -41,7 +41,7 @@ def test_predict_reads_standard_input_and_writes_standard_output(trained):
 
 def test_standard_input_is_read_alone(call, trained):
     said = call("predict", trained, "-", TEST, "--out", "-")
-    assert (said.code, "standard input is read alone" in said.err) == (2, True)
+    assert (said.code, "standard input must be the only input" in said.err) == (2, True)
 
 
 def test_an_unknown_option_of_predict_is_no_file(call, trained):
@@ -73,7 +73,7 @@ def test_quiet_evaluate_prints_its_table_alone(call, trained):
 def test_quiet_train_prints_nothing_but_warnings(call, few):
     said = call(*few, "--valid", "few.fa", "--quiet")
     assert (said.code, said.out) == (0, "")
-    assert said.err.splitlines()[0].startswith("warning: --valid few.fa is a training")
+    assert said.err.splitlines()[0].startswith("warning: --valid few.fa is also a training")
 
 
 def test_train_prints_json_and_the_rest_to_standard_error(call, few):
@@ -169,7 +169,7 @@ def test_a_file_is_replaced_only_with_overwrite(call, few, words, name):
     Path(name).write_text("mine")
     said = call(*words.split())
     assert said.code == 2
-    assert f"{name}: is there already" in said.err
+    assert f"{name}: already exists" in said.err
     assert "--overwrite" in said.err
     assert Path(name).read_text() == "mine"
     assert call(*words.split(), "--overwrite").code == 0

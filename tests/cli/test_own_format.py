@@ -94,7 +94,7 @@ def test_options_of_the_network_go_with_a_format_of_ones_own(call, home):
 def test_a_format_of_ones_own_does_not_adapt_a_language_model(call, home):
     options = ("--set", "finetune=lora", "--set", "model=esm2")
     said = call(*words_of(home / "a.beads", home / "none"), *options)
-    expected = "--finetune lora reads protein sequences, FILES are beads"
+    expected = "--finetune lora needs protein sequences, but FILES are beads"
     assert (said.code, expected in said.err) == (2, True)
 
 

@@ -73,7 +73,7 @@ def test_resume_in_an_empty_folder_begins_and_says_so(call, tmp_path):
     words += ["--valid-share", 0, "--out", tmp_path / "run", "--resume"]
     said = call(*words, "--epochs", 1)
     assert said.code == 0
-    assert "run holds no run yet: this one begins there" in said.out
+    assert "run contains no run yet: starting a new one" in said.out
     longer = call(*words, "--epochs", 3)
     assert "3 times, from epoch 2 on" in longer.out
     assert "kept   epoch 3 of 3" in longer.out
@@ -82,8 +82,8 @@ def test_resume_in_an_empty_folder_begins_and_says_so(call, tmp_path):
 def test_resume_without_files_where_no_run_is_asks_for_them(call, tmp_path):
     said = call("train", "--out", tmp_path / "run", "--resume")
     assert said.code == 2
-    assert "run: holds no run that seqloom train began" in said.err
-    assert "give FILES and all options of its first call" in said.err
+    assert "run: contains no run of seqloom train" in said.err
+    assert "give FILES and all options of the first call" in said.err
 
 
 @pytest.mark.parametrize("text", ["", "[1]", '{"files": "a.fa"}', '{"files": [1]}', "null"])
@@ -91,4 +91,4 @@ def test_options_that_cannot_be_read_are_an_error_with_a_way_out(call, tmp_path,
     (tmp_path / "command.json").write_text(text)
     said = call("train", "--out", tmp_path, "--resume")
     assert said.code == 2
-    assert "command.json: cannot be read: remove it and give all options" in said.err
+    assert "command.json: cannot be read; remove it and give all options" in said.err

@@ -229,8 +229,8 @@ def test_resume_elsewhere_asks_for_the_files(call, few, begun):
     (begun / "command.json").write_text(json.dumps(kept))
     said = call("train", "--out", begun, "--resume")
     assert said.code == 2
-    assert "gone.fa: is not here" in said.err
-    assert "name its FILES again" in said.err
+    assert "gone.fa: no such file here" in said.err
+    assert "give FILES again" in said.err
     assert call("train", few / "few.fa", "--out", begun, "--resume").code == 0
 
 
@@ -321,7 +321,7 @@ def test_sequences_without_a_label_are_left_out_and_counted(call, few):
         "skip",
     ]
     said = call("train", few / "few.fa", *labels, "--epochs", 1, "--out", few / "run")
-    assert "sequences left out, without a label: 3 (s37, s38, s39)" in said.out
+    assert "sequences skipped because they have no label: 3 (s37, s38, s39)" in said.out
     assert "labels without a sequence in these files: 1 (ghost)" in said.out
 
 
@@ -386,7 +386,7 @@ def test_warns_of_what_is_seldom_meant(call, tmp_path, monkeypatch):
     words = "train a.fa --labels t.tsv --alphabet dna --epochs 1 --out r --valid"
     said = call(*words.split(), "b.fa", "--test", "a.fa")
     assert said.code == 0
-    assert "warning: --test a.fa is a training file too" in said.out
+    assert "warning: --test a.fa is also a training file" in said.out
     assert "warning: 3 classes for 3 sequences" in said.out
 
 
@@ -408,7 +408,10 @@ def test_warns_of_a_class_with_a_single_record(call, tmp_path, monkeypatch):
 def test_warns_of_classes_that_differ_in_capitals_only(call, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said = _train_on(call, ["free"] * 4 + ["Bound"] * 3 + ["bound"] * 3)
-    assert "warning: the classes 'Bound', 'bound' differ in capitals or blanks" in said.out
+    assert (
+        "warning: the classes 'Bound', 'bound' differ only in capitals or white space"
+        in said.out
+    )
 
 
 def test_warns_of_a_class_that_is_only_in_validation(call, tmp_path, monkeypatch):
@@ -417,7 +420,7 @@ def test_warns_of_a_class_that_is_only_in_validation(call, tmp_path, monkeypatch
     Path("t.tsv").write_text("id\tlabel\na\tx\nb\ty\nc\ty\nd\tx\ne\tz\n")
     words = "train a.fa --labels t.tsv --alphabet dna --epochs 1 --folds 3 --out r"
     said = call(*words.split()).out
-    assert "the validation part has the class 'z', but the training part has no" in said
+    assert "the validation set has the class 'z', but the training set has no" in said
 
 
 def test_checkpoints_are_written_and_kept_as_asked_for(call, tmp_path):

@@ -60,7 +60,7 @@ def test_predict_replaces_no_file_of_a_bed_of_another_name(call, tmp_path, name)
     words = ["predict", tmp_path / "run", tmp_path / "geno.dat", "--overwrite"]
     said = call(*words, "--out", tmp_path / name)
     assert said.code == 2
-    assert f"{name}: is one of the files to read" in said.err
+    assert f"{name}: is also an input file" in said.err
 
 
 def test_another_order_of_variants_gives_the_same_scores(call, run, tmp_path):
@@ -122,7 +122,7 @@ def test_covariates_that_a_model_does_not_read_are_left_out_and_named(call, run,
     assert said.code == 0
     scores = (tmp_path / "s.tsv").read_text()
     assert scores == (tmp_path / "with/scores-test.tsv").read_text()
-    assert "covariates that the model does not read, left out: 1 (site)" in said.out
+    assert "covariates ignored because the model does not use them: 1 (site)" in said.out
     assert call("evaluate", tmp_path / "with", BED, *Y1, *also).code == 0
     said = call("predict", run, BED, *also, "--out", tmp_path / "t.tsv")
     assert (said.code, "warning: the model reads no covariates" in said.err) == (0, True)
@@ -157,7 +157,7 @@ def test_a_variant_with_one_allele_in_the_file_gets_the_same_score(
     assert (tmp_path / "s.tsv").read_text().splitlines() == expected
     count = int(sum(lack.sum() for lack in lacks))
     assert count > 100
-    assert f"found by id and the other one: {count}\n" in said.out
+    assert f"matched by the other allele: {count}\n" in said.out
 
 
 def test_a_run_is_resumed_to_the_same_bits(call, run):
@@ -215,7 +215,7 @@ def test_predict_replaces_nothing_that_it_reads(call, run, tmp_path, read):
     before = (tmp_path / read).read_bytes()
     words = ["--covariates", tmp_path / "own.txt", "--out", tmp_path / read]
     said = call("predict", run, tmp_path / "own.bed", *words)
-    assert (said.code, "is one of the files to read" in said.err) == (2, True)
+    assert (said.code, "is also an input file" in said.err) == (2, True)
     assert (tmp_path / read).read_bytes() == before
 
 
@@ -254,7 +254,7 @@ def test_a_bed_without_labels_is_bad_input(call, tmp_path):
     sl.io.to_bed(tmp_path / "x.bed", np.eye(4, dtype="int8"))
     said = call("train", tmp_path / "x.bed", "--out", tmp_path / "run")
     assert said.code == 2
-    assert "x.bed: holds no labels to learn: give --labels TABLE" in said.err
+    assert "x.bed: contains no labels: give --labels TABLE" in said.err
     assert "task None" not in said.out
 
 
@@ -280,5 +280,5 @@ def test_files_of_two_kinds_are_an_error_that_names_one_of_each(call, tmp_path):
     sl.io.to_bed(tmp_path / "x.bed", [[0, 1], [2, 1]])
     said = call("train", tmp_path / "a.fa", "--valid", tmp_path / "x.bed", "--out", "run")
     assert said.code == 2
-    assert "a.fa is one of sequences" in said.err
+    assert "a.fa contains sequences" in said.err
     assert "x.bed is one of genotypes" in said.err

@@ -1,4 +1,4 @@
-"""The commands, and the script by which a shell completes them."""
+"""The commands of seqloom, and the script for shell completion."""
 
 import re
 import sys
@@ -14,56 +14,56 @@ from seqloom.cli._settings import fill_options
 
 Shell: TypeAlias = Literal["bash", "zsh", "fish"]
 TRACEBACK = "--traceback"
-# The module of each command, and the first sentence of its help. A module is imported for
-# its own command alone.
+# Module and one-sentence help of each command. A module is imported only when its
+# command runs.
 COMMANDS = {
-    "demo": ("_demo", "Learn to find splice junctions in real DNA, and write a report."),
+    "demo": ("_demo", "Train on real DNA to find splice junctions, and write a report."),
     "inspect": (
         "_inspect",
-        "Show the contents of a sequence file: records, lengths, letters, qualities.",
+        "Show the contents of a sequence file: records, lengths, residues, qualities.",
     ),
     "convert": (
         "_convert",
-        "Write a sequence file anew: another container or format, or some of its records.",
+        "Convert a sequence file to another format or compression, or select records.",
     ),
-    "index": ("_inspect", "Make the index by which records are read in any order."),
+    "index": ("_inspect", "Build an index for random access to records."),
     "train": (
         "_train",
         "Train a network on labelled sequences or genotypes and write a run folder.",
     ),
     "predict": (
         "_predict",
-        "Score every sequence or sample once and write a table, in input order.",
+        "Score sequences or samples and write a table in input order.",
     ),
-    "evaluate": ("_predict", "Compare a trained model's scores with labels."),
-    "explain": ("_explain", "Show which letters of sequences count for a trained model."),
+    "evaluate": ("_predict", "Evaluate a trained model on labelled data."),
+    "explain": (
+        "_explain",
+        "Show how much each residue contributes to the score of a trained model.",
+    ),
     "compare": (
         "_compare",
         (
-            "Show runs beside each other, the best first: metrics, tests, settings that "
+            "Compare runs, best first: metrics, significance tests, and settings that "
             "differ."
         ),
     ),
     "embed": (
         "_embed",
-        "Compute embeddings of sequences with ESM-2, each record exactly once.",
+        "Compute embeddings of protein sequences with ESM-2.",
     ),
-    "bed": ("_bed", "PLINK genotypes: a .bed with its .fam and .bim."),
-    "export": ("_export", "Write a trained model for where there is no Python."),
+    "bed": ("_bed", "Inspect, convert and subset PLINK genotypes (.bed, .fam, .bim)."),
+    "export": ("_export", "Export a trained model for use without Python."),
     "run": (
         "_export",
-        "Score files by an exported model, without Python: becomes seqloom-run.",
+        "Score files with an exported model; runs the program seqloom-run.",
     ),
     "completion": (
         "_app",
-        "Print the script by which a shell completes commands, options and files.",
+        "Print a shell script that completes commands, options and files.",
     ),
     "doctor": (
         "_doctor",
-        (
-            "Show versions, processor, threads, GPU, extras and cache, and what is slow "
-            "and why."
-        ),
+        ("Show versions, processor, threads, GPU, extras and cache, and what is slow."),
     ),
 }
 _USAGES = {
@@ -74,17 +74,17 @@ _USAGES = {
 }
 _WITH_FURTHER_OPTIONS = ("train", "predict", "evaluate", "explain")
 _EPILOGUE = (
-    "Every command takes --traceback: where in the code an error arose. "
-    "Exit codes: 0 done, 2 bad input, 130 stopped by Ctrl-C, 128 + n stopped by signal "
-    "n (143: SIGTERM, 138: SIGUSR1)."
+    "Every command accepts --traceback, which prints the Python traceback of an error. "
+    "Exit codes: 0 success, 2 invalid input, 130 stopped by Ctrl-C, 128 + n stopped by "
+    "signal n (143: SIGTERM, 138: SIGUSR1)."
 )
 
 
 def make_app(words: Sequence[str]) -> App:
-    """Make the program with the commands that the words name, and the names of others."""
+    """Create the program; import only the modules of the commands that are called."""
     app = App(
         name="seqloom",
-        help="Biological data from file to model.",
+        help="Train models on biological sequences and genotypes.",
         help_epilogue=_EPILOGUE,
         version=version,
         config=fill_options,
@@ -108,29 +108,30 @@ def make_app(words: Sequence[str]) -> App:
     for name in _WITH_FURTHER_OPTIONS:
         app[
             name
-        ].help_epilogue = f"{_EPILOGUE}\n\nseqloom {name} --set help lists further options."
+        ].help_epilogue = f"{_EPILOGUE}\n\nseqloom {name} --set help lists more options."
     return app
 
 
 def run(tokens: Sequence[str]) -> int:
-    """Run the command that the words name and give its exit code."""
+    """Run a command and return its exit code."""
     words = [word for word in tokens if word != TRACEBACK]
     return guard(make_app(words), words, with_traceback=TRACEBACK in tokens)
 
 
 def completion(shell: Shell, /) -> None:
-    """Print the script by which a shell completes commands, options and files.
+    """Print a shell script that completes commands, options and files.
 
     Example: eval "$(seqloom completion bash)"
 
-    Put that line into ~/.bashrc, with zsh into ~/.zshrc behind compinit. For fish:
+    Add that line to ~/.bashrc; for zsh, use zsh in place of bash and add the line to
+    ~/.zshrc, after compinit. For fish:
     seqloom completion fish > ~/.config/fish/completions/seqloom.fish
 
     Args:
-        shell: The shell that reads the script.
+        shell: The shell that will run the script.
     """
     script = make_app(["completion"]).generate_completion(shell=shell)
-    # A word that is neither command nor option may be a file.
+    # Complete any other word as a file name.
     if shell == "bash":
         script = script.replace("complete -F", "complete -o default -F")
     if shell == "zsh":

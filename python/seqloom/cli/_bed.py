@@ -1,4 +1,4 @@
-"""``seqloom bed``: commands for PLINK files."""
+"""``seqloom bed``: inspect, count, subset and convert PLINK files."""
 
 import json as json_text
 import os
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 Share = Annotated[float, Parameter(validator=validators.Number(gte=0, lte=1))]
 Ids = set[tuple[str, ...]]
 
-# PLINK compares with this relative tolerance, so that a computed 0.05 is not below 0.05.
-_SLACK = 1e-11
+# Relative tolerance of PLINK's comparisons: a computed 0.05 does not fall below 0.05.
+_TOLERANCE = 1e-11
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterOptions:
-    """Says which individuals and variants are chosen.
+    """Filters of individuals and variants.
 
     Args:
-        keep: Only the individuals of this file: a line each, FID and IID, or IID alone; a
-            header that names these columns may come first.
-        remove: Not the individuals of this file.
-        extract: Only the variants of this file: an id a line.
-        exclude: Not the variants of this file.
-        chromosome: Only variants of these chromosomes, as the .bim names them.
-        maf: The lowest frequency of the rarer allele, among founders.
-        max_missing: The highest share of missing genotypes; on Y, among males.
-        hwe: The lowest p of the exact test of Hardy-Weinberg equilibrium, among founders.
+        keep: Keep only the individuals in this file: one line each with FID and IID, or IID
+            alone. A header with these column names may come first.
+        remove: Remove the individuals in this file.
+        extract: Keep only the variants in this file, one id a line.
+        exclude: Remove the variants in this file.
+        chromosome: Keep only variants on these chromosomes, spelled as in the .bim.
+        maf: Minimum minor allele frequency, among founders.
+        max_missing: Maximum share of missing genotypes; on Y, among males.
+        hwe: Minimum p-value of the exact Hardy-Weinberg test, among founders.
     """
 
     keep: Path | None = None
@@ -60,7 +60,7 @@ Chosen = tuple["NDArray[np.int64]", "NDArray[np.int64]"]
 
 
 def choose(bed: "open_bed", options: FilterOptions) -> tuple[Chosen, list[str]]:
-    """Return the positions that are chosen, and notes on ids that are not in the set."""
+    """Return the selected indices, and notes on ids that are not in the set."""
     notes: list[str] = []
     who = np.ones(bed.iid_count, bool)
     for file, is_kept in ((options.keep, True), (options.remove, False)):
@@ -72,25 +72,28 @@ def choose(bed: "open_bed", options: FilterOptions) -> tuple[Chosen, list[str]]:
             which &= _is_listed(file, _columns(bed.sid), notes) == is_kept
     if options.chromosome:
         which &= np.isin(_columns(bed.chromosome)[0].astype(str), options.chromosome)
-    which &= _passes(bed, who, options)
-    return (_some(who, "individual", notes), _some(which, "variant", notes)), notes
+    which &= _passes_filters(bed, who, options)
+    return (
+        _rows(who, "individual", notes),
+        _rows(which, "variant", notes),
+    ), notes
 
 
 def _columns(*columns: Any) -> list[Any]:
-    """Return the columns of a set; a file on a command line has all of them."""
+    """Return the columns of a set; on the command line, a set has all columns."""
     return [column for column in columns if column is not None]
 
 
-def _some(mask: "NDArray[np.bool_]", name: str, notes: list[str]) -> "NDArray[np.int64]":
-    """Return the positions; none at all is an error, which unknown ids may explain."""
+def _rows(mask: "NDArray[np.bool_]", name: str, notes: list[str]) -> "NDArray[np.int64]":
+    """Return the indices of the rows that are left; raise if there are none."""
     if not mask.any():
-        fault = f"no {name} is left; choose fewer or other filters"
+        fault = f"no {name} passes the filters; use fewer or weaker filters"
         raise ArgumentError("; ".join([fault, *notes]))
     return np.flatnonzero(mask)
 
 
 def _is_listed(file: Path, columns: list[Any], notes: list[str]) -> "NDArray[np.bool_]":
-    """Say of each row whether its id is in a file; ids of no row are noted."""
+    """Return a mask of the rows whose ids are in a file; note ids of no row."""
     ids = _read_ids(file, len(columns))
     width = max(map(len, ids), default=1)
     rows = list(zip(*(column.tolist() for column in columns[-width:]), strict=True))
@@ -102,7 +105,7 @@ def _is_listed(file: Path, columns: list[Any], notes: list[str]) -> "NDArray[np.
 
 
 def _read_ids(file: Path, most: int) -> Ids:
-    """Read a file of ids: as many columns as its first line has, up to a number."""
+    """Read a file of ids with the columns of its first line, up to a maximum."""
     try:
         text = file.read_text(encoding="utf-8-sig")
         lines = [line.split() for line in text.splitlines()]
@@ -110,7 +113,7 @@ def _read_ids(file: Path, most: int) -> Ids:
         raise FileError(f"{file}: cannot be read: {error}") from error
     lines = [line for line in lines if line]
     names = [name.lstrip("#").upper() for name in lines[0]] if lines and most > 1 else []
-    # The columns FID and IID, or IID alone; none where the first line is no header.
+    # Columns FID and IID, or IID alone; empty if the first line is not a header.
     wanted = ("FID", "IID") if "IID" in names else ()
     header = [names.index(name) for name in wanted if name in names]
     places = header or list(range(min(len(lines[0]), most) if lines else 1))
@@ -119,15 +122,15 @@ def _read_ids(file: Path, most: int) -> Ids:
     if short:
         raise ArgumentError(
             f"{file}: expected {max(places) + 1} columns as in its first line, found "
-            f"{short[0]} alone"
+            f"{short[0]}"
         )
     return {tuple(row[at] for at in places) for row in rows}
 
 
-def _passes(
+def _passes_filters(
     bed: "open_bed", who: "NDArray[np.bool_]", options: FilterOptions
 ) -> "NDArray[np.bool_]":
-    """Say which variants pass what is asked of their genotypes."""
+    """Return a mask of the variants that pass the genotype filters."""
     from seqloom.io import genotype_stats
 
     which = np.ones(bed.sid_count, bool)
@@ -135,19 +138,19 @@ def _passes(
         return which
     stats = genotype_stats(bed, individuals=np.flatnonzero(who))
     if options.maf is not None:
-        which &= stats.minor_allele_frequency >= options.maf * (1 - _SLACK)
+        which &= stats.minor_allele_frequency >= options.maf * (1 - _TOLERANCE)
     if options.max_missing is not None:
-        missing = _missing(bed, who, stats)
-        which &= missing <= options.max_missing * (1 + _SLACK)
+        missing = _missing_share(bed, who, stats)
+        which &= missing <= options.max_missing * (1 + _TOLERANCE)
     if options.hwe is not None:
-        which &= ~(stats.hardy_p < options.hwe * (1 - _SLACK))
+        which &= ~(stats.hardy_p < options.hwe * (1 - _TOLERANCE))
     return which
 
 
-def _missing(
+def _missing_share(
     bed: "open_bed", who: "NDArray[np.bool_]", stats: "GenotypeStats"
 ) -> "NDArray[np.float64]":
-    """Return the share of individuals without a genotype: on Y, of males."""
+    """Return the share of individuals without a genotype; on Y, the share of males."""
     from seqloom.io import genotype_stats
     from seqloom.io.plink._stats import MALE, Ploidy, find_ploidy
 
@@ -162,7 +165,7 @@ def _missing(
 
 Major = Literal["SNP", "individual"]
 Kind = Literal["int8", "float32"]
-_SET = (".bed", ".fam", ".bim")
+_SET_SUFFIXES = (".bed", ".fam", ".bim")
 
 
 def inspect(
@@ -172,14 +175,15 @@ def inspect(
     json: Flag = False,
     skip_format_check: Flag = False,
 ) -> None:
-    """Check a PLINK set and show what it holds; quick, because no genotype is read.
+    """Check a PLINK set and summarise it, without reading its genotypes.
 
     Example: seqloom bed inspect x.bed
 
     Args:
-        file: A .bed file, with its .fam and .bim beside it.
-        json: Print JSON, for another program to read.
-        skip_format_check: Do not look whether the tables fit the ends of the .bed's lines.
+        file: A .bed file, with its .fam and .bim in the same folder.
+        json: Print JSON.
+        skip_format_check: Do not check whether the .fam and .bim match the padding of the
+            .bed.
     """
     from seqloom.io import inspect_bed, open_bed
 
@@ -191,7 +195,7 @@ def inspect(
 
 
 def is_bed(file: str) -> bool:
-    """Return whether a file begins as a PLINK .bed does."""
+    """Return whether a file starts with the signature of a PLINK .bed."""
     path = Path(file)
     if not path.is_file():
         return False
@@ -211,22 +215,23 @@ def stats(
     overwrite: Flag = False,
     skip_format_check: Flag = False,
 ) -> None:
-    """Count genotypes: missing ones, allele frequency, Hardy-Weinberg equilibrium.
+    """Compute missing genotypes, allele frequencies and Hardy-Weinberg equilibrium.
 
     Example: seqloom bed stats x.bed --out stats.tsv --plot stats.svg
 
     Args:
-        file: A .bed file, with its .fam and .bim beside it.
-        out: Write a table with a line for each variant.
-        plot: Draw frequencies, missing genotypes and p-values into this SVG file.
-        nonfounders: Count those with parents too, for frequency and p.
-        mid_p: Give the mid-p variant of the exact test.
-        threads: How many threads count; otherwise as many as the machine allows.
-        overwrite: Replace the table and the picture where they are there already.
-        skip_format_check: Do not look whether the tables fit the ends of the .bed's lines.
+        file: A .bed file, with its .fam and .bim in the same folder.
+        out: Write a table with one line for each variant.
+        plot: Plot frequencies, missing genotypes and p-values into this SVG file.
+        nonfounders: Include individuals with parents in frequencies and p-values.
+        mid_p: Compute the mid-p variant of the exact test.
+        threads: Number of threads; by default the number of available cores.
+        overwrite: Replace the table and the plot if they exist.
+        skip_format_check: Do not check whether the .fam and .bim match the padding of the
+            .bed.
 
     Raises:
-        ArgumentError: The table and the picture have one name.
+        ArgumentError: The table and the plot have the same name.
     """
     from seqloom.io import genotype_stats, open_bed
     from seqloom.report import check_svg
@@ -234,7 +239,7 @@ def stats(
     for target in (out, plot):
         _check_target(file, target, overwrite=overwrite)
     if out and plot and os.path.realpath(out) == os.path.realpath(plot):
-        raise ArgumentError(f"{plot}: is named for table and picture; choose two names")
+        raise ArgumentError(f"{plot}: names both the table and the plot; give two names")
     check_svg(plot)
     with counter_bar() as on_progress:
         found = genotype_stats(
@@ -267,26 +272,27 @@ def subset(
     overwrite: Flag = False,
     skip_format_check: Flag = False,
 ) -> None:
-    """Write some individuals and variants of a PLINK set as another one.
+    """Write selected individuals and variants of a PLINK set as a new set.
 
     Example: seqloom bed subset x.bed common.bed --keep cases.txt --maf 0.01
 
     Args:
-        source: A .bed file, with its .fam and .bim beside it.
-        target: The .bed to write, whole or not at all, with its .fam and .bim.
-        filters: Which of them.
-        threads: How many threads read; otherwise as many as the machine allows.
-        overwrite: Replace the set where it is there already.
-        skip_format_check: Do not look whether the tables fit the ends of the .bed's lines.
+        source: A .bed file, with its .fam and .bim in the same folder.
+        target: The .bed to write, with its .fam and .bim; a failure leaves no partial file.
+        filters: Filters of individuals and variants.
+        threads: Number of threads; by default the number of available cores.
+        overwrite: Replace the set if it exists.
+        skip_format_check: Do not check whether the .fam and .bim match the padding of the
+            .bed.
 
     Raises:
-        ArgumentError: OUT is no name of a .bed.
+        ArgumentError: OUT does not end in .bed.
     """
     from seqloom.io import open_bed
     from seqloom.io.plink._export import copy_set
 
     if Path(target).suffix != ".bed":
-        raise ArgumentError(f"{target}: expected the name of a .bed to write")
+        raise ArgumentError(f"{target}: expected a file name that ends in .bed")
     _check_target(source, Path(target), overwrite=overwrite)
     bed = open_bed(source, num_threads=threads, skip_format_check=skip_format_check)
     console = open_console()
@@ -310,21 +316,24 @@ def convert(
     overwrite: Flag = False,
     skip_format_check: Flag = False,
 ) -> None:
-    """Write a PLINK set in another layout, or its genotypes in another format.
+    """Convert a PLINK set to another layout, or its genotypes to another format.
 
-    By its name OUT is a .bed, a .npy or .npz of NumPy (individuals by variants), a .raw as
-    PLINK's --recode A writes it, or a .tsv. Genotypes are copies of allele A1.
+    The ending of OUT chooses the format: .bed; NumPy .npy or .npz (individuals by
+    variants); .raw like PLINK's --recode A; or .tsv. Genotypes count copies of allele A1.
 
     Example: seqloom bed convert x.bed by-individual.bed --major individual
 
     Args:
-        source: A .bed file, with its .fam and .bim beside it.
-        target: The file to write, whole or not at all.
-        major: What a line of a .bed is; otherwise the other one than in the source.
-        dtype: The numbers of a .npy or .npz: in int8 a missing one is -127, else NaN.
-        threads: How many threads read; otherwise as many as the machine allows.
-        overwrite: Replace the file where it is there already.
-        skip_format_check: Do not look whether the tables fit the ends of the .bed's lines.
+        source: A .bed file, with its .fam and .bim in the same folder.
+        target: The file to write; a failure leaves no partial file.
+        major: The layout of a .bed: one row for each SNP or each individual; by default the
+            opposite of the source.
+        dtype: The dtype of a .npy or .npz; a missing genotype is -127 in int8 and NaN in
+            float32.
+        threads: Number of threads; by default the number of available cores.
+        overwrite: Replace the file if it exists.
+        skip_format_check: Do not check whether the .fam and .bim match the padding of the
+            .bed.
     """
     from seqloom.io import open_bed
 
@@ -338,7 +347,7 @@ def convert(
 
 
 def _writer(suffix: str, major: Major | None, dtype: Kind) -> "Callable[..., None]":
-    """Return what writes a file of such a name."""
+    """Return the function that writes the file format of a suffix."""
     from seqloom.io.plink import _export
 
     writers: dict[str, Callable[..., None]] = {
@@ -351,36 +360,36 @@ def _writer(suffix: str, major: Major | None, dtype: Kind) -> "Callable[..., Non
     if suffix not in writers:
         names = ", ".join(writers)
         raise ArgumentError(
-            f"OUT: expected a name that ends in one of {names}; got {suffix or 'none'}"
+            f"OUT: expected a file name that ends in one of {names}; got {suffix or 'none'}"
         )
     return writers[suffix]
 
 
 def _check_target(source: str, target: Path | None, *, overwrite: bool) -> None:
-    """Refuse to write a file of the set that is read, or to replace any unasked."""
+    """Raise if a file to write is also read, or exists and `overwrite` is not set."""
     if target is None:
         return
     if not target.parent.is_dir():
-        raise FileError(f"{target}: cannot be written: there is no folder {target.parent}")
+        raise FileError(
+            f"{target}: cannot be written: the folder {target.parent} does not exist"
+        )
     written = _set_of(target) if target.suffix == ".bed" else [target]
     for file, read in product(written, _set_of(Path(source))):
         if file.exists() and read.exists() and file.samefile(read):
-            raise ArgumentError(
-                f"{file}: is a file to read and to write at once; write to another name"
-            )
+            raise ArgumentError(f"{file}: is both read and written; write to another file")
     for file in written:
         if file.is_file() and not overwrite:
-            raise FileError(f"{file}: is there already; --overwrite replaces it")
+            raise FileError(f"{file}: already exists; --overwrite replaces it")
 
 
 def _set_of(bed: Path) -> list[Path]:
-    """Name the three files of a set."""
-    return [bed.with_suffix(suffix) for suffix in _SET]
+    """Return the three files of a set."""
+    return [bed.with_suffix(suffix) for suffix in _SET_SUFFIXES]
 
 
 bed = App(
     name="bed",
-    help="PLINK genotypes: a .bed with its .fam and .bim.",
+    help="Inspect, convert and subset PLINK genotypes (.bed, .fam, .bim).",
     version_flags=(),
     sort_key=10,
 )

@@ -1,4 +1,4 @@
-"""``seqloom compare``: runs beside each other."""
+"""``seqloom compare``: compare the metrics and settings of runs."""
 
 import re
 from pathlib import Path
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from seqloom.report import Report, Table as Numbers
 
-# No column is wider than this part of the terminal.
+# A column takes at most a third of the terminal's width.
 _SHARE_OF_COLUMN = 3
-# So wide that no table is squeezed while it is measured.
+# Width at which no table is wrapped while it is measured.
 _UNLIMITED = 100_000
 
 
@@ -34,19 +34,19 @@ def compare(
     json: Annotated[Flag, OUTPUT] = False,
     quiet: Annotated[Flag, OUTPUT] = False,
 ) -> None:
-    """Show runs beside each other, the best first: metrics, tests, settings that differ.
+    """Compare runs, best first: metrics, significance tests, and settings that differ.
 
     Example: seqloom compare runs/small runs/wide --out compare.html
 
     All runs in a folder: seqloom compare runs
 
     Args:
-        runs: Two or more run folders that `seqloom train` wrote, or one folder that holds
-            them.
-        out: Write a page too, one file of HTML, with the learning curves in one chart.
-        overwrite: Replace the page where it is there already.
-        json: Print the results as one JSON object; all else goes to standard error.
-        quiet: Print warnings, errors and the results that were asked for alone.
+        runs: Two or more run folders that `seqloom train` wrote, or one folder that
+            contains run folders.
+        out: Also write an HTML page, with all learning curves in one chart.
+        overwrite: Replace the page if it exists.
+        json: Print the results as one JSON object, and everything else to standard error.
+        quiet: Print only warnings, errors and requested results.
     """
     from seqloom.report import make_page
     from seqloom.train._compare import report_of, values_of
@@ -72,7 +72,7 @@ def _show(report: "Report") -> None:
     for section in report.sections:
         if section.table is None:
             continue
-        # A row for each run; columns that are too many follow in a further table.
+        # One row for each run; columns that do not fit follow in another table.
         left = list(range(1, len(section.table.columns)))
         while left:
             fitting = _count_fitting(console, section.table, left)
@@ -83,7 +83,7 @@ def _show(report: "Report") -> None:
 
 
 def _count_fitting(console: "Console", numbers: "Numbers", columns: list[int]) -> int:
-    """Count how many of these columns stand beside each other; one always does."""
+    """Return the number of columns that fit side by side, at least one."""
     unlimited = console.options.update(width=_UNLIMITED)
     for count in range(len(columns), 1, -1):
         table = _table(numbers, columns[:count], console.width)
@@ -93,13 +93,13 @@ def _count_fitting(console: "Console", numbers: "Numbers", columns: list[int]) -
 
 
 def _table(numbers: "Numbers", columns: list[int], width: int) -> Table:
-    """Make a table of some columns; what is wider than a third goes on below."""
+    """Create a table of the given columns; long cells wrap."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
     widest = width // _SHARE_OF_COLUMN
     title = printable(numbers.title.lower())
     table.add_column(title, overflow="fold", max_width=widest)
     for it in columns:
-        # Each word of a heading is on a line of its own.
+        # Put each word of a heading on its own line.
         name = Text(printable(numbers.columns[it]).replace(" ", "\n"))
         table.add_column(name, justify="right", overflow="fold", max_width=widest)
     for row in numbers.rows:
@@ -108,7 +108,7 @@ def _table(numbers: "Numbers", columns: list[int], width: int) -> Table:
 
 
 def _cell(text: str) -> Text:
-    """Put what stands in brackets below the number; nothing in a name is obeyed."""
+    """Put text in brackets below the number; markup in a name is not interpreted."""
     parts = re.fullmatch(r"(\S+) \((.+)\)", text)
     lines = parts.groups() if parts else (text,)
     return Text("\n".join(map(printable, lines)))

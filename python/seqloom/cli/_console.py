@@ -1,4 +1,4 @@
-"""What every command prints with: the console, tables, bars, and the first line of work."""
+"""Terminal output of all commands: console, tables, bars, and the first line."""
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -24,15 +24,15 @@ def version() -> str:
 
 
 class PlainConsole(Console):
-    """Prints texts and tables; nothing in an id or a file's name is obeyed."""
+    """A rich console that prints ids and file names without interpreting markup."""
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Turn a text, or a cell of a table, into what rich prints: one line."""
+        """Return a text or table cell as one escaped line."""
         return super().render_str(printable(text), **options)
 
 
 def open_console(*, stderr: bool = False, quiet: bool = False) -> Console:
-    """Open standard output or error; nothing in a file name is taken for markup."""
+    """Open standard output or error; markup in a file name is not interpreted."""
     return PlainConsole(
         stderr=stderr,
         quiet=quiet,
@@ -44,7 +44,7 @@ def open_console(*, stderr: bool = False, quiet: bool = False) -> Console:
 
 
 def table_of(facts: Mapping[str, str]) -> Table:
-    """Put names and facts into two columns."""
+    """Return a table with two columns: name and fact."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -54,7 +54,7 @@ def table_of(facts: Mapping[str, str]) -> Table:
 
 
 def announce(console: Console, backend: "str | Backend", threads: int | None) -> None:
-    """Print version, backend, device and threads: the first line of long work."""
+    """Print version, backend, device and threads, before a long computation."""
     from seqloom.tensor import backend as find_backend
 
     found = find_backend(backend, num_threads=threads)
@@ -68,7 +68,7 @@ def announce(console: Console, backend: "str | Backend", threads: int | None) ->
 
 @contextmanager
 def counter_bar() -> Generator[Callable[[int, int], object]]:
-    """Show a bar on a terminal; yields a function that takes the done and all steps."""
+    """Show a progress bar on a terminal; yield a function of completed and total steps."""
     console = open_console(stderr=True)
     columns = (
         BarColumn(bar_width=24),
@@ -85,4 +85,4 @@ def check_free(*targets: Path | None, overwrite: bool) -> None:
     """Raise if a file would be replaced without --overwrite."""
     for target in targets:
         if target is not None and target.is_file() and not overwrite:
-            raise FileError(f"{target}: is there already; --overwrite replaces it")
+            raise FileError(f"{target}: already exists; --overwrite replaces it")

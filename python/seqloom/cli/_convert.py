@@ -1,4 +1,4 @@
-"""``seqloom convert``: another container, another format, a selection."""
+"""``seqloom convert``: change the format or compression of a file, or select records."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
     from seqloom.io import PairedReader, SequenceBatch, SequenceReader
 
-_TWO = 2
+_PAIR_SIZE = 2
 _PAIRS = "seqloom convert R1 R2 --out OUT1 OUT2"
-_HOW = f"seqloom convert IN OUT, or for pairs: {_PAIRS}"
+_USAGE = f"seqloom convert IN OUT, or for pairs: {_PAIRS}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConvertPaths:
-    """Holds one file or two to read, and one or two to write, checked."""
+    """Validated paths: one or two files to read, and one or two to write."""
 
     sources: tuple[str, ...]
     targets: tuple[str, ...]
@@ -49,72 +49,70 @@ class ConvertPaths:
 
     def __post_init__(self) -> None:
         if not self.targets:
-            raise ArgumentError(f"no file to write: {_HOW}")
-        if len(self.targets) > _TWO:
+            raise ArgumentError(f"no file to write: {_USAGE}")
+        if len(self.targets) > _PAIR_SIZE:
             raise ArgumentError(f"--out takes one file or two, got {len(self.targets)}")
         files = len(self.sources) + len(self.targets)
-        if files == _TWO + _TWO and self.interleaved:
+        if files == _PAIR_SIZE + _PAIR_SIZE and self.interleaved:
             raise ArgumentError(
-                "--interleaved is for one file that holds both reads of each pair; "
-                "here are two to read and two to write"
+                "--interleaved is for one file that contains both reads of each pair; "
+                "here are two files to read and two to write"
             )
-        if files == _TWO + 1 and not self.interleaved:
+        if files == _PAIR_SIZE + 1 and not self.interleaved:
             raise ArgumentError(
-                f"{len(self.sources)} to read and {len(self.targets)} to write: reads that "
-                "alternate in one file need --interleaved"
+                f"{len(self.sources)} to read and {len(self.targets)} to write: "
+                "reads that alternate in one file need --interleaved"
             )
         self._check_distinct()
 
     def _check_distinct(self) -> None:
-        """Refuse to read a file twice, and to write a file that is read."""
-        # Behind a bar, two openings of one file look like two files.
+        """Raise if a file is given twice, to read or to write."""
+        # With a progress bar, `open_sequences` cannot detect that two files are the
+        # same.
         if len({_identity(source) for source in self.sources}) < len(self.sources):
             raise ArgumentError(
-                f"{self.sources[0]}: both files to read are the same one; reads that "
+                f"{self.sources[0]}: both files to read are the same file; reads that "
                 "alternate in one file need --interleaved"
             )
         read = {_identity(source) for source in self.sources if source != "-"}
         for target in self.targets:
             if target != "-" and Path(target).exists() and _identity(target) in read:
                 raise ArgumentError(
-                    f"{target}: is a file to read and to write at once; write to another "
-                    "name"
+                    f"{target}: is both read and written; write to another name"
                 )
 
     @property
     def source(self) -> str | tuple[str, str]:
-        """What is read, as `open_sequences` takes it."""
+        """File or files to read, for `open_sequences`."""
         return _one_or_two(self.sources)
 
     @property
     def target(self) -> str | tuple[str, str]:
-        """What is written, as `write_sequences` takes it."""
+        """File or files to write, for `write_sequences`."""
         return _one_or_two(self.targets)
 
     @property
     def holds_pairs(self) -> bool:
-        """Whether one file is read that holds pairs."""
+        """True if the only file to read contains pairs."""
         return self.interleaved and len(self.sources) == 1
 
     def check_free(self) -> None:
-        """Refuse to replace a file: of two mates given as IN and OUT, the second."""
+        """Raise if a file would be replaced; suggest the options for a read pair."""
         is_one_each = len(self.sources) == len(self.targets) == 1
         for target in self.targets:
             if target == "-" or not Path(target).is_file():
                 continue
             advice = "--overwrite replaces it"
-            # OUT that holds sequences may be a second mate.
+            # If OUT contains sequences, it may be the second file of a read pair.
             if is_one_each and _holds_sequences(target):
-                advice = (
-                    f"was a pair meant? for a pair: {_PAIRS} (--overwrite loses this file)"
-                )
-            raise FileError(f"{target}: is there already; {advice}")
+                advice = f"for a read pair: {_PAIRS} (--overwrite replaces this file)"
+            raise FileError(f"{target}: already exists; {advice}")
 
 
 def resolve_paths(
     source: str, other: str | None, out: Sequence[Path], *, interleaved: bool
 ) -> ConvertPaths:
-    """Tell what is read from what is written: with --out, all other words are read."""
+    """Split the words into files to read and to write; with --out, all words are read."""
     words = (source,) if other is None else (source, other)
     sources, targets = (words, tuple(map(str, out))) if out else (words[:1], words[1:])
     return ConvertPaths(sources=sources, targets=targets, interleaved=interleaved)
@@ -126,7 +124,7 @@ def _one_or_two(names: tuple[str, ...]) -> str | tuple[str, str]:
 
 
 def _identity(name: str) -> object:
-    """Name a file by what it is, as far as it is there."""
+    """Return the device and inode of a file; the name if the file does not exist."""
     try:
         facts = Path(name).stat()
     except OSError:
@@ -135,7 +133,7 @@ def _identity(name: str) -> object:
 
 
 def _holds_sequences(name: str) -> bool:
-    """Tell whether a file is one that we read."""
+    """Return whether `open_sequences` can open a file."""
     from seqloom.io import open_sequences
 
     try:
@@ -149,7 +147,7 @@ def _holds_sequences(name: str) -> bool:
 def open_with_meter(
     source: str | tuple[str, str], console: Console, **options: Any
 ) -> Generator[SequenceReader | PairedReader]:
-    """Open one file or two and, on a terminal, shows how much was read."""
+    """Open one or two files; on a terminal, show a progress bar."""
     sources = (source,) if isinstance(source, str) else source
     if not (console.is_terminal and all(Path(path).is_file() for path in sources)):
         with _open(sources, options) as reader:
@@ -174,7 +172,7 @@ def open_with_meter(
 def _open(
     sources: Sequence[str | Meter], options: dict[str, Any]
 ) -> SequenceReader | PairedReader:
-    """Open one file, or two that go together."""
+    """Open one file or a read pair."""
     from seqloom.io import open_sequences
 
     origin: Any = sources[0] if len(sources) == 1 else tuple(sources)
@@ -186,7 +184,7 @@ def _open(
 
 
 class Meter(FileIO):
-    """Reads a file and moves a bar."""
+    """A file that moves a progress bar while it is read."""
 
     def __init__(self, path: str, bar: Progress, task: TaskID) -> None:
         super().__init__(path)
@@ -194,18 +192,18 @@ class Meter(FileIO):
         self._before = self._stamp()
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Read on, and say how much that was."""
+        """Read bytes and advance the bar."""
         piece = super().read(size) or b""
         self._bar.update(self._task, advance=len(piece))
         return piece
 
     def check_unchanged(self) -> None:
-        """Refuse a file that was written while it was read."""
+        """Raise if the file has changed since it was opened."""
         if self._stamp() != self._before:
             raise FileError(f"{os.fspath(str(self.name))}: changed while it was being read")
 
     def _stamp(self) -> tuple[int, int]:
-        """Return the file's size and time."""
+        """Return the size and modification time of the file."""
         facts = os.fstat(self.fileno())
         return facts.st_size, facts.st_mtime_ns
 
@@ -216,10 +214,10 @@ Level = Annotated[int, Parameter(validator=validators.Number(gte=0, lte=9))]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions(TextOptions):
-    """Says how IN is to be read.
+    """Options for reading IN.
 
     Args:
-        on_error: At a fault in a record: stop, or leave it out and count it.
+        on_error: If a record is invalid: stop, or skip and count it.
     """
 
     on_error: Literal["raise", "skip"] = "raise"
@@ -227,12 +225,12 @@ class ReadOptions(TextOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepOptions:
-    """Says which records are kept.
+    """Filters of records.
 
     Args:
-        min_length: Keep sequences of at least this number of letters.
-        max_length: Keep sequences of at most this number of letters.
-        min_mean_quality: Keep FASTQ records whose mean score is at least this.
+        min_length: Keep sequences with at least this number of residues.
+        max_length: Keep sequences with at most this number of residues.
+        min_mean_quality: Keep FASTQ records with at least this mean quality score.
     """
 
     min_length: Count | None = None
@@ -248,7 +246,7 @@ def convert(
     *,
     out: Files = (),
     interleaved: Flag = False,
-    format: Literal["fasta", "fastq"] | None = None,  # noqa: A002 - the option's name
+    format: Literal["fasta", "fastq"] | None = None,  # noqa: A002
     compression: Literal["none", "gzip", "bgzip"] | None = None,
     keep: KeepOptions,
     read: ReadOptions,
@@ -257,28 +255,27 @@ def convert(
     threads: Threads | None = None,
     overwrite: Flag = False,
 ) -> None:
-    """Write a sequence file anew: another container or format, or some of its records.
+    """Convert a sequence file to another format or compression, or select records.
 
     Example: seqloom convert reads.fq.gz long.fa.bgz --min-length 100
 
-    Pairs: seqloom convert R1 R2 --out OUT1 OUT2. Their ids are checked, and a pair is kept
-    if both of its reads are.
+    Pairs: seqloom convert R1 R2 --out OUT1 OUT2. The ids of each pair must match, and a
+    pair is kept if both reads are.
 
     Args:
         source: A sequence file, or - for standard input.
-        target: The file to write, whole or not at all; - is standard output. With --out:
-            the file of the second reads.
-        out: The files to write, of which neither appears unless both are whole. For
-            standard output: --out=-
-        interleaved: One file holds both reads of each pair: IN, OUT, or both.
-        format: What OUT is written in; otherwise by its name.
-        compression: What OUT is packed in; otherwise by its name (.gz, .bgz).
-        keep: Which records are kept.
-        read: How IN is read.
-        line_width: Letters a line of FASTA.
-        level: How hard to compress, from 0 to 9.
-        threads: Threads to use; otherwise as many as the machine allows.
-        overwrite: Replace OUT where it is there already.
+        target: The file to write; a failure leaves no partial file. - is standard output.
+            With --out: the file of the second reads.
+        out: The files to write; a failure leaves neither. For standard output: --out=-
+        interleaved: One file contains both reads of each pair: IN, OUT, or both.
+        format: Format of OUT; by default from its name.
+        compression: Compression of OUT; by default from its name (.gz, .bgz).
+        keep: Filters of records.
+        read: Options for reading IN.
+        line_width: Residues on each line of FASTA.
+        level: Compression level, from 0 to 9.
+        threads: Number of threads; by default the number of available cores.
+        overwrite: Replace OUT if it exists.
     """
     from seqloom.io import write_sequences
 
@@ -303,7 +300,7 @@ def convert(
 
 
 class Selection:
-    """Selects records, and counts why others are dropped."""
+    """Selects records and counts the dropped ones by reason."""
 
     def __init__(self, keep: KeepOptions, encoding: Quality) -> None:
         least, most = keep.min_length or 0, keep.max_length
@@ -320,22 +317,24 @@ class Selection:
     def of(
         self, reader: SequenceReader | PairedReader
     ) -> Iterator[SequenceBatch | tuple[SequenceBatch, SequenceBatch]]:
-        """Read on, and give what is kept: of pairs, both reads or none."""
+        """Yield batches of the kept records; of a pair, both reads or neither."""
         from seqloom.io import SequenceReader
 
         if self._keep.min_mean_quality is not None and reader.format != "fastq":
             path = reader.path if isinstance(reader, SequenceReader) else reader.paths[0]
-            raise ArgumentError(f"{path}: --min-mean-quality needs qualities, found FASTA")
+            raise ArgumentError(
+                f"{path}: --min-mean-quality needs qualities, but FASTA has none"
+            )
         for batch in reader.batches(_BATCH):
             mates = batch if isinstance(batch, tuple) else (batch,)
-            kept = self._judge(mates)
+            kept = self._find_kept(mates)
             self.kept += int(kept.sum())
             rows = kept.nonzero()[0]
             chosen = mates if kept.all() else [mate.take(rows) for mate in mates]
             yield (chosen[0], chosen[1]) if len(chosen) > 1 else chosen[0]
 
-    def _judge(self, mates: Sequence[SequenceBatch]) -> NDArray[np.bool_]:
-        """Say which records or pairs are kept; each that goes is counted once."""
+    def _find_kept(self, mates: Sequence[SequenceBatch]) -> NDArray[np.bool_]:
+        """Return a mask of kept records or pairs; count each dropped one once."""
         kept = np.ones(len(mates[0]), np.bool_)
         lengths, keep = [mate.sequences.lengths for mate in mates], self._keep
         if keep.min_length is not None:
@@ -353,13 +352,13 @@ class Selection:
     def _drop(
         self, kept: NDArray[np.bool_], goes: Sequence[NDArray[np.bool_]], *, why: str
     ) -> None:
-        """Leave out records, or pairs of which either read goes."""
+        """Drop marked records, or pairs with a marked read, and count them."""
         gone = np.any(goes, axis=0)
         self.dropped[why] += int((kept & gone).sum())
         kept &= ~gone
 
     def report(self, reader: SequenceReader | PairedReader) -> Iterator[str]:
-        """Say how much was written, and what became of the rest."""
+        """Yield lines that report the numbers of read, written and dropped records."""
         from seqloom.io import PairedReader
 
         is_paired = isinstance(reader, PairedReader)
@@ -371,6 +370,6 @@ class Selection:
             if number:
                 yield f"dropped   {number:,}{what} {why}"
         for kind, number in left_out.items():
-            yield f"left out  {number:,} with a fault ({kind})"
+            yield f"skipped   {number:,} with an error ({kind})"
         if not self.kept:
-            yield "warning: nothing was kept, and what was written is empty"
+            yield "warning: no record was kept, and the output is empty"

@@ -1,4 +1,4 @@
-"""``seqloom demo``: a real question, answered in one command and compared with others."""
+"""``seqloom demo``: train on real splice sites, and compare with other methods."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from seqloom.nn import Config, Module
     from seqloom.train import Run
 
-# Chosen by cross-validation on the 2,000 training windows alone: see benchmarks/.
+# Chosen by cross-validation on the 2,000 training windows: see benchmarks/.
 NETWORK = {"epochs": 15, "lr": 3e-3}
 LINEAR = {"epochs": 60, "lr": 1e-2}
 LINEAR_DECAY = 1.0
-HOME = Path("seqloom-demo")
-# The packaged files, to try the commands on.
+DEMO_FOLDER = Path("seqloom-demo")
+# The example files that --files copies.
 SEQUENCES = ("train.fa.gz", "train.tsv", "test.fa.gz", "test.tsv")
 GENOME = ("genome.fa.gz", "peaks.bed")
 GENOTYPES = (
@@ -39,32 +39,31 @@ GENOTYPES = (
 @takes_options()
 def demo(
     *,
-    out: Path = HOME,
+    out: Path = DEMO_FOLDER,
     files: Path | None = None,
     overwrite: Flag = False,
     seed: Seed = 0,
     machine: Annotated[MachineOptions, MACHINE],
 ) -> None:
-    """Learn to find splice junctions in real DNA, and write a report.
+    """Train on real DNA to find splice junctions, and write a report.
 
-    2,000 windows around primate splice junctions teach a network to tell donors (EI),
-    acceptors (IE) and others (N) apart; a tenth of them chooses the epoch. The 1,186
-    windows of the official test split are scored once, after training.
+    The network learns from 2,000 windows around primate splice junctions to tell donors
+    (EI), acceptors (IE) and others (N) apart; a tenth of the windows is the validation
+    set. The 1,186 windows of the official test set are scored once, after training.
 
     Example: seqloom demo --out /tmp/demo
 
     Args:
-        out: The run folder; an earlier demo in it is replaced.
-        files: Train nothing; copy the files of the examples to this folder, to try the
-            other commands on: train.fa.gz, train.tsv, test.fa.gz, test.tsv;
-            genome.fa.gz, peaks.bed; example.bed with .bim and .fam, trait.txt,
-            phenotype.txt, covariates.txt.
+        out: The run folder; an earlier demo in the folder is replaced.
+        files: Do not train; copy the example files to this folder: train.fa.gz, train.tsv,
+            test.fa.gz, test.tsv; genome.fa.gz, peaks.bed; example.bed with .bim and .fam,
+            trait.txt, phenotype.txt, covariates.txt.
         overwrite: Replace another run in OUT, or other files of these names.
-        seed: Decides the first weights, the order, the dropout and the parts.
-        machine: What computes.
+        seed: Seed of the initial weights, the shuffling, the dropout and the split.
+        machine: Backend and threads.
 
     Raises:
-        KeyboardInterrupt: The demo was stopped; the message says how to begin anew.
+        KeyboardInterrupt: The demo was stopped; the message names the way to restart it.
     """
     console = open_console()
     if files is not None:
@@ -75,17 +74,17 @@ def demo(
     try:
         _compare(console, out, machine, seed=seed, overwrite=overwrite)
     except KeyboardInterrupt:
-        # The demo is too quick to be resumed.
-        way = f"to begin anew, remove {out} or give --out another folder"
+        # The demo is too short to be resumed.
+        way = f"to restart, remove {out} or give --out another folder"
         if _may_replace(out):
-            way = "the same command begins the demo anew"
+            way = "the same command restarts the demo"
         raise KeyboardInterrupt(f"stopped; {way}") from None
 
 
 def _compare(
     console: "Console", out: Path, machine: MachineOptions, *, seed: int, overwrite: bool
 ) -> None:
-    """Train the network and the linear model, and show how they do."""
+    """Train the network and the linear model, and show their metrics."""
     from seqloom.cli._splice import compare, publish, read_splice
     from seqloom.train import Computation, RunFolder
     from seqloom.train._watch import Watch
@@ -94,11 +93,11 @@ def _compare(
     console.print(str(splice))
     settings: Any = {"seed": seed, "backend": Computation(**machine.to_keywords())}
     with Watch(console) as watch:
-        # The report waits for the comparison; drawn twice, it would cost a second more.
+        # The report is written once, after the comparison: plotting takes a second.
         may_replace = overwrite or _may_replace(out)
         folder = RunFolder(out, overwrite=may_replace, report=False)
         run = _fit_network(splice, **settings, out=folder, progress=watch)
-    with console.status("logistic regression, for comparison, and the report"):
+    with console.status("training logistic regression and writing the report"):
         outcome = compare(run, _fit_linear(splice, **settings), splice)
         page = publish(run, outcome, splice, folder=out)
     show_confusion(console, run.report.confusions[0])
@@ -109,25 +108,25 @@ def _compare(
 
 
 def _may_replace(out: Path) -> bool:
-    """Return whether a run in the folder is a demo's."""
+    """Return whether the run in the folder is a finished demo."""
     from seqloom.cli._splice import RESULTS
 
-    return out == HOME or (out / RESULTS).exists()
+    return out == DEMO_FOLDER or (out / RESULTS).exists()
 
 
 def _check_folder(out: Path, *, overwrite: bool) -> None:
-    """Refuse a folder that holds something else, with the demo's own way out."""
+    """Raise if the folder contains anything but a demo."""
     if overwrite or _may_replace(out):
         return
     if out.is_dir() and any(out.iterdir()):
         raise RunFolderError(
-            f"{out}: holds something that is no finished demo; give --out another folder, "
-            "or --overwrite to replace a run"
+            f"{out}: contains files that are not a finished demo; give --out another "
+            "folder, or --overwrite to replace a run"
         )
 
 
 def _fit_network(splice: "Splice", **settings: Any) -> "Run":
-    """Train the network; the test windows are scored when all is decided."""
+    """Train the network; the test windows are scored once, after training."""
     from seqloom.models import SequenceCNNConfig
 
     config = SequenceCNNConfig.for_data(splice.train)
@@ -146,7 +145,7 @@ def _fit_linear(splice: "Splice", **settings: Any) -> "Run":
 
 
 def _fit(model: "Config | Module", splice: "Splice", **settings: Any) -> "Run":
-    """Trains; how many test windows were seen in training is said by the comparison."""
+    """Train a model; the comparison reports the test windows that were in training."""
     from seqloom.train import fit
 
     with catch_warnings():
@@ -155,19 +154,19 @@ def _fit(model: "Config | Module", splice: "Splice", **settings: Any) -> "Run":
 
 
 def _copy_files(console: "Console", folder: Path, *, overwrite: bool) -> None:
-    """Copy the demo's files; one of another content is replaced only if that is asked."""
+    """Copy the example files; replace a different file only if `overwrite` is set."""
     packed = {"genome": GENOME, "genotypes": GENOTYPES}
     beside = [
         f"{folder_name}/{name}" for folder_name, names in packed.items() for name in names
     ]
     sources = [*SEQUENCES, *beside]
     contents = {folder / Path(name).name: _demo.path(name).read_bytes() for name in sources}
-    _make(folder)
+    _create_folder(folder)
     for target, content in contents.items():
         is_same = target.is_file() and (overwrite or target.read_bytes() == content)
         if target.exists() and not is_same:
             raise FileError(
-                f"{target}: is there already; --overwrite replaces it, or give --files "
+                f"{target}: already exists; --overwrite replaces it, or give --files "
                 "another folder"
             )
     for target, content in contents.items():
@@ -177,11 +176,11 @@ def _copy_files(console: "Console", folder: Path, *, overwrite: bool) -> None:
         console.print(f"  {', '.join(names)}")
 
 
-def _make(folder: Path) -> None:
-    """Make the folder, if there is none."""
+def _create_folder(folder: Path) -> None:
+    """Create the folder if it does not exist."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
-        raise FileError(f"{folder}: is a file; give --files the name of a folder") from None
+        raise FileError(f"{folder}: is a file; --files needs a folder") from None
     except OSError as error:
-        raise FileError(f"{folder}: cannot make the folder: {error.strerror}") from None
+        raise FileError(f"{folder}: cannot create the folder: {error.strerror}") from None

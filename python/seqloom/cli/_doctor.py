@@ -1,4 +1,4 @@
-"""``seqloom doctor``: what is installed, what it runs on, and what makes it slow."""
+"""``seqloom doctor``: report the installation, the machine, and causes of slowness."""
 
 import json as json_text
 import os
@@ -36,21 +36,21 @@ _INSTRUCTIONS = {
 
 
 class Advice(NamedTuple):
-    """What was found, and what to do."""
+    """A problem and its remedy."""
 
     what: str
     remedy: str
 
 
 def doctor(*, json: Flag = False) -> None:
-    """Show versions, processor, threads, GPU, extras and cache, and what is slow and why.
+    """Show versions, processor, threads, GPU, extras and cache, and what is slow.
 
     Example: seqloom doctor
 
-    What it prints belongs into a report of a fault; of your files it names only the cache.
+    Include the output in bug reports; the only path that it contains is the cache's.
 
     Args:
-        json: Print JSON, for another program to read.
+        json: Print JSON.
     """
     facts, advice = _find_facts(), find_advice()
     if json:
@@ -61,16 +61,16 @@ def doctor(*, json: Flag = False) -> None:
     console.print(table_of(facts))
     console.line()
     if not advice:
-        console.print("Nothing was found that makes seqloom slow here.")
+        console.print("No cause of slowness was found.")
         return
-    console.print("What is slow or missing, and what to do:")
+    console.print("Problems and remedies:")
     for what, remedy in advice:
         console.print(f"- {what}")
         console.print(f"  {remedy}")
 
 
 def _find_facts() -> dict[str, str]:
-    """Describe the installation and the machine, in the order in which it is printed."""
+    """Describe the installation and the machine, in the order of the output."""
     named = read_fact("/proc/cpuinfo", r"^model name\s*: (.*)$")
     name = (named or platform.processor() or platform.machine()).replace("(R)", "")
     return {
@@ -79,7 +79,7 @@ def _find_facts() -> dict[str, str]:
         "processor": f"{name}, {os.cpu_count()} cores",
         "instructions": _INSTRUCTIONS[_native.simd()],
         **_describe_capacity(),
-        "GPU": ", ".join(_gpu_names()) or "none that NVIDIA's driver knows",
+        "GPU": ", ".join(_gpu_names()) or "none found by the NVIDIA driver",
         "products": _describe_matrix_library(),
         "libraries": _versions("numpy", "safetensors", "msgspec"),
         "extras": _describe_extras(),
@@ -89,13 +89,13 @@ def _find_facts() -> dict[str, str]:
 
 
 def _gpu_names() -> list[str]:
-    """List the GPUs that NVIDIA's driver knows; reading this starts none of them."""
+    """Return the names of the GPUs that the NVIDIA driver lists, without starting them."""
     files = sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))
     return [read_fact(file, r"^Model:\s*(.*)$") or "a GPU" for file in files]
 
 
 def _version_of(package: str) -> str | None:
-    """Return the version of an installed package; None if it is not installed."""
+    """Return the version of an installed package, or None."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -112,12 +112,12 @@ def _describe_capacity() -> dict[str, str]:
     every, free = total_memory(), available_memory()
     memory = f"{every / 2**30:.1f} GiB" if every else "unknown"
     if every and free:
-        memory += f", {free / 2**30:.1f} GiB of them free"
+        memory += f", {free / 2**30:.1f} GiB free"
     return {"threads": threads, "memory": memory}
 
 
 def _describe_matrix_library() -> str:
-    """Name the library that multiplies NumPy's matrices, and its kernels."""
+    """Return the BLAS library of NumPy, and its kernels."""
     from threadpoolctl import threadpool_info
 
     pools: list[dict[str, Any]] = cast("Any", threadpool_info)()
@@ -127,7 +127,7 @@ def _describe_matrix_library() -> str:
         + (f" for {it['architecture']}" if it.get("architecture") else "")
         for it in found
     ]
-    return "NumPy's by " + (", ".join(dict.fromkeys(named)) or "a library without a name")
+    return "NumPy with " + (", ".join(dict.fromkeys(named)) or "an unknown library")
 
 
 def _versions(*packages: str) -> str:
@@ -136,7 +136,7 @@ def _versions(*packages: str) -> str:
 
 
 def _describe_extras() -> str:
-    """List the packages of each extra, and which are not installed."""
+    """List the packages of each extra, and those that are not installed."""
     wanted = [
         found.groups()
         for line in metadata.requires("seqloom") or []
@@ -150,11 +150,11 @@ def _describe_extras() -> str:
 
 
 def _describe_disk() -> dict[str, str]:
-    """Describe where and how large the cache is, and the space for further files."""
+    """Describe the location and size of the cache, and the free disk space."""
     home = cache_home()
     sizes = [path.stat().st_size for path in home.rglob("*") if path.is_file()]
     folders = {str(Path.cwd()): "here", tempfile.gettempdir(): "for temporary files"}
-    if Path("/dev/shm").is_dir():  # noqa: S108 - whether it is there
+    if Path("/dev/shm").is_dir():  # noqa: S108 - only checks that it exists
         folders["/dev/shm"] = "in /dev/shm"  # noqa: S108
     spaces = (
         f"{shutil.disk_usage(folder).free / 1e9:,.1f} GB {where}"
@@ -165,59 +165,60 @@ def _describe_disk() -> dict[str, str]:
 
 
 def find_advice() -> list[Advice]:
-    """List what makes seqloom slow here, with the remedies."""
+    """Return the causes of slowness on this machine, with remedies."""
     return [*_check_variables(), *_check_processor(), *_check_threads(), *_check_files()]
 
 
 def _check_variables() -> Iterator[Advice]:
-    """Find variables that make programs slower."""
+    """Yield environment variables that make programs slower."""
     if capped := os.environ.get("SEQLOOM_SIMD"):
         yield Advice(
-            f"SEQLOOM_SIMD={capped} caps the instructions of seqloom's kernels.",
+            f"SEQLOOM_SIMD={capped} limits the vector instructions of seqloom's kernels.",
             "Unset it, unless this is a test or a benchmark.",
         )
     if kind := os.environ.get("OPENBLAS_CORETYPE"):
         yield Advice(
-            f"OPENBLAS_CORETYPE={kind} chooses the kernels of NumPy's matrix products.",
-            "Unset it, and NumPy takes those that fit the processor.",
+            f"OPENBLAS_CORETYPE={kind} selects the kernels of NumPy's matrix products.",
+            "Unset it: NumPy then selects kernels for this processor.",
         )
     if os.environ.get("PYTHONDONTWRITEBYTECODE"):
         yield Advice(
-            "PYTHONDONTWRITEBYTECODE is set: each start compiles the modules again.",
-            "Unset it, or set PYTHONPYCACHEPREFIX to a folder that can be written.",
+            "PYTHONDONTWRITEBYTECODE is set: Python compiles all modules at every start.",
+            "Unset it, or set PYTHONPYCACHEPREFIX to a writable folder.",
         )
 
 
 def _check_processor() -> Iterator[Advice]:
-    """Find a slow or busy processor, and a GPU that no library here computes on."""
+    """Yield a slow or busy processor, and a GPU that no library can use."""
     if _native.simd() == "portable" and not os.environ.get("SEQLOOM_SIMD"):
         yield Advice(
-            "The processor has neither AVX2 nor NEON: kernels compute number by number.",
-            "Use a processor made after 2013, or one for AArch64.",
+            "The processor has neither AVX2 nor NEON: kernels compute without vector "
+            "instructions.",
+            "Use an x86-64 processor from 2013 or later, or AArch64.",
         )
     load, cores = load_average(), os.cpu_count() or 1
     if load > cores:
         yield Advice(
-            f"Other programs compute: {load:.1f} want to run, on {cores} cores.",
-            "Wait for them, or measure again later: `top` names them.",
+            f"Other programs are running: load {load:.1f} on {cores} cores.",
+            "Wait until they finish; `top` lists them.",
         )
     if read_fact("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") == "powersave":
         yield Advice(
-            "The processor saves power (governor powersave), which may lower its clock.",
-            "On a machine of your own: cpupower frequency-set --governor performance.",
+            "The processor saves power (governor powersave) and may run at a lower clock.",
+            "With root access: cpupower frequency-set --governor performance.",
         )
     versions = [
         _version_of(name) for name in ("torch", "jax-cuda12-plugin", "jax-cuda13-plugin")
     ]
     if _gpu_names() and all(not it or "+cpu" in it for it in versions):
         yield Advice(
-            "There is a GPU, and no torch or jax that was built for it.",
+            "There is a GPU, but no torch or jax with GPU support.",
             "Install torch for CUDA, and pass --backend torch:cuda.",
         )
 
 
 def _check_threads() -> Iterator[Advice]:
-    """Find fewer threads than cores, and fewer cores than the machine has."""
+    """Yield limits on threads and cores."""
     try:
         threads, cores, variable = count_threads(), count_cores(), threads_variable()
     except ArgumentError as error:
@@ -226,23 +227,25 @@ def _check_threads() -> Iterator[Advice]:
     if variable and threads < cores:
         yield Advice(
             f"{variable} allows {threads} of {cores} cores.",
-            f"Unset it, or pass --threads {cores}.",
+            f"Unset it or pass --threads {cores}.",
         )
     if cores < (os.cpu_count() or 1):
         yield Advice(
             f"This process may use {cores} of the machine's {os.cpu_count()} cores.",
-            "Ask for more: taskset, the container's quota or the cluster's job decides.",
+            "Request more cores: taskset, the container or the cluster's job sets the "
+            "limit.",
         )
 
 
 def _check_files() -> Iterator[Advice]:
-    """Find a cache that cannot be written, and a program that was not built."""
+    """Yield a cache that cannot be written, and a program that is not built."""
     home = cache_home()
     first = next(folder for folder in (home, *home.parents) if folder.exists())
     if not os.access(first, os.W_OK):
         yield Advice(
-            f"The cache {home} cannot be written: each process compiles again.",
-            "Name another folder in SEQLOOM_CACHE.",
+            f"The cache {home} cannot be written: each process compiles its programs "
+            "again.",
+            "Set SEQLOOM_CACHE to another folder.",
         )
     if not PROGRAM.is_file():
         yield Advice(

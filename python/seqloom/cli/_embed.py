@@ -1,4 +1,4 @@
-"""``seqloom embed``: embeddings of sequences by a published model."""
+"""``seqloom embed``: embeddings of sequences from a published model."""
 
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -25,12 +25,12 @@ DType = Literal["float32", "float16", "bfloat16", "int8"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenOptions:
-    """Says which tokens letters become.
+    """Tokens for special residues.
 
     Args:
-        symbols: The symbols * and - and a point; one * at the end is left out.
+        symbols: The symbols *, - and full stop; a single * at the end is removed.
         unknown: An ambiguity code such as B: its own token, the mask, or an error.
-        case: A lower-case letter: as upper case, the mask, or an error.
+        case: A lower-case residue: like upper case, the mask, or an error.
     """
 
     symbols: Literal["strip_terminal_stop", "error", "zeros", "keep"] = (
@@ -52,7 +52,7 @@ def embed(
         -1,
     ),
     save_as: Literal["float32", "float16"] = "float32",
-    format: Literal["safetensors", "parquet"] = "safetensors",  # noqa: A002 - what users call it
+    format: Literal["safetensors", "parquet"] = "safetensors",  # noqa: A002
     max_tokens: Count = 4096,
     max_length: Annotated[Count | None, Parameter(show_default=False)] = None,
     overlap: int = 0,
@@ -68,37 +68,40 @@ def embed(
     machine: Annotated[MachineOptions, MACHINE],
     quiet: Annotated[Flag, OUTPUT] = False,
 ) -> None:
-    """Compute embeddings of sequences with ESM-2, each record exactly once.
+    """Compute embeddings of protein sequences with ESM-2.
 
-    The folder gets shards that appear whole. A command that was stopped or killed is typed
-    again: it computes the shards that are missing. To share the work among machines, give
-    each process its --part; torchrun and SLURM arrays do that themselves.
+    Each shard is written in one step. To continue a stopped or killed job, run the same
+    command again: it computes the missing shards. To use several machines, give each
+    process its --part; torchrun and SLURM arrays set it automatically.
 
     Example: seqloom embed proteins.fa --model esm2_t6_8M_UR50D --out embeddings
 
     Args:
         files: FASTA or FASTQ files of proteins: plain, gzip or bgzip.
-        model: A folder of ESM-2 as Hugging Face writes it: config.json and safetensors.
+        model: A Hugging Face folder of ESM-2 with config.json and safetensors.
         out: The folder of the embeddings, or a URL: s3://bucket/prefix.
-        pool: The mean of the residues; the first token, cls; or none: each residue.
-        layers: The layers to keep: 0 for the embedding of tokens, -1 for the last.
-        save_as: The type in which embeddings are written.
-        format: The files' format.
-        max_tokens: Tokens in a batch at most; halved where memory is full.
-        max_length: Cut longer sequences into windows of this length, and join these.
-        overlap: Residues that neighbouring windows share.
-        shard_size: Records in a file.
-        resume: Go on where the folder holds a part of this job; otherwise that is an error.
-        dtype: The type in which the model computes; bfloat16 and float16 need --backend
+        pool: The mean over residues; the first token (cls); or none, which keeps every
+            residue.
+        layers: Layers to store: 0 is the token embedding, -1 the last layer.
+        save_as: The dtype of the stored embeddings.
+        format: The file format.
+        max_tokens: Maximum number of tokens in a batch; halved if memory runs out.
+        max_length: Split longer sequences into windows of this length, and join the
+            results.
+        overlap: Number of residues that neighbouring windows share.
+        shard_size: Number of records in a file.
+        resume: Continue if the folder contains part of this job; otherwise that is an
+            error.
+        dtype: The dtype of the model's computation; bfloat16 and float16 need --backend
             torch or jax.
-        part: Compute one part of the shards only: 2/8 is the second of eight. By default
-            the part of the process in torchrun or in a SLURM array, otherwise all.
-        devices: Start this number of processes, with a part each: one for each GPU
-            (--backend torch:cuda), or with a share of the threads each.
-        engine: What starts them: this machine, or a cluster of Ray.
-        letters: Which tokens letters become.
-        machine: What computes.
-        quiet: Print warnings and errors alone.
+        part: Compute only one part of the shards: 2/8 is the second of eight. By default,
+            the part of the process in torchrun or a SLURM array, and otherwise all shards.
+        devices: Start this number of processes, each with one part of the job and one GPU
+            (--backend torch:cuda) or an equal number of threads.
+        engine: Start the processes on this machine, or on a Ray cluster.
+        letters: Tokens for special residues.
+        machine: Backend and threads.
+        quiet: Print only warnings and errors.
     """
     from seqloom.encode import Tokens
     from seqloom.infer import embed as run
@@ -109,14 +112,14 @@ def embed(
     from seqloom.train._ranks import choose_device
 
     console = open_console(quiet=quiet)
-    # Each process that torchrun has started computes on the GPU of its number.
+    # In torchrun, each process uses the GPU of its local rank.
     backend = choose_device(machine.backend)
     announce(console, backend, machine.threads)
-    # Several processes load the network each.
+    # With several processes, each process loads the network.
     network: Any = partial(ESM2.load, model.absolute(), dtype=dtype)
     if devices is None:
         network = network(backend=find_backend(backend, num_threads=machine.threads))
-    with embed_bar(console) as tell, replace_remedies("seqloom convert {shell}"):
+    with embed_bar(console) as report, replace_remedies("seqloom convert {shell}"):
         summary = run(
             network,
             files,
@@ -127,7 +130,7 @@ def embed(
             tokens=Tokens("esm2", **asdict(letters)),
             max_tokens=max_tokens,
             num_threads=machine.threads,
-            progress=tell,
+            progress=report,
             max_length=max_length,
             overlap=overlap,
             shard_size=shard_size,
@@ -143,19 +146,19 @@ def embed(
         console.print(f"note: {note}")
     if summary.missing:
         shards = f"{summary.missing:,} of {summary.shards:,} shards"
-        console.print(f"this part is finished; {shards} are left to other parts: {out}")
+        console.print(f"this part is complete; {shards} remain for other parts: {out}")
     else:
         console.print(f"embeddings of {summary.records:,} records: {out}")
 
 
 def list_devices(backend: str, count: int) -> list[str]:
-    """Name the device of each process: GPUs by number, or a processor repeatedly."""
+    """Return the device of each process: numbered GPUs, or the same processor."""
     from seqloom.train._ranks import are_started
 
     if are_started():
         raise ArgumentError(
-            "--devices starts processes, and torchrun has started some already: give one "
-            "of the two"
+            "--devices starts processes, but torchrun has already started some: use only "
+            "one of the two"
         )
     if backend == "torch:cuda":
         return [f"{backend}:{number}" for number in range(count)]

@@ -1,4 +1,4 @@
-"""From an error to one or two lines and an exit code."""
+"""Report errors of the command line in one or two lines, and return the exit code."""
 
 import itertools
 import os
@@ -25,15 +25,15 @@ from seqloom._text import printable
 from seqloom.errors import DataWarning, SeqloomError, WorkerError
 
 BAD_INPUT = 2
-# As Rich does, which prints most of our output.
-UNWANTED = 1
+# Same as Rich, which prints most of the output.
+BROKEN_PIPE = 1
 STREAM = "-"
-# The characters of an option's help that a message quotes at most.
+# Maximum number of characters that a message quotes from an option's help.
 _MAX_QUOTED = 120
-# Options that take one word, and may be repeated.
+# Options that take one value and can be repeated.
 _REPEATABLE = ("--label-column", "--covariate-column", "--missing")
-# Options that a command does not have, but that a user may expect there.
-_ELSEWHERE = {
+# Options that users look for in a command that does not have them.
+_UNSUPPORTED_OPTIONS = {
     ("evaluate", "--out"): (
         "evaluate prints metrics and writes no file. The scores of the records: seqloom "
         "predict MODEL FILES --out scores.tsv; the metrics in a file: seqloom evaluate ... "
@@ -43,26 +43,26 @@ _ELSEWHERE = {
 
 
 def guard(app: App, words: Sequence[str], *, with_traceback: bool) -> int:
-    """Run a command line and return its exit code; a bug of ours shows its traceback."""
-    number = _number_among_others()
+    """Run a command line and return its exit code; print a traceback for a bug."""
+    number = _rank()
     try:
         with _silence(is_needed=number > 0), _print_warnings():
             app(words, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         failure, message = error, _describe_words(app, error, words)
     except (SeqloomError, OSError, MemoryError) as error:
-        # The first process reports that another one has ended.
+        # If another process has failed, only the first process reports it.
         if isinstance(error, BrokenPipeError) or (
             isinstance(error, WorkerError) and number
         ):
-            # Python would complain at its end about output that is still in the buffer.
+            # Without this, Python would report the unwritten buffer when it exits.
             with Path(os.devnull).open("wb") as nothing:
                 os.dup2(nothing.fileno(), sys.__stdout__.fileno() if sys.__stdout__ else 1)
-            return UNWANTED
+            return BROKEN_PIPE
         failure, message = error, _describe(error)
     except KeyboardInterrupt as stop:
         if not number:
-            _print_stop(str(stop), words)
+            _print_interruption(str(stop), words)
         return STOPPED
     else:
         return 0
@@ -73,8 +73,8 @@ def guard(app: App, words: Sequence[str], *, with_traceback: bool) -> int:
     return BAD_INPUT
 
 
-def _number_among_others() -> int:
-    """Return this process's number in torchrun; 0 for the first, and without torchrun."""
+def _rank() -> int:
+    """Return the rank of this process in torchrun; 0 without torchrun."""
     several = os.environ.get("WORLD_SIZE", "1") != "1"
     rank = os.environ.get("RANK", "0")
     return int(rank) if several and rank.isdecimal() else 0
@@ -82,7 +82,7 @@ def _number_among_others() -> int:
 
 @contextmanager
 def _silence(*, is_needed: bool) -> Generator[None]:
-    """Discard the output of the block in all but the first process."""
+    """Discard the output of the block in all processes but the first."""
     if not is_needed:
         yield
         return
@@ -96,7 +96,7 @@ def _silence(*, is_needed: bool) -> Generator[None]:
 
 @contextmanager
 def _print_warnings() -> Generator[None]:
-    """Print a warning for users as a line; warnings for programmers stay as they are."""
+    """Print warnings for users as one line each; leave other warnings unchanged."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", DataWarning)
         show = warnings.showwarning
@@ -113,7 +113,7 @@ def _print_warnings() -> Generator[None]:
 
 
 def _describe(error: BaseException) -> str:
-    """Return an error's message; an error of Python's own without its number."""
+    """Return an error's message; for an OSError of Python, without its number."""
     is_foreign = not isinstance(error, SeqloomError)
     if isinstance(error, OSError) and is_foreign and error.strerror:
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
@@ -121,8 +121,8 @@ def _describe(error: BaseException) -> str:
     return "\n".join((str(error) or type(error).__name__, *getattr(error, "__notes__", ())))
 
 
-def _print_stop(message: str, words: Sequence[str]) -> None:
-    """Print what is left of a run that was stopped, and how to resume it."""
+def _print_interruption(message: str, words: Sequence[str]) -> None:
+    """Print what a stopped run has saved, and the command that resumes it."""
     sys.stderr.write(f"\n{printable(message or 'stopped', lines=True)}\n")
     if words[:1] == ["train"] and message:
         kept = [word for word in words if word not in {"--overwrite", "--resume"}]
@@ -131,7 +131,7 @@ def _print_stop(message: str, words: Sequence[str]) -> None:
 
 
 def _describe_words(app: App, error: CycloptsError, words: Sequence[str]) -> str:
-    """Describe in two lines what is wrong with the words, and where options are listed."""
+    """Describe an invalid command line in two lines: the error, and the help command."""
     named: list[str] = []
     command = app
     for word in words:
@@ -148,7 +148,7 @@ def _describe_words(app: App, error: CycloptsError, words: Sequence[str]) -> str
 
 
 def _describe_stream(error: CycloptsError, words: Sequence[str]) -> str | None:
-    """Say that an option takes no standard input, if - follows it."""
+    """Return the message for - after an option that cannot read standard input."""
     is_unknown = (
         isinstance(error, UnknownOptionError)
         and (error.token.keyword or error.token.value) == STREAM
@@ -160,14 +160,14 @@ def _describe_stream(error: CycloptsError, words: Sequence[str]) -> str | None:
         option = options[-1] if options else words[0]
         if is_unknown or option in lacking:
             return (
-                f"{option} reads files, not standard input ({STREAM}): save it to a file "
-                "first and give its path."
+                f"{option} reads files, not standard input ({STREAM}): save the input to a "
+                "file first and give its path."
             )
     return None
 
 
 def _describe_repeatable(error: CycloptsError, words: Sequence[str]) -> str | None:
-    """Describe how an option is given several times, if words follow its value."""
+    """Return the message for several values after an option that is repeated instead."""
     unused = (
         list(error.unused_tokens or ()) if isinstance(error, UnusedCliTokensError) else []
     )
@@ -178,32 +178,30 @@ def _describe_repeatable(error: CycloptsError, words: Sequence[str]) -> str | No
         values = list(rest)
         if values[-len(unused) :] == unused:
             each = shlex.join(word for value in values for word in (option, value))
-            return (
-                f"{option} takes one word: repeat it for several, as in {printable(each)}."
-            )
+            return f"{option} takes one value: repeat the option, as in {printable(each)}."
     return None
 
 
 def _describe_error(command: App, error: CycloptsError, name: str) -> str:
-    """Describe an error; words that are too many, as they were typed."""
+    """Describe an error of cyclopts."""
     if isinstance(error, UnusedCliTokensError):
         words = printable(shlex.join(error.unused_tokens or ()))
-        return f"One file too many, or an unknown word: {words}."
+        return f"Unexpected file or word: {words}."
     if isinstance(error, UnknownOptionError):
         option = error.token.keyword or error.token.value
-        return _ELSEWHERE.get((name, option), str(error))
+        return _UNSUPPORTED_OPTIONS.get((name, option), str(error))
     if isinstance(error, MissingArgumentError) and error.argument is not None:
-        needs = "needs a value behind" if error.keyword else "needs"
+        needs = "needs a value after" if error.keyword else "needs"
         return f"{name} {needs} {_describe_missing(command, error.argument.name)}"
     return str(error)
 
 
 def _describe_missing(command: App, name: str) -> str:
-    """Describe a missing word, and quotes the example of the command's help."""
+    """Describe a missing argument, with the example of the command's help."""
     arguments = command.assemble_argument_collection(parse_docstring=True)
     text = next((it.parameter.help for it in arguments if it.name == name), None) or ""
     first = re.split(r"[.;] ", " ".join(text.split()))[0].removesuffix(".")[:_MAX_QUOTED]
-    hint = " Name files first, then the options." if name in {"FILES", "IN"} else ""
+    hint = " Give files first, then options." if name in {"FILES", "IN"} else ""
     example = re.search(r"Example: (seqloom .+)", command.help or "")
     quoted = f" Example: {example[1]}" if example else ""
     return f"{name}: {first[:1].lower()}{first[1:]}.{hint}{quoted}"

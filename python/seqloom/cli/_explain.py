@@ -1,4 +1,4 @@
-"""``seqloom explain``: which letters of sequences a trained model goes by."""
+"""``seqloom explain``: contribution of each residue to the score of a trained model."""
 
 import sys
 from pathlib import Path
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from seqloom.infer import Attributions
 
-_PAGE, _TABLES = ".html", (".tsv", ".csv", ".parquet")
+_PAGE_SUFFIX, _TABLE_SUFFIXES = ".html", (".tsv", ".csv", ".parquet")
 
 
 @takes_options(
@@ -65,40 +65,40 @@ def explain(
     machine: Annotated[TrainedOptions, MACHINE],
     further: Annotated[FurtherOptions, FURTHER],
 ) -> None:
-    """Show which letters of sequences count for a trained model.
+    """Show how much each residue contributes to the score of a trained model.
 
-    Letters are changed in turn and the sequence is scored again. A page colours what raises
-    and what lowers the score; a table has a row for each letter.
+    Each residue is changed and the sequence is scored again. The HTML page colours residues
+    by their contribution; the table has one row for each residue.
 
-    Example: seqloom explain runs/splice new.fa.gz --out letters.html
+    Example: seqloom explain runs/splice new.fa.gz --out residues.html
 
-    Every mutation: seqloom explain runs/splice new.fa.gz --method mutations --out all.tsv
+    All mutations: seqloom explain runs/splice new.fa.gz --method mutations --out all.tsv
 
     Args:
         model: A run folder that `seqloom train` wrote.
         files: Sequence files, tables with a column of sequences, or - for standard input.
-            With --intervals a genome.
+            With --intervals, a genome.
         out: The page to write (NAME.html), or the table (NAME.tsv, NAME.csv, NAME.parquet,
             or - for standard output).
-        method: Hide letters behind N, in a protein X (occlusion), or replace each letter by
-            each other one (mutations: in silico mutagenesis).
-        window: The letters that occlusion hides at once.
-        target: The class or label to explain; otherwise the class that each sequence is
-            called, or the only label.
-        limit: The sequences on a page, the first ones; a table has all.
+        method: Replace residues by N, or X in a protein (occlusion), or each residue by
+            every other residue (mutations: in silico mutagenesis).
+        window: Number of residues that occlusion replaces at a time.
+        target: The class or label to explain; by default the predicted class of each
+            sequence, or the only label.
+        limit: Number of sequences on a page, from the start; a table has all sequences.
         reverse_complement: Explain the mean of the scores of a sequence and its reverse
-            complement, as predict --reverse-complement gives it.
-        overwrite: Replace the file where it is there already.
-        quiet: Print warnings and errors alone.
-        sequences: How sequences are read.
-        intervals: Which parts of a genome are explained.
-        machine: What computes.
-        further: Where other options come from.
+            complement, like predict --reverse-complement.
+        overwrite: Replace the file if it exists.
+        quiet: Print only warnings and errors.
+        sequences: Options for reading sequences.
+        intervals: Intervals of a genome.
+        machine: Backend and threads.
+        further: Options that --help does not list.
 
     Raises:
-        ArgumentError: FILES have no letters.
+        ArgumentError: FILES contain no sequences.
     """
-    del further  # read before the other options
+    del further  # already applied by `fill_options`
     console = open_console(stderr=out == STREAM, quiet=quiet)
     announce(console, machine.backend, machine.threads)
     _check_ending(out)
@@ -106,7 +106,7 @@ def explain(
     inputs = Inputs.of(paths, sequences, intervals)
     if not inputs.kind.has_letters:
         raise ArgumentError(
-            f"explain changes the letters of sequences, but FILES are {inputs.kind.name}; "
+            f"explain needs sequences, but FILES are {inputs.kind.name}; "
             f"{inputs.kind.instead_of_explain}"
         )
     read = [*paths, *intervals.intervals]
@@ -117,8 +117,8 @@ def explain(
         open_examples(trained, data) as examples,
         score_bar(console, noun="letters") as tell,
     ):
-        chosen = cast("Dataset", examples)  # of files with letters
-        if out.endswith(_PAGE) and len(chosen) > limit:
+        chosen = cast("Dataset", examples)  # these files contain sequences
+        if out.endswith(_PAGE_SUFFIX) and len(chosen) > limit:
             chosen = Subset(chosen, range(limit))
         found = find_attributions(
             trained,
@@ -136,13 +136,13 @@ def explain(
 
 
 def _check_ending(out: str) -> None:
-    """Raise for a name that says neither page nor table."""
-    if out != STREAM and not out.endswith((_PAGE, *_TABLES)):
+    """Raise if the name is neither a page nor a table."""
+    if out != STREAM and not out.endswith((_PAGE_SUFFIX, *_TABLE_SUFFIXES)):
         raise ArgumentError(
-            f"{out}: --out must end in {_PAGE} (a page) or in .tsv, .csv or .parquet (a "
-            "table), or be - for a table on standard output"
+            f"{out}: --out must end in {_PAGE_SUFFIX} (a page) or in .tsv, .csv or "
+            ".parquet (a table), or be - for a table on standard output"
         )
-    if out != STREAM and not out.endswith(_PAGE):
+    if out != STREAM and not out.endswith(_PAGE_SUFFIX):
         check_table_name(out)
 
 
@@ -154,8 +154,8 @@ def _write(
     total: int,
     sources: dict[str, str],
 ) -> None:
-    """Write the page or the table, and say what is in it."""
-    if out.endswith(_PAGE):
+    """Write the page or the table, and print a summary."""
+    if out.endswith(_PAGE_SUFFIX):
         write_page(Path(out), found, most=len(found), total=total, sources=sources)
     else:
         (found.to_tsv(sys.stdout) if out == STREAM else found.save(out))
@@ -163,6 +163,6 @@ def _write(
     console.print(f"explained {count_of(len(found), 'sequences')}: {where}")
     if left_out := total - len(found):
         console.print(
-            f"{left_out:,} more sequences are not on the page: --limit {total} draws them, "
-            "--out NAME.tsv has all in a table"
+            f"{left_out:,} more sequences are not on the page: --limit {total} adds them, "
+            "--out NAME.tsv writes all as a table"
         )

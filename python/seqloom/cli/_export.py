@@ -1,4 +1,4 @@
-"""``seqloom export`` and ``seqloom run``: trained models where there is no Python."""
+"""``seqloom export`` and ``seqloom run``: trained models without Python."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from seqloom.cli._console import open_console
 from seqloom.cli._options import MACHINE, OUTPUT, PATH, Flag
 from seqloom.errors import MissingFileError
 
-# Next to the extension: the Makefile puts it there, and the wheel contains it.
+# The program is next to the extension, in a checkout and in the wheel.
 _SUFFIX = ".exe" if sys.platform == "win32" else ""
 PROGRAM = Path(__file__).parents[1] / "_rust" / f"seqloom-run{_SUFFIX}"
 _WORDS = Parameter(allow_leading_hyphen=True)
@@ -28,10 +28,10 @@ def export(
     base: Annotated[Path | None, MACHINE] = None,
     quiet: Annotated[Flag, OUTPUT] = False,
 ) -> None:
-    """Write a trained model for where there is no Python.
+    """Export a trained model for use without Python.
 
-    The folder holds the network's operations and weights, what its encoder does, and the
-    names of its outputs; no file in it is code.
+    The folder contains the operations and weights of the network, the rules of its encoder,
+    and the names of its outputs. It contains no executable code.
 
     Example: seqloom export runs/splice --out splice.seqloom
 
@@ -39,11 +39,11 @@ def export(
 
     Args:
         model: A run folder that `seqloom train` wrote.
-        out: The folder to write; a name that ends in .zip is one file.
-        onnx: Write one file of ONNX instead.
-        overwrite: Replace the export that is there.
-        base: The ESM-2 folder that adapters are for, where it has moved.
-        quiet: Print warnings and errors alone.
+        out: The folder to write, or one file if the name ends in .zip.
+        onnx: Write an ONNX file instead.
+        overwrite: Replace an existing export.
+        base: The folder of the ESM-2 base network, if it has moved since training.
+        quiet: Print only warnings and errors.
     """
     from seqloom import export as exports
     from seqloom.models import load
@@ -56,27 +56,26 @@ def export(
 
 
 def run(*words: Annotated[str, _WORDS]) -> None:
-    """Score files by an exported model, without Python: becomes seqloom-run.
+    """Score files with an exported model; runs the program seqloom-run.
 
-    All words go to that program as they are; seqloom run --help lists its options.
+    All words are passed to seqloom-run; seqloom run --help lists its options.
 
     Example: seqloom run splice.seqloom reads.fq.gz > scores.tsv
 
     Args:
-        words: The folder or zip of an exported model, files and options.
+        words: An exported model (folder or zip), files and options.
 
     Raises:
-        MissingFileError: The program was not built.
+        MissingFileError: The program is not built.
     """
     if not PROGRAM.is_file():
         raise MissingFileError(
-            f"{PROGRAM}: no such file; the wheel of seqloom brings it, and in a checkout "
-            "cargo install --path crates/seqloom-run --profile small builds it: call "
-            "seqloom-run then"
+            f"{PROGRAM}: no such file; install a wheel of seqloom, or run cargo install "
+            "--path crates/seqloom-run --profile small in a checkout and call seqloom-run"
         )
-    if sys.stdout is not None:  # as of a process that was started with it closed
+    if sys.stdout is not None:  # None if the process started with stdout closed
         sys.stdout.flush()
-    if sys.platform == "win32":  # it has no exec: the program is a child process
-        sys.exit(subprocess.call([str(PROGRAM), *words]))  # noqa: S603 - our own
-    # In our place, so that signals, streams and the exit code are its own.
-    os.execv(PROGRAM, [PROGRAM.name, *words])  # noqa: S606 - a program of ours
+    if sys.platform == "win32":  # Windows has no exec: run a child process
+        sys.exit(subprocess.call([str(PROGRAM), *words]))  # noqa: S603 - the packaged program
+    # exec keeps signals, streams and the exit code.
+    os.execv(PROGRAM, [PROGRAM.name, *words])  # noqa: S606 - the packaged program

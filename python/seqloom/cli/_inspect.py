@@ -1,4 +1,4 @@
-"""``seqloom inspect`` and ``seqloom index``: what a sequence file holds, and where."""
+"""``seqloom inspect`` and ``seqloom index``: summarise and index sequence files."""
 
 import json as json_text
 import sys
@@ -48,19 +48,19 @@ def inspect(
     overwrite: Flag = False,
     json: Flag = False,
 ) -> None:
-    """Show the contents of a sequence file: records, lengths, letters, qualities.
+    """Show the contents of a sequence file: records, lengths, residues, qualities.
 
     Example: seqloom inspect reads.fq.gz --plot reads.svg
 
     Args:
         file: A sequence file, a table with a column of sequences (CSV, TSV, Parquet), or -
-            for standard input; format and compression are recognised by the content.
-        reading: How the file is read.
-        sequence_column: The column of sequences, where the file is a table.
-        id_column: The column of ids, where the file is a table.
-        plot: Draw lengths, qualities and composition into this SVG file.
-        overwrite: Replace the picture where it is there already.
-        json: Print JSON, for another program to read.
+            for standard input. Format and compression are detected.
+        reading: Options for reading the file.
+        sequence_column: The column of sequences, if the file is a table.
+        id_column: The column of ids, if the file is a table.
+        plot: Plot lengths, qualities and composition into this SVG file.
+        overwrite: Replace the plot if it exists.
+        json: Print JSON.
     """
     from seqloom.data._sources import is_sequence_table
     from seqloom.io import inspect as look
@@ -69,7 +69,7 @@ def inspect(
     check_free(plot, overwrite=overwrite)
     check_svg(plot)
     if plot is None and _bed.is_bed(file):
-        _refuse_options(reading)
+        _reject_options(reading)
         _bed.inspect(file, json=json)
         return
     if is_sequence_table(file, sequence_column):
@@ -83,7 +83,7 @@ def inspect(
     else:
         console.print(table_of(summary.facts()))
         _draw(summary, console)
-    # Last, because what was counted is shown even where no picture can be written.
+    # Print the summary first, in case the plot cannot be written.
     if plot is None:
         return
     summary.plot(plot)
@@ -92,8 +92,8 @@ def inspect(
         console.print(f"plots in {plot}")
 
 
-def _refuse_options(reading: TextOptions) -> None:
-    """Raise if options read sequences, because the file has genotypes."""
+def _reject_options(reading: TextOptions) -> None:
+    """Raise for options of sequences if the file contains genotypes."""
     usual = asdict(TextOptions())
     names = [f"--{name}" for name, value in asdict(reading).items() if value != usual[name]]
     if names:
@@ -104,7 +104,7 @@ def _refuse_options(reading: TextOptions) -> None:
 
 
 def _summarise_table(file: str, **options: Any) -> "Summary":
-    """Count the sequences of a table, read as `seqloom train` reads it."""
+    """Summarise the sequences of a table, read like in `seqloom train`."""
     from seqloom.data._inputs import SourceOptions
     from seqloom.data._sources import sources_of
     from seqloom.io._inspect import summarise
@@ -130,7 +130,7 @@ def _summarise_table(file: str, **options: Any) -> "Summary":
 
 
 def _draw(summary: "Summary", console: "Console") -> None:
-    """Draw lengths, qualities and bases, as far as the file has them."""
+    """Plot lengths, qualities and bases, if the file has them."""
     is_plain = not console.encoding.startswith("utf")
     if summary.shortest != summary.longest:
         groups = summary.histogram
@@ -152,7 +152,7 @@ def _draw(summary: "Summary", console: "Console") -> None:
 def _draw_bars(
     title: str, names: Sequence[str], records: Sequence[int], *, is_plain: bool
 ) -> Table:
-    """Draw a row with a bar for each name."""
+    """Return a table with one bar for each name."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
     table.add_column(title, justify="right")
     table.add_column("records", justify="right")
@@ -164,7 +164,7 @@ def _draw_bars(
 
 
 def _draw_positions(summary: "Summary", *, is_plain: bool) -> Iterator[Text]:
-    """Draw qualities and bases by position, one column for one or more positions."""
+    """Plot qualities and bases by position; a column may cover several positions."""
     means = [position.mean_quality or 0.0 for position in summary.positions]
     width = len(_squeeze(means))
     last = f"{summary.longest - 1:,}"
@@ -184,7 +184,7 @@ def _draw_positions(summary: "Summary", *, is_plain: bool) -> Iterator[Text]:
 
 
 def _draw_shares(summary: "Summary", bases: str, *, is_plain: bool) -> Iterator[Text]:
-    """Draw a line for each base of the file, all to one scale."""
+    """Yield one line for each base of the file, all on the same scale."""
     totals = [max(sum(position.letters.values()), 1) for position in summary.positions]
     rows: dict[str, list[float]] = {}
     for base in (base for base in bases if base in summary.letters):
@@ -206,7 +206,7 @@ def _draw_columns(
     steps = _PLAIN_BLOCKS if is_plain else _BLOCKS
     full = len(steps) - 1
     heights = [round(rows * full * it / top) if top > 0 else 0 for it in values]
-    # A value above 0 is visible, however small it is.
+    # Values above 0 are always visible.
     heights = [max(it, int(value > 0)) for it, value in zip(heights, values, strict=True)]
     return [
         "".join(steps[min(max(height - row * full, 0), full)] for height in heights)
@@ -215,7 +215,7 @@ def _draw_columns(
 
 
 def _squeeze(values: Sequence[float]) -> list[float]:
-    """Average neighbours until there are few enough columns."""
+    """Average neighbouring values until they fit into the maximum number of columns."""
     step = -(-len(values) // _MAX_COLUMNS)
     parts = [values[start : start + step] for start in range(0, len(values), step)]
     return [sum(part) / len(part) for part in parts]
@@ -229,28 +229,28 @@ def index(
     overwrite: Annotated[Flag, Parameter(name=("--overwrite", "--force"))] = False,
     threads: Threads | None = None,
 ) -> None:
-    """Make the index by which records are read in any order.
+    """Build an index for random access to records.
 
     Example: seqloom index reads.fq.gz
 
     Args:
         file: A sequence file: FASTA or FASTQ, plain, bgzip or gzip.
-        fai: Write .fai too (and .gzi for bgzip), for samtools and others.
-        overwrite: Make a new index even if there is one of this file.
-        threads: How many threads may take part.
+        fai: Also write .fai (and .gzi for bgzip), for samtools and other programs.
+        overwrite: Build a new index even if one exists.
+        threads: Number of threads; by default the number of available cores.
     """
     from seqloom.io import SequenceIndex
 
     console = open_console()
     side = Path(f"{file}.sli")
     if overwrite or not side.is_file():
-        side = _make_index(console, file, threads)
+        side = _build_index(console, file, threads)
     found = SequenceIndex(file, index=side)
     written = [side, *(found.write_fai() if fai else ())]
     names = ", ".join(f"{path} ({path.stat().st_size:,} bytes)" for path in written)
     container = "not compressed" if found.compression == "none" else found.compression
     console.print(
-        f"{file}: {len(found):,} records, {found.letters:,} letters, {found.format}, "
+        f"{file}: {len(found):,} records, {found.letters:,} residues, {found.format}, "
         f"{container}"
     )
     console.print(f"index: {names}")
@@ -258,8 +258,8 @@ def index(
         console.print(f"note: {found.note}")
 
 
-def _make_index(console: "Console", file: str, threads: int | None) -> Path:
-    """Make the index, with a bar on a terminal."""
+def _build_index(console: "Console", file: str, threads: int | None) -> Path:
+    """Build the index, with a progress bar on a terminal."""
     from seqloom.io import build_index
 
     if not console.is_terminal:

@@ -1,4 +1,4 @@
-"""The network of `seqloom train`: its options, its encoder, and what changes its input."""
+"""The network of `seqloom train`: its options, its encoder and its augmentation."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from rich.console import Console
 
 from seqloom.augment import ReverseComplement
 from seqloom.cli._options import Count, Flag
-from seqloom.cli._read import Inputs, LetterOptions
+from seqloom.cli._read import AlphabetOptions, Inputs
 from seqloom.data import Dataset
 from seqloom.encode import OneHot, Tokens
 from seqloom.errors import ArgumentError
@@ -22,18 +22,18 @@ _POLICY = ("unknown", "case", "rare", "symbols", "rna_as_dna")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkOptions:
-    """Says what the network is; without an option the data choose it.
+    """Architecture of the network; by default it depends on the data.
 
     Args:
-        width: The features of each convolution, of a .bed of each hidden layer: one number
-            for each layer.
-        kernel_size: The letters that a convolution sees at once, an odd number.
-        dropout: The share of the last features that is left out in training.
-        reverse_complement: Show every second sequence, drawn anew in each epoch, as its
-            reverse complement.
-        finetune: Train adapters of a protein language model, and a head on it: "lora".
-        model: The folder of that ESM-2 network, which stays as it is.
-        rank: The rank of each adapter; by default 8.
+        width: Number of features of each convolution (of each hidden layer for a .bed): one
+            number for each layer.
+        kernel_size: Length of a convolution kernel in residues, an odd number.
+        dropout: Dropout probability before the last layer.
+        reverse_complement: Train on the reverse complement of a random half of the
+            sequences, chosen again in each epoch.
+        finetune: Train adapters of a protein language model and a head: "lora".
+        model: The folder of the ESM-2 network; its weights do not change.
+        rank: Rank of each adapter; by default 8.
     """
 
     width: Annotated[
@@ -48,7 +48,7 @@ class NetworkOptions:
 
 
 def check_network(options: NetworkOptions, kind: Kind) -> None:
-    """Raise for options of adapters that do not go together, or have no sequences."""
+    """Raise for adapter options that contradict each other, or without sequences."""
     given = {"--model": options.model is not None, "--rank": options.rank is not None}
     names = [name for name, is_given in given.items() if is_given]
     if options.finetune is None and names:
@@ -62,14 +62,14 @@ def check_network(options: NetworkOptions, kind: Kind) -> None:
         )
     if not kind.can_finetune:
         raise ArgumentError(
-            f"--finetune lora reads protein sequences, FILES are {kind.name}"
+            f"--finetune lora needs protein sequences, but FILES are {kind.name}"
         )
 
 
 def network_for(
     options: NetworkOptions, kind: Kind, train: Dataset, *others: Dataset
 ) -> Config:
-    """Choose the network that reads such records, and change what the options say."""
+    """Choose the network for these records, and apply the options."""
     changes: dict[str, Any] = {}
     if options.dropout is not None:
         changes["dropout"] = options.dropout
@@ -79,8 +79,8 @@ def network_for(
             changes["kernel_size"] = options.kernel_size
         return kind.network(train, *others, **changes)
     if options.kernel_size is not None:
-        raise ArgumentError("--kernel-size is of convolutions: not with --finetune lora")
-    # The widths are those of the head on a language model.
+        raise ArgumentError("--kernel-size is for convolutions: not with --finetune lora")
+    # With a language model, the widths are those of the head.
     changes |= {"hidden": options.width} if options.width else {}
     changes |= {} if options.rank is None else {"rank": options.rank}
     return ESM2LoRAConfig.for_data(train, options.model, **changes)
@@ -91,9 +91,9 @@ def encoding_for(
     options: NetworkOptions,
     inputs: Inputs,
     *,
-    letters: LetterOptions,
+    letters: AlphabetOptions,
 ) -> dict[str, Any]:
-    """Choose encoder and augmentation of the training records, by the alphabet."""
+    """Choose encoder and augmentation of the training records from the alphabet."""
     policy = {name: inputs.given[name] for name in _POLICY if name in inputs.given}
     alphabet: str = letters.alphabet
     if options.finetune:
@@ -105,28 +105,28 @@ def encoding_for(
         return {}
     if alphabet == "auto" and letters.rna_as_dna:
         alphabet = "dna"
-        console.print("alphabet dna, by --rna-as-dna")
+        console.print("alphabet dna (--rna-as-dna)")
     elif alphabet == "auto":
         alphabet = inputs.kind.guess_alphabet(inputs.files, inputs.given)
-        console.print(f"alphabet {alphabet}, by all letters of the training files")
+        console.print(f"alphabet {alphabet}, inferred from the training files")
     encoder = OneHot(alphabet, **policy)
     return {"encoder": encoder, "augment": augment_for(alphabet, options)}
 
 
 def _check_protein(alphabet: str, policy: dict[str, Any]) -> None:
-    """Raise for options that do not fit ESM-2: other alphabets, and rules for letters."""
+    """Raise for options that ESM-2 does not support: other alphabets, residue policies."""
     if alphabet not in {"auto", "protein"}:
         raise ArgumentError(f"--finetune lora reads proteins, not --alphabet {alphabet}")
     strange = [name for name in ("unknown", "rare", "rna_as_dna") if name in policy]
     if strange:
         raise ArgumentError(
             f"--{strange[0].replace('_', '-')}: not with --finetune lora, because ESM-2 "
-            "has a token for each letter"
+            "has a token for each residue"
         )
 
 
 def augment_for(alphabet: str, options: NetworkOptions) -> ReverseComplement | None:
-    """Return what changes the training sequences, if anything does."""
+    """Return the augmentation of the training sequences, if any."""
     if not options.reverse_complement:
         return None
     if alphabet == "dna" or alphabet == "rna":  # noqa: PLR1714 - narrows the type

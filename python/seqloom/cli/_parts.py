@@ -1,4 +1,4 @@
-"""The training, validation and test records of `seqloom train`: options, groups, folds."""
+"""Training, validation and test sets of `seqloom train`: options, groups and folds."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,28 +20,30 @@ from seqloom.errors import ArgumentError, LabelError
 from seqloom.infer._kinds import Kind
 
 DEFAULT_SHARE = 0.1
-# This number of different sequences for each part is enough to keep equal ones together.
+# With at least this number of distinct sequences per set, duplicates are kept together.
 _MIN_SEQUENCES = 10
 _MAX_SHOWN = 3  # chromosomes that an error lists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartOptions:
-    """Says which records choose the epoch, and which judge the result.
+    """Options that choose the validation and test sets.
 
     Args:
-        valid: Files to choose the epoch by; of --intervals, other intervals.
-        valid_chromosomes: Choose the epoch by all intervals of these chromosomes.
-        valid_share: Or this share of FILES, cut off first, by default 0.1; 0: keep the last
-            epoch.
-        folds: Or cross-validation: the number of parts, each of which is left out once.
-        groups: Tables of groups, such as families or donors, joined by id as labels are:
-            --valid-share and --folds cut no group.
-        group_column: The column of groups, by default group. Without --groups one of
-            --labels, of FILES or of --intervals; or file; or sequence, where equal
-            sequences are a group; or fid of a .bed.
-        test: Files to score once, after training; of --intervals, other intervals.
-        test_chromosomes: Score all intervals of these chromosomes once, after training.
+        valid: Files of the validation set, which selects the epoch. With --intervals: other
+            intervals.
+        valid_chromosomes: Use all intervals of these chromosomes as the validation set.
+        valid_share: Hold out this share of FILES as the validation set, by default 0.1.
+            With 0, the last epoch is kept.
+        folds: Cross-validate with this number of folds.
+        groups: Tables of groups, such as families or donors, joined by id like labels.
+            --valid-share and --folds keep each group in one set.
+        group_column: The column of groups, by default group. Without --groups: a column of
+            --labels, FILES or --intervals; file (one group for each file); sequence (equal
+            sequences form a group); or fid of a .bed.
+        test: Files of the test set, scored once after training. With --intervals: other
+            intervals.
+        test_chromosomes: Use all intervals of these chromosomes as the test set.
     """
 
     valid: Files = ()
@@ -55,7 +57,7 @@ class PartOptions:
 
 
 def check_parts(options: PartOptions, kind: Kind) -> None:
-    """Raise for two ways to choose the epoch, and for a test part with folds."""
+    """Raise if options of the validation and test sets contradict each other."""
     _check_chromosomes(options, kind)
     given = {
         "--valid": bool(options.valid),
@@ -68,13 +70,13 @@ def check_parts(options: PartOptions, kind: Kind) -> None:
         raise ArgumentError(f"{' and '.join(names)} exclude each other: give one")
     if options.folds is not None and (options.test or options.test_chromosomes):
         raise ArgumentError(
-            "--folds compares settings, --test judges the ones that were chosen: "
+            "--folds compares settings, and --test evaluates the chosen ones: "
             "give --test to a later run, without --folds"
         )
     is_cut = options.valid_share != 0 and not (options.valid or options.valid_chromosomes)
     if (options.groups or options.group_column) and not is_cut:
         raise ArgumentError(
-            "--groups and --group-column: only where FILES are cut, by --valid-share or "
+            "--groups and --group-column: only with a split of FILES, by --valid-share or "
             "--folds"
         )
     share = options.valid_share
@@ -83,7 +85,7 @@ def check_parts(options: PartOptions, kind: Kind) -> None:
 
 
 def _check_chromosomes(options: PartOptions, kind: Kind) -> None:
-    """Raise for chromosomes of records without, and for one in two parts."""
+    """Raise if records have no chromosomes, or if two sets share a chromosome."""
     given = {
         "--valid-chromosomes": options.valid_chromosomes,
         "--test-chromosomes": options.test_chromosomes,
@@ -96,13 +98,13 @@ def _check_chromosomes(options: PartOptions, kind: Kind) -> None:
     if shared := set(options.valid_chromosomes).intersection(options.test_chromosomes):
         raise ArgumentError(
             f"{' and '.join(names)} both name {', '.join(sorted(shared))}: a chromosome "
-            "is of one part"
+            "belongs to one set"
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingData:
-    """Holds the records to train on and, where options name them, those of other parts."""
+    """Training records, and the validation and test records that options name."""
 
     whole: Dataset
     valid: Dataset | None
@@ -110,7 +112,7 @@ class TrainingData:
 
     @property
     def present(self) -> list[Dataset]:
-        """The parts that exist."""
+        """The datasets that exist."""
         return [it for it in (self.whole, self.valid, self.test) if it is not None]
 
 
@@ -122,18 +124,18 @@ def open_parts(
     labels: Labels,
     encoding: dict[str, Any],
 ) -> TrainingData:
-    """Open the training records, and the validation and test records that are named."""
+    """Open the training, validation and test records that the options name."""
     whole = inputs.open(console, labels=labels, **encoding)
     console.print(str(whole))
     if whole.labels is None:
         is_table = inputs.kind.reads_tables
-        also = ", or of a table its column, --label-column" if is_table else ""
+        also = ", or the table's column as --label-column" if is_table else ""
         raise LabelError(
-            f"{inputs.files[0]}: holds no labels to learn: give --labels TABLE{also}"
+            f"{inputs.files[0]}: contains no labels: give --labels TABLE{also}"
         )
     show_letters(console, whole)
     if labels.task == "auto":
-        console.print(f"task {whole.task}, guessed from the labels; --task names another")
+        console.print(f"task {whole.task}, inferred from the labels; --task sets another")
     valid, test = (
         _open_part(console, whole, inputs, option=option, files=files, labels=labels)
         for option, files in (("--valid", parts.valid), ("--test", parts.test))
@@ -152,10 +154,10 @@ def _open_part(
     files: Sequence[Path],
     labels: Labels,
 ) -> Dataset | None:
-    """Open the files of the validation or test part, if there are any."""
+    """Open the files of the validation or test set, if any."""
     if not files:
         return None
-    if "intervals" in inputs.given:  # files of intervals, in the same genome
+    if "intervals" in inputs.given:  # the files are intervals in the same genome
         given = {**inputs.given, "intervals": tuple(files), "jitter": 0}
         inputs = replace(inputs, given=given)
     else:
@@ -163,12 +165,10 @@ def _open_part(
     try:
         return inputs.open_like(console, whole, labels)
     except LabelError as error:
-        place = "where those of FILES do: its headers, its name, or a column of its table"
+        place = "the same source as for FILES: headers, file name, or a table column"
         if tables := inputs.given.get("labels"):
             names = " ".join(map(str, tables))
-            place = (
-                f"--labels too: give its table there as well (--labels {names} MORE.tsv)"
-            )
+            place = f"--labels: add their table to it (--labels {names} MORE.tsv)"
         error.add_note(
             f"{option} files need labels, which come from {place}; `seqloom predict` "
             "scores files without labels"
@@ -178,7 +178,7 @@ def _open_part(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataPart:
-    """Holds what one run learns from, chooses by and writes to."""
+    """Datasets and output folder of one run."""
 
     train: Dataset
     valid: Dataset | None
@@ -189,7 +189,7 @@ class DataPart:
 def parts_of(
     data: TrainingData, options: PartOptions, *, folder: Path, seed: int, groups: Any
 ) -> Iterator[DataPart]:
-    """Yield the one run to make, or one for each fold, in a folder of its own."""
+    """Yield the datasets of the run, or of each fold, with their output folders."""
     whole, count = data.whole, options.folds
     if count is not None:
         groups = _equal_sequences(whole, count) if groups is None else groups
@@ -203,14 +203,14 @@ def parts_of(
     if valid is None and options.valid_chromosomes:
         names = options.valid_chromosomes
         train, valid = hold_out(whole, names, "--valid-chromosomes")
-    elif valid is None and share:  # a share of 0 leaves nothing to choose the epoch by
+    elif valid is None and share:  # with a share of 0 there is no validation set
         groups = _equal_sequences(whole, 2) if groups is None else groups
         train, valid = split(whole, (1 - share, share), groups=groups, seed=seed)
     yield DataPart(train=train, valid=valid, folder=folder)
 
 
 def _equal_sequences(whole: Dataset, parts: int) -> str | None:
-    """Keep equal sequences in one part, where there are any, and enough of others."""
+    """Return the group that keeps duplicate sequences together, if there are any."""
     hashes = hash_letters(whole)
     distinct = 0 if hashes is None else len(np.unique(hashes))
     return "sequence" if _MIN_SEQUENCES * parts <= distinct < len(whole) else None
@@ -219,7 +219,7 @@ def _equal_sequences(whole: Dataset, parts: int) -> str | None:
 def hold_out(
     whole: Dataset, chromosomes: Sequence[str], option: str
 ) -> tuple[Dataset, Dataset]:
-    """Return the rest, and the intervals of some chromosomes, which are not augmented."""
+    """Split off the intervals of some chromosomes; those are not augmented."""
     names = whole.group("chrom")
     known = dict.fromkeys(names)
     for name in chromosomes:
@@ -233,14 +233,14 @@ def hold_out(
     is_held = np.isin(names, chromosomes)
     if is_held.all():
         raise ArgumentError(
-            f"{option}: all intervals have these chromosomes, no interval is left to train "
-            "on; name fewer"
+            f"{option}: all intervals have these chromosomes, so none are left for "
+            "training; name fewer chromosomes"
         )
     return whole.select(~is_held), whole.plain().select(is_held)
 
 
 def groups_of(whole: Dataset, inputs: Inputs, parts: PartOptions, *, labels: Labels) -> Any:
-    """Return the groups that --groups or --group-column names; None without either."""
+    """Return the groups that --groups or --group-column names, or None."""
     column = parts.group_column or "group"
     tables = parts.groups or inputs.given.get("labels", ())
     kind = inputs.kind
@@ -250,7 +250,7 @@ def groups_of(whole: Dataset, inputs: Inputs, parts: PartOptions, *, labels: Lab
         try:
             return whole.group(column)
         except ArgumentError as error:
-            # FILES are tables with further columns if sequences in files have labels.
+            # If sequences in files have labels, FILES are tables with more columns.
             is_table = kind.reads_tables and kind.has_labels(inputs.files, **inputs.given)
             if not tables and not is_table:
                 error.add_note("--groups TABLE names a table with a column of groups")
@@ -264,7 +264,7 @@ def groups_of(whole: Dataset, inputs: Inputs, parts: PartOptions, *, labels: Lab
 
 
 def _read_groups(whole: Dataset, files: Sequence[Path], column: str) -> list[Any]:
-    """Read a column of the tables that sequences are in."""
+    """Read a column of the tables that contain the sequences."""
     frames = [read_frame(str(file)) for file in files]
     for frame in frames:
         column_position(frame.what, frame.names, column, hint="--group-column")
@@ -273,5 +273,5 @@ def _read_groups(whole: Dataset, files: Sequence[Path], column: str) -> list[Any
 
 
 def _group(cell: Any) -> Any:
-    """Return a group; None for a mark of a missing value."""
+    """Return a group, or None for a missing value."""
     return None if cell in MISSING else cell

@@ -1,4 +1,4 @@
-"""``seqloom predict`` and ``seqloom evaluate``: a trained model on new files."""
+"""``seqloom predict`` and ``seqloom evaluate``: apply a trained model to files."""
 
 import sys
 from pathlib import Path
@@ -30,12 +30,12 @@ from seqloom.cli._read import (
     IntervalOptions,
     LabelTables,
     find_given,
-    refuse,
-    show_left_out,
+    reject,
     show_letters,
+    show_skipped,
 )
 from seqloom.cli._show import print_json, show_metrics
-from seqloom.cli._warn import warn_of_judges
+from seqloom.cli._warn import warn_about_training_files
 from seqloom.data import Dataset, Labels
 from seqloom.data._inputs import SourceOptions
 from seqloom.errors import ArgumentError, FileError
@@ -65,35 +65,36 @@ def predict(
     machine: Annotated[TrainedOptions, MACHINE],
     further: Annotated[FurtherOptions, FURTHER],
 ) -> None:
-    """Score every sequence or sample once and write a table, in input order.
+    """Score sequences or samples and write a table in input order.
 
-    The table has the id, then one column a class, named by the class (a label, a value).
-    Intervals with names (BED's fourth column) have these in a second column, interval_name.
+    The table has the id and one column for each class, label or value, with its name. For
+    intervals with names (column 4 of BED), a second column interval_name has the names.
 
     Example: seqloom predict runs/splice new.fa.gz --out scores.tsv
 
-    Parts of a genome: seqloom predict runs/p hg.fa --intervals new.bed --out scores.tsv
+    Genome intervals: seqloom predict runs/p hg.fa --intervals new.bed --out scores.tsv
 
     In a pipe: zcat *.fa.gz | seqloom predict runs/splice - --out - | head
 
     Args:
-        model: A run folder that `seqloom train` wrote, or what `seqloom export` wrote.
-        files: Sequence files, tables with a column of sequences, - for standard input, or
-            a PLINK .bed; its variants are found by id and alleles. With --intervals a
-            genome. Of a head on embeddings the folder that `seqloom embed` wrote.
+        model: A run folder that `seqloom train` wrote, or a model that `seqloom export`
+            wrote.
+        files: Sequence files, tables with a column of sequences, or - for standard input; a
+            PLINK .bed, whose variants are matched by id and alleles; with --intervals, a
+            genome; for a model of embeddings, the folder that `seqloom embed` wrote.
         out: The table to write: NAME.tsv, NAME.csv or NAME.parquet; or - for standard
             output.
-        overwrite: Replace the table where it is there already.
-        quiet: Print warnings and errors alone.
-        reverse_complement: Give the mean of the scores of a sequence and its reverse
-            complement, for DNA and RNA whose strand does not matter.
-        sequences: How sequences are read.
-        intervals: Which parts of a genome are scored; their ids are such as chr1:9-99(+).
-        covariates: What a model of genotypes reads beside them.
-        machine: What computes.
-        further: Where other options come from.
+        overwrite: Replace the table if it exists.
+        quiet: Print only warnings and errors.
+        reverse_complement: Average the scores of a sequence and its reverse complement, for
+            DNA and RNA whose strand does not matter.
+        sequences: Options for reading sequences.
+        intervals: Intervals of a genome; their ids look like chr1:9-99(+).
+        covariates: Options for reading genotypes and covariates.
+        machine: Backend and threads.
+        further: Options that --help does not list.
     """
-    del further  # read before the other options
+    del further  # already applied by `fill_options`
     console = open_console(stderr=out == STREAM, quiet=quiet)
     announce(console, machine.backend, machine.threads)
     paths = paths_of(files)
@@ -103,13 +104,13 @@ def predict(
     if out != STREAM:
         check_table_name(out)
     trained, data = open_both(console, model, inputs, machine=machine)
-    with score_bar(console) as tell:
+    with score_bar(console) as report:
         scores = compute_scores(
             trained,
             data,
             reverse_complement=reverse_complement,
             num_threads=machine.threads,
-            progress=tell,
+            progress=report,
         )
     if out == STREAM:
         scores.to_tsv(sys.stdout)
@@ -123,7 +124,7 @@ def predict(
     shown="model files json quiet reverse_complement labels label_column id_column "
     "label_from_header label_from_file sequence_column intervals length covariates "
     "backend threads set config",
-    without="task classes",  # those of the model
+    without="task classes",  # the model sets these
 )
 def evaluate(
     model: Path,
@@ -141,27 +142,27 @@ def evaluate(
     machine: Annotated[TrainedOptions, MACHINE],
     further: Annotated[FurtherOptions, FURTHER],
 ) -> None:
-    """Compare a trained model's scores with labels.
+    """Evaluate a trained model on labelled data.
 
     Example: seqloom evaluate runs/splice test.fa.gz --labels test.tsv
 
     Args:
         model: A run folder that `seqloom train` wrote.
         files: Sequence files, tables with a column of sequences, or a PLINK .bed; with
-            --intervals a genome.
-        reverse_complement: Evaluate the mean of the scores of a sequence and its reverse
+            --intervals, a genome.
+        reverse_complement: Evaluate the average of the scores of a sequence and its reverse
             complement, for DNA and RNA whose strand does not matter.
-        json: Print the results as one JSON object; all else goes to standard error.
-        quiet: Print warnings, errors and the table of results alone.
-        tables: Where labels are.
-        labels: How labels are read.
-        sequences: How sequences are read.
-        intervals: Which parts of a genome are read.
-        covariates: What a model of genotypes reads beside them.
-        machine: What computes.
-        further: Where other options come from.
+        json: Print the results as one JSON object, and everything else to standard error.
+        quiet: Print only warnings, errors and the table of results.
+        tables: Tables of labels.
+        labels: Options of labels.
+        sequences: Options for reading sequences.
+        intervals: Intervals of a genome.
+        covariates: Options for reading genotypes and covariates.
+        machine: Backend and threads.
+        further: Options that --help does not list.
     """
-    del further  # read before the other options
+    del further  # already applied by `fill_options`
     inputs = Inputs.of(files, sequences, intervals, covariates, tables, labels)
     inputs.check_labels()
     console = open_console(stderr=json, quiet=quiet)
@@ -172,16 +173,16 @@ def evaluate(
     data = inputs.open_like(console, trained, tables.to_labels(labels))
     console.print(str(data))
     show_letters(console, data)
-    show_left_out(console, data)
+    show_skipped(console, data)
     warnings = open_console(stderr=True) if quiet else console
-    warn_of_judges(warnings, trained, intervals.intervals or files)
-    with score_bar(console) as tell:
+    warn_about_training_files(warnings, trained, intervals.intervals or files)
+    with score_bar(console) as report:
         metrics = compute_metrics(
             trained,
             data,
             reverse_complement=reverse_complement,
             num_threads=machine.threads,
-            progress=tell,
+            progress=report,
         )
     _print_metrics(model, trained, data, metrics=metrics, as_json=json)
 
@@ -194,7 +195,7 @@ def _print_metrics(
     metrics: dict[str, float],
     as_json: bool,
 ) -> None:
-    """Print the metrics as a table, or with their intervals as JSON."""
+    """Print the metrics as a table, or with confidence intervals as JSON."""
     task = trained.task.name
     if not as_json:
         show_metrics(open_console(), {str(model): metrics}, task=task, noun=data.noun)
@@ -209,30 +210,30 @@ def _print_metrics(
 def open_both(
     console: Console, model: Path, inputs: Inputs, *, machine: TrainedOptions
 ) -> tuple[Any, Any]:
-    """Open a model and files as it reads them; an exported one opens files itself."""
+    """Load a model and open its input files; an exported model opens files later."""
     if (export := find_exported(model)) is not None:
         names = [*find_given(machine), *inputs.given]
-        why = "not with an exported model; give the run folder that it is of"
-        refuse([name for name in names if name not in {"threads", "id_column"}], why)
+        why = "not with an exported model; give the run folder that it was exported from"
+        reject([name for name in names if name not in {"threads", "id_column"}], why)
         return export, inputs.files
     trained = load(model, **machine.to_keywords())
     inputs.kind.check_model(model, trained.encoder)
     data = inputs.open_unlabelled(console, trained.encoder)
     if isinstance(data, Dataset):
         show_letters(console, data)
-        show_left_out(console, data)
+        show_skipped(console, data)
     return trained, data
 
 
 def paths_of(files: list[str]) -> list[Path]:
-    """Return the files' paths; standard input, which ends once, is read alone."""
+    """Return the paths of the files; standard input must be the only input."""
     if STREAM in files and len(files) > 1:
-        raise ArgumentError("-: standard input is read alone; give it, or files")
+        raise ArgumentError("-: standard input must be the only input; give - or files")
     return [Path(file) for file in files]
 
 
 def check_out(out: str, files: list[Path], *, overwrite: bool) -> None:
-    """Raise before the work, not after it, if a file cannot be written."""
+    """Raise if the output cannot be written, before scores are computed."""
     if out == STREAM:
         return
     path = Path(out)
@@ -244,10 +245,10 @@ def check_out(out: str, files: list[Path], *, overwrite: bool) -> None:
                 "standard output"
             )
     if target.exists() and not target.is_file():
-        raise FileError(f"{out}: is not a regular file; --out names the file to write")
+        raise FileError(f"{out}: is not a regular file; --out must name a file")
     folder = target.parent if path.is_symlink() else path.parent
     if not folder.is_dir():
-        raise FileError(f"{out}: there is no folder {folder}; make it first")
+        raise FileError(f"{out}: the folder {folder} does not exist; create it first")
     if target.exists() and any(file.exists() and target.samefile(file) for file in files):
-        raise FileError(f"{out}: is one of the files to read; --out names another one")
+        raise FileError(f"{out}: is also an input file; give --out another name")
     check_free(path, overwrite=overwrite)

@@ -1,4 +1,4 @@
-"""The records of a command: how files are read, and files as datasets by their kind."""
+"""The input files of a command: their options, their kind, and the dataset they give."""
 
 import sys
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter, validators
 from rich.console import Console
 
-from seqloom.cli._options import Count, Files, Flag, Texts, read_whole
+from seqloom.cli._options import Count, Files, Flag, Texts, parse_int
 from seqloom.data import Dataset, Labels
 from seqloom.data._describe import describe_letters
 from seqloom.errors import ArgumentError
@@ -18,29 +18,29 @@ from seqloom.infer._score_bar import work_bar
 
 STREAM = "-"
 _MAX_EXAMPLES = 3
-_LEFT_OUT = {
-    "dropped": "intervals left out, they leave their chromosome",
-    "unlabelled": "{} left out, without a label",
-    "missing_labels": "{} left out, their label is missing",
-    "missing_covariates": "{} without a covariate, filled in by its mean",
-    "unused_covariates": "covariates that the model does not read, left out",
-    "numbered": "{} of tables without a column id, whose ids are now numbers from 0 "
-    "(--id-column names the column)",
-    "flipped": "variants with exchanged alleles, flipped",
-    "missing_alleles": "variants with a missing allele (0), found by id and the other one",
+_SKIP_MESSAGES = {
+    "dropped": "intervals skipped because they extend beyond their chromosome",
+    "unlabelled": "{} skipped because they have no label",
+    "missing_labels": "{} skipped because their label is missing",
+    "missing_covariates": "{} with a missing covariate, replaced by its mean",
+    "unused_covariates": "covariates ignored because the model does not use them",
+    "numbered": "{} of tables without a column id, numbered from 0 (--id-column names the "
+    "column)",
+    "flipped": "variants flipped because their alleles are swapped",
+    "missing_alleles": "variants with a missing allele (0), matched by the other allele",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LetterOptions:
-    """Says what letters mean; a trained model keeps it.
+class AlphabetOptions:
+    """Alphabet of the sequences; a trained model stores it.
 
     Args:
-        alphabet: What sequences are made of; auto decides on all letters of FILES.
+        alphabet: The alphabet of the sequences; auto detects it from all residues of FILES.
         unknown: An ambiguity code such as N: zeros, equal shares, or an error.
-        case: A lower-case letter: as upper case, zeros, or an error.
-        rare: U and O of a protein.
-        symbols: The symbols * and - and a point.
+        case: A lower-case residue: like upper case, zeros, or an error.
+        rare: U and O in a protein.
+        symbols: The symbols * and - and a full stop.
         rna_as_dna: Read U as T in DNA.
     """
 
@@ -54,14 +54,16 @@ class LetterOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntervalOptions:
-    """Says which parts of a genome are read.
+    """Intervals of a genome that are read.
 
     Args:
         intervals: Files of intervals: BED, narrowPeak or a table with a header. FILES is
-            then the genome, and the records are these parts of it.
-        length: The letters of each part, about its summit or middle; otherwise as it is.
-        edge: A part that leaves its chromosome: an error, filled with N, or left out.
-        ignore_strand: Read the plus strand, whatever the intervals say.
+            then the genome, and each record is one interval.
+        length: Length of each interval in bases, centred on its summit or midpoint; by
+            default its own length.
+        edge: An interval beyond the end of its chromosome: an error, filled with N, or
+            skipped.
+        ignore_strand: Read the plus strand of every interval.
     """
 
     intervals: Files = ()
@@ -71,28 +73,29 @@ class IntervalOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MovingOptions(IntervalOptions):
-    """Says which parts of a genome are trained on, and how they move.
+class JitterOptions(IntervalOptions):
+    """Intervals of a genome that are trained on, and their random shifts.
 
     Args:
-        jitter: Move each training part by up to this number of letters, differently in
+        jitter: Shift each training interval by up to this number of bases, differently in
             each epoch.
     """
 
     jitter: Annotated[
-        int, Parameter(converter=read_whole, validator=validators.Number(gte=0))
+        int, Parameter(converter=parse_int, validator=validators.Number(gte=0))
     ] = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CovariateOptions:
-    """Says how a .bed is read, and which numbers go with its genotypes.
+    """Options for reading a .bed and its covariates.
 
     Args:
-        covariates: Tables of numbers for each sample of a .bed, joined as labels are.
-        covariate_column: A column of these tables; otherwise all of them.
-        missing_covariates: A sample without a covariate: an error, or given the mean.
-        skip_format_check: Do not look whether the tables fit the ends of the .bed's lines.
+        covariates: Tables of numbers for each sample of a .bed, joined like labels.
+        covariate_column: A column of these tables; by default all columns.
+        missing_covariates: A sample with a missing covariate: an error, or the mean.
+        skip_format_check: Do not check whether the .fam and .bim match the padding of the
+            .bed.
     """
 
     covariates: Files = ()
@@ -103,11 +106,11 @@ class CovariateOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelTables:
-    """Says where labels are.
+    """Sources of labels.
 
     Args:
         labels: Tables of labels (TSV, CSV or white space), joined to the records by id.
-        label_from_file: Or each file is a class: pos.fa.gz or pos.bed holds the class pos.
+        label_from_file: Each file is a class: pos.fa.gz or pos.bed contains the class pos.
     """
 
     labels: Files = ()
@@ -129,8 +132,8 @@ def find_given(*values: Any) -> dict[str, Any]:
     }
 
 
-def refuse(names: Sequence[str], why: str) -> None:
-    """Raise if options are given that do not go with the others."""
+def reject(names: Sequence[str], why: str) -> None:
+    """Raise if any of these options are given."""
     if names:
         spelled = " and ".join(f"--{name.replace('_', '-')}" for name in names)
         raise ArgumentError(f"{spelled}: {why}")
@@ -138,7 +141,7 @@ def refuse(names: Sequence[str], why: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
-    """Holds FILES, their kind, and the options of data that were given."""
+    """FILES, their kind, and the data options that were given."""
 
     files: Sequence[Path]
     kind: Kind
@@ -148,13 +151,13 @@ class Inputs:
     def of(
         cls, files: Sequence[Path], *values: Any, others: Sequence[Path] = ()
     ) -> "Inputs":
-        """Find the kind of the files; raises for options that do not go with it."""
+        """Detect the kind of the files; raise for options of other kinds."""
         given = find_given(*values)
         kind = kind_of_files([*files, *others], given)
         kind.check_options([*files, *others], given)
         kinds = {kind_of_files([it], given).name: it for it in (*files, *others)}
         if len(kinds) > 1:
-            parts = (f"{path} is one of {name}" for name, path in kinds.items())
+            parts = (f"{path} contains {name}" for name, path in kinds.items())
             raise ArgumentError(f"give files of one kind: {', '.join(parts)}")
         return cls(files=files, kind=kind, given=given)
 
@@ -172,17 +175,17 @@ class Inputs:
             )
         raise ArgumentError(
             "no labels: give --labels TABLE, --label-from-header REGEX, or "
-            "--label-from-file where each file is a class"
+            "--label-from-file if each file is a class"
         )
 
     def open(
         self, console: Console, *, labels: Labels | Literal[False], **settings: Any
     ) -> Dataset:
-        """Open the files as a dataset; a copy that must be made first shows a bar."""
-        with work_bar(console, "copy, samples first") as tell:
+        """Open the files as a dataset; show a progress bar while data are copied."""
+        with work_bar(console, "copy, samples first") as report:
             options = {**self.kind.options_of(self.given), **settings}
             if self.kind.reports_progress:
-                options["progress"] = tell
+                options["progress"] = report
             return self.kind.open(self.files, labels=labels, **options)
 
     def open_like(self, console: Console, model: Any, labels: Labels) -> Dataset:
@@ -199,10 +202,10 @@ class Inputs:
         return self.open(console, labels=labels, encoder=model.encoder)
 
     def open_unlabelled(self, console: Console, encoder: Any) -> Any:
-        """Open files to be scored; `seqloom.infer` opens standard input itself."""
+        """Open files to be scored; `seqloom.infer` opens standard input."""
         if list(self.files) == [Path(STREAM)]:
-            why = "only for files; save standard input to a file first"
-            refuse(list(self.kind.options_of(self.given)), why)
+            why = "only for files; save the input to a file first"
+            reject(list(self.kind.options_of(self.given)), why)
             return sys.stdin.buffer
         settings: dict[str, Any] = {}
         if self.kind.reads_tables and "id_column" in self.given:
@@ -210,31 +213,31 @@ class Inputs:
         return self.open(console, labels=False, encoder=encoder, **settings)
 
 
-def show_left_out(console: Console, *datasets: Dataset) -> None:
-    """Print which records were left out of datasets, and which labels have no record."""
-    # Parts of one dataset share its report, which counts once.
+def show_skipped(console: Console, *datasets: Dataset) -> None:
+    """Print the numbers of skipped records, and of labels without a record."""
+    # Subsets share the dataset's report; count it once.
     reports = [data.report for data in datasets]
     reports = list({id(report): report for report in reports}.values())
     noun = datasets[0].noun
-    for key, text in _LEFT_OUT.items():
+    for key, text in _SKIP_MESSAGES.items():
         if number := sum(report.get(key, 0) for report in reports):
             names = [it for report in reports for it in report.get(f"{key}_examples", ())]
             console.print(f"{text.format(noun)}: {_count(number, names)}")
-    # A table of labels may serve several datasets: a label is lost if none of them uses it.
+    # Datasets may share a table of labels: report a label only if no dataset uses it.
     first, *others = (data.unmatched for data in datasets)
     if lost := set(first).intersection(*others):
         names = [name for name in first if name in lost]
-        found = _count(len(lost), names)
-        console.print(f"labels without a {noun.removesuffix('s')} in these files: {found}")
+        text = _count(len(lost), names)
+        console.print(f"labels without a {noun.removesuffix('s')} in these files: {text}")
 
 
 def _count(number: int, names: Sequence[str]) -> str:
-    """Write a number with some of the names as examples."""
+    """Format a number, with some of the names as examples."""
     shown = f" ({', '.join(names[:_MAX_EXAMPLES])})" if names else ""
     return f"{number:,}{shown}"
 
 
 def show_letters(console: Console, data: Dataset) -> None:
-    """Print how many letters are ambiguous or soft-masked, if any are."""
+    """Print the numbers of ambiguous and soft-masked residues, if any."""
     if text := describe_letters(data.report.get("letters", {})):
         console.print(text)

@@ -1,4 +1,4 @@
-"""Options from elsewhere: --set, a TOML file, and the folder of the run to resume."""
+"""Options from --set, from a TOML file, and from the folder of a run to resume."""
 
 import json
 import shlex
@@ -20,19 +20,19 @@ from seqloom.errors import ArgumentError, FileError
 if TYPE_CHECKING:
     from seqloom.train._progress import Plan
 
-# Options of one call alone, which a resumed run does not take over.
-_OF_ONE_CALL = {"out", "resume", "overwrite", "quiet", "json", "set", "config"}
+# Options of a single call: a resumed run does not inherit them.
+_SINGLE_CALL_OPTIONS = {"out", "resume", "overwrite", "quiet", "json", "set", "config"}
 
 
 def fill_options(
     app: App, commands: tuple[str, ...], arguments: ArgumentCollection
 ) -> None:
-    """Fill in options that the command line leaves out, before cyclopts reads them.
+    """Fill in options that are not on the command line, before cyclopts parses them.
 
     Raises:
-        SystemExit: `--set help` has printed the names of the options.
+        SystemExit: `--set help` was given, and the options have been printed.
     """
-    del app  # part of cyclopts' protocol
+    del app  # required by cyclopts
     if "--set" in arguments:
         named = [it for it in arguments if it.parse and it.name.startswith("--")]
         options = {_name_of(it): it for it in named}
@@ -41,7 +41,7 @@ def fill_options(
             _print_options(options)
             raise SystemExit(0)
         help_command = f"seqloom {' '.join(commands)} --set help"
-        _fill_from_words(options, words, help_command)
+        _fill_from_set(options, words, help_command)
         for token in options["config"].tokens:
             _fill_from_file(options, Path(token.value), help_command)
     if commands == ("train",) and arguments["--resume"].has_tokens:
@@ -50,17 +50,17 @@ def fill_options(
 
 
 def _name_of(argument: Argument) -> str:
-    """Name an argument as a file does: without dashes in front, with _ for -."""
+    """Return the option's name in a TOML file: no leading dashes, and _ for -."""
     return argument.name.removeprefix("--").replace("-", "_").lower()
 
 
 def _print_options(options: Mapping[str, Argument]) -> None:
-    """Print the options that --help does not list, by their groups."""
+    """Print the options that --help does not list, by group."""
     console = open_console()
     groups: dict[str, dict[str, str]] = {}
     for name, argument in options.items():
         if argument.parameter.show is False:
-            # cyclopts resolves the groups of an argument to a tuple of them.
+            # cyclopts stores the groups of an argument as a tuple.
             (group,) = cast("tuple[Group]", argument.parameter.group)
             notes = [argument.parameter.help or ""]
             if choices := argument.get_choices():
@@ -74,15 +74,15 @@ def _print_options(options: Mapping[str, Argument]) -> None:
         console.print(table_of(texts))
         console.line()
     console.print(
-        "Give one as --set NAME=VALUE, or as a line NAME = VALUE of a TOML file for "
-        "--config. The options that --help lists may be given so, too."
+        "Give one as --set NAME=VALUE, or as a line NAME = VALUE in the TOML file of "
+        "--config. This also works for the options that --help lists."
     )
 
 
-def _fill_from_words(
+def _fill_from_set(
     options: Mapping[str, Argument], words: Sequence[str], help_command: str
 ) -> None:
-    """Take NAME=VALUE of each --set."""
+    """Read NAME=VALUE from each --set."""
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
@@ -94,25 +94,27 @@ def _fill_from_words(
         argument = _find(options, name, where=where, help_command=help_command)
         if argument.has_tokens:
             raise ArgumentError(
-                f"{where}: {name} has a value already; give it once, several values as in "
+                f"{where}: {name} already has a value; give it once, with several values "
+                "as in "
                 f'{name}="A B"'
             )
-        # An option for several words takes them all.
+        # A multi-value option takes all words of the value.
         try:
             is_many = argument.token_count()[1]
             values = shlex.split(value) if is_many else [value.strip()]
         except ValueError as error:
             raise ArgumentError(
-                f"{where}: {error} in {value}; put a name with a quotation mark or a space "
-                f'into quotation marks, as in {name}="it\'s.tsv"'
+                f"{where}: {error} in {value}; quote a name that contains a quotation mark "
+                "or "
+                f'a space, as in {name}="it\'s.tsv"'
             ) from None
         if not any(values):
-            raise ArgumentError(f"{where}: expected a value behind {name}=")
+            raise ArgumentError(f"{where}: expected a value after {name}=")
         _fill(argument, values, "--set")
 
 
 def _fill_from_file(options: Mapping[str, Argument], path: Path, help_command: str) -> None:
-    """Take the options of a TOML file that the command line does not give."""
+    """Read options from a TOML file; the command line takes precedence."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -132,32 +134,31 @@ def _fill_from_file(options: Mapping[str, Argument], path: Path, help_command: s
 def _find(
     options: Mapping[str, Argument], name: str, *, where: str, help_command: str
 ) -> Argument:
-    """Find an option by its name; an unknown name is an error with the nearest ones."""
+    """Return the option of this name; raise with the nearest names if there is none."""
     found = options.get(name.replace("-", "_"))
     if name in {"set", "config", "resume"}:
-        raise ArgumentError(f"{where}: write --{name} on the command line itself")
+        raise ArgumentError(f"{where}: write --{name} on the command line")
     if found is None:
-        near = get_close_matches(name, options, n=3)
-        hint = f"did you mean {' or '.join(near)}? " if near else ""
+        matches = get_close_matches(name, options, n=3)
+        hint = f"did you mean {' or '.join(matches)}? " if matches else ""
         raise ArgumentError(
-            f"{where}: no option has the name {name!r}; {hint}{help_command} lists the "
-            "names"
+            f"{where}: there is no option {name!r}; {hint}{help_command} lists the names"
         )
     return found
 
 
-class Keep:
-    """Writes the options of a run into its folder, as a callback of `fit`."""
+class OptionSaver:
+    """Callback of `fit` that writes the options of a run into its folder."""
 
     def __init__(self, files: list[Path], given: Mapping[str, Any]) -> None:
         self._words = {"files": _spell(files)} | {
             OPTION_NAMES.get(name, name): _spell(value)
             for name, value in given.items()
-            if name not in _OF_ONE_CALL
+            if name not in _SINGLE_CALL_OPTIONS
         }
 
     def on_start(self, plan: "Plan") -> None:
-        """Write them where the run has just been begun or opened."""
+        """Write the options when the run starts or resumes."""
         from seqloom.models._folder import COMMAND
 
         if plan.folder is not None:
@@ -166,17 +167,17 @@ class Keep:
 
 
 def _spell(value: Any) -> list[str]:
-    """Spell a value as words of a command line."""
+    """Return a value as words of a command line."""
     several = cast("list[Any]", value) if isinstance(value, (list, tuple)) else [value]
     return [str(item) for item in several]
 
 
 def _fill_from_run(arguments: ArgumentCollection, out: str) -> None:
-    """Take the options of a run from its folder, or from those of its folds."""
+    """Read the options of a run from its folder, or from its first fold."""
     from seqloom.models._folder import COMMAND
 
     kept: Mapping[str, list[str]] = {}
-    # The folds of a run share its options.
+    # All folds of a run have the same options.
     for path in (Path(out, COMMAND), *sorted(Path(out).glob(f"fold-*/{COMMAND}"))):
         try:
             kept = _decode(path.read_bytes())
@@ -185,12 +186,12 @@ def _fill_from_run(arguments: ArgumentCollection, out: str) -> None:
             continue
         except (OSError, ValueError, RecursionError, AttributeError):
             raise FileError(
-                f"{path}: cannot be read: remove it and give all options of the run again"
+                f"{path}: cannot be read; remove it and give all options of the run again"
             ) from None
     if not kept and not arguments["FILES"].has_tokens:
         raise ArgumentError(
-            f"{out}: holds no run that seqloom train began (command.json): give "
-            "FILES and all options of its first call"
+            f"{out}: contains no run of seqloom train (command.json is missing): give "
+            "FILES and all options of the first call"
         )
     for argument in arguments:
         words = kept.get(_name_of(argument))
@@ -199,14 +200,15 @@ def _fill_from_run(arguments: ArgumentCollection, out: str) -> None:
                 lost := [it for it in words if not Path(it).exists()]
             ):
                 raise FileError(
-                    f"{lost[0]}: is not here, but the run in {out} was begun with it: go "
-                    "to the folder where it was begun, or name its FILES again"
+                    f"{lost[0]}: no such file here; the run in {out} was started with it. "
+                    "Run the command in the folder where the run was started, or give "
+                    "FILES again"
                 )
             _fill(argument, words, out)
 
 
 def _decode(text: bytes) -> Mapping[str, list[str]]:
-    """Read names with their words; anything else is a ValueError."""
+    """Parse option names and their words from JSON; raise ValueError if invalid."""
     words: dict[str, Any] = dict(json.loads(text).items())
     for value in words.values():
         is_list = isinstance(value, list)
@@ -216,7 +218,7 @@ def _decode(text: bytes) -> Mapping[str, list[str]]:
 
 
 def _fill(argument: Argument, words: Sequence[str], source: str) -> None:
-    """Give an argument its words, as if they stood on the command line."""
+    """Set the words of an argument as if they were on the command line."""
     is_flag = words == ["True"] and argument.is_flag()
     for index, word in enumerate(words):
         value: Any = {"implicit_value": True} if is_flag else {"value": word}

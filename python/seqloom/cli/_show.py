@@ -1,4 +1,4 @@
-"""Results of runs: tables in a terminal, and one JSON object for another program."""
+"""Print results of runs: tables for a terminal, or one JSON object."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from seqloom.train import Part, Run
 
 Metrics = Mapping[str, float]
-_TWO = 2
+_MIN_VALUES = 2
 TITLES = {
     "mcc": "MCC",
     "auroc": "AUROC",
@@ -30,7 +30,7 @@ TITLES = {
 
 
 def show_run(console: Console, run: "Run") -> None:
-    """Print how the kept weights do, and where everything is."""
+    """Print the metrics of the best epoch, and the paths of the model and report."""
     parts = {"validation": run.valid, "test": run.test}
     judged = {name: part.metrics for name, part in parts.items() if part is not None}
     for confusion in run.report.confusions[:1]:
@@ -38,7 +38,7 @@ def show_run(console: Console, run: "Run") -> None:
     if judged:
         names = {"task": run.trained.task.name, "noun": noun_of(run)}
         show_metrics(console, judged, **names)
-    chosen = "the lowest validation loss" if run.valid is not None else "the last"
+    chosen = "the lowest validation loss" if run.valid is not None else "the last epoch"
     console.print(f"kept   epoch {run.best_epoch} of {len(run.history)}, {chosen}")
     if run.folder is not None:
         console.print(f"model  {run.folder}")
@@ -52,7 +52,7 @@ def show_metrics(
     task: str,
     noun: str = "sequences",
 ) -> None:
-    """Print a column for each part; one answer a record gives accuracy its interval."""
+    """Print a column of metrics for each set, and a confidence interval of accuracy."""
     table = start_table("", *parts)
     for name in next(iter(parts.values())):
         values = [part[name] for part in parts.values()]
@@ -68,7 +68,7 @@ def show_metrics(
 
 
 def show_confusion(console: Console, confusion: Confusion) -> None:
-    """Print counts, true classes as rows, and the share of each that was found."""
+    """Print counts with true classes as rows, and the recall of each class."""
     table = start_table(confusion.name, *confusion.classes, "found")
     for position, name in enumerate(confusion.classes):
         counts = confusion.matrix[position]
@@ -78,7 +78,7 @@ def show_confusion(console: Console, confusion: Confusion) -> None:
 
 
 def show_tiles(console: Console, tiles: Sequence[Tile]) -> None:
-    """Print key figures below each other."""
+    """Print key results, one on each line."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 1))
     for number, tile in enumerate(tiles):
         table.add_row(tile.name, tile.value, tile.note, style="" if number else "bold")
@@ -86,7 +86,7 @@ def show_tiles(console: Console, tiles: Sequence[Tile]) -> None:
 
 
 def start_table(first: str, *names: str) -> Table:
-    """Start a table of numbers with a column of words."""
+    """Create a table of right-aligned numbers with a first column of text."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
     table.add_column(first)
     for name in names:
@@ -95,26 +95,26 @@ def start_table(first: str, *names: str) -> Table:
 
 
 def noun_of(run: "Run") -> str:
-    """Return what the records of a run are called."""
+    """Return the noun for the records of a run, such as sequences."""
     from seqloom.infer._kinds import kind_of_encoder
 
     return kind_of_encoder(run.trained.encoder).noun
 
 
 def title_of(name: str, noun: str = "") -> str:
-    """Spell a metric's name."""
+    """Return the title of a metric."""
     if name == "n":
         return noun
     return TITLES.get(name, name.replace("_", " "))
 
 
 def print_json(facts: Mapping[str, Any]) -> None:
-    """Print one object; a number that JSON lacks (NaN) is null."""
-    sys.stdout.write(json.dumps(_plain(facts), indent=2, allow_nan=False) + "\n")
+    """Print one JSON object; NaN and infinity become null."""
+    sys.stdout.write(json.dumps(_to_json(facts), indent=2, allow_nan=False) + "\n")
 
 
 def facts_of(run: "Run") -> dict[str, Any]:
-    """Return what a run printed."""
+    """Return the results of a run for JSON."""
     parts = {"validation": run.valid, "test": run.test}
     return {
         "folder": None if run.folder is None else str(run.folder),
@@ -128,45 +128,45 @@ def facts_of(run: "Run") -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
-    """Make what JSON knows of nested values."""
+def _to_json(value: Any) -> Any:
+    """Convert nested values to JSON types."""
     if isinstance(value, Mapping):
-        return {str(name): _plain(item) for name, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return {str(name): _to_json(item) for name, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+        return [_to_json(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A metric in each fold; its mean and deviation are of the folds that define it."""
+    """A metric in each fold; its mean and deviation ignore folds where it is undefined."""
 
     values: tuple[float, ...]
 
     @property
     def defined(self) -> list[float]:
-        """The values of the folds in which the metric is defined."""
+        """Values of the folds in which the metric is defined."""
         return [value for value in self.values if isfinite(value)]
 
     @property
     def lacking(self) -> tuple[int, ...]:
-        """The folds in which it is not defined, from 1."""
+        """Numbers of the folds, from 1, in which the metric is undefined."""
         pairs = enumerate(self.values, start=1)
         return tuple(fold for fold, value in pairs if not isfinite(value))
 
     @property
     def mean(self) -> float:
-        """The mean; NaN where no fold defines it."""
+        """Mean over the folds; NaN if no fold defines the metric."""
         return fmean(self.defined) if self.defined else nan
 
     @property
     def deviation(self) -> float:
-        """The standard deviation; NaN of fewer than two values."""
-        return stdev(self.defined) if len(self.defined) >= _TWO else nan
+        """Standard deviation over the folds; NaN for fewer than two values."""
+        return stdev(self.defined) if len(self.defined) >= _MIN_VALUES else nan
 
 
 def show_folds(console: Console, runs: Sequence["Run"]) -> None:
-    """Print each metric in each fold and over the folds, and what a mean leaves out."""
+    """Print each metric by fold with its mean, and notes on undefined values."""
     parts = _parts_of(runs)
     folds = (f"fold {fold}" for fold in range(1, len(parts) + 1))
     table = start_table("", *folds, "mean", "deviation")
@@ -182,7 +182,7 @@ def show_folds(console: Console, runs: Sequence["Run"]) -> None:
 
 
 def facts_of_folds(runs: Sequence["Run"]) -> dict[str, Any]:
-    """Return what each fold printed, and each metric's mean over those that define it."""
+    """Return the results of each fold and the mean of each metric, for JSON."""
     spreads = spreads_of(runs)
     return {
         "folds": [facts_of(run) for run in runs],
@@ -194,14 +194,14 @@ def facts_of_folds(runs: Sequence["Run"]) -> dict[str, Any]:
 
 
 def spreads_of(runs: Sequence["Run"]) -> dict[str, Spread]:
-    """Return each metric of the validation parts over the folds."""
+    """Return each validation metric over the folds."""
     parts = [part.metrics for part in _parts_of(runs)]
     names = [name for name in parts[0] if name != "n"]
     return {name: Spread(tuple(part[name] for part in parts)) for name in names}
 
 
 def notes_of(runs: Sequence["Run"]) -> Iterator[str]:
-    """Say which folds and classes a mean leaves out, and what a fold has not learned."""
+    """Yield notes on folds with undefined metrics or untrained classes."""
     task = runs[0].trained.task
     if task.name == "classify":
         yield from _notes_of_classes(_parts_of(runs), task.columns)
@@ -211,41 +211,41 @@ def notes_of(runs: Sequence["Run"]) -> Iterator[str]:
 
 
 def _parts_of(runs: Sequence["Run"]) -> list["Part"]:
-    """Return the validation part of each fold."""
+    """Return the validation set of each fold."""
     return [run.valid for run in runs if run.valid is not None]
 
 
 def _notes_of_classes(parts: Sequence["Part"], classes: Sequence[str]) -> Iterator[str]:
-    """Name the classes that a fold has not learned, or is not judged by."""
+    """Yield notes on classes that a fold lacks in its training or validation set."""
     size = len(classes)
     counts = np.stack([np.bincount(part.labels, minlength=size) for part in parts])
-    # A class that only one fold is judged by is in no record that this fold learns from.
-    untaught = (counts > 0) & (counts == counts.sum(axis=0))
-    for folds, names in _group(untaught, classes):
+    # A class with validation records in only one fold has no training record there.
+    untrained = (counts > 0) & (counts == counts.sum(axis=0))
+    for folds, names in _group(untrained, classes):
         yield (
-            f"{folds}: no training record is of {names}, so that no model could learn it "
-            "there; the metrics count in the means all the same"
+            f"{folds}: no training record has {names}, so the model could not learn it; "
+            "the means still include the metrics of this fold"
         )
-    areas = "" if size == _TWO else ", AUROC and AUPRC"
+    areas = "" if size == _MIN_VALUES else ", AUROC and AUPRC"
     for folds, names in _group(counts == 0, classes):
         yield (
-            f"{folds}: no validation record is of {names}: not counted there in balanced "
+            f"{folds}: no validation record has {names}: ignored there in balanced "
             f"accuracy{areas}"
         )
 
 
 def _notes_of_labels(parts: Sequence["Part"], names: Sequence[str]) -> Iterator[str]:
-    """Name the labels that all records of a fold have, or none."""
+    """Yield notes on labels that all validation records of a fold have, or none."""
     same = np.stack([np.ptp(part.labels, axis=0) == 0 for part in parts])
     for folds, labels in _group(same, names):
         yield (
-            f"{folds}: all validation records or none have {labels}: not counted there in "
+            f"{folds}: all or no validation records have {labels}: ignored there in "
             "AUROC and AUPRC"
         )
 
 
 def _notes_of_metrics(spreads: dict[str, Spread]) -> Iterator[str]:
-    """Name the metrics that a fold does not define."""
+    """Yield notes on metrics that are undefined in a fold."""
     grouped: dict[tuple[int, ...], list[str]] = {}
     for name, spread in spreads.items():
         if spread.lacking:
@@ -253,12 +253,12 @@ def _notes_of_metrics(spreads: dict[str, Spread]) -> Iterator[str]:
     for folds, names in grouped.items():
         left = len(spreads[names[0]].defined)
         listed = _list([title_of(name) for name in names])
-        said = f"{_spell_folds(folds)}: not defined: {listed}"
-        yield f"{said}; the mean is of the other {left}" if left else said
+        note = f"{_spell_folds(folds)}: undefined: {listed}"
+        yield f"{note}; the mean is over the other {left}" if left else note
 
 
 def _group(marks: NDArray[np.bool_], names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Return the folds that have the same marks, and the names that are marked there."""
+    """Yield folds with the same marks, and the names that are marked there."""
     grouped: dict[tuple[str, ...], list[int]] = {}
     for fold, row in enumerate(marks, start=1):
         marked = tuple(repr(name) for name, mark in zip(names, row, strict=True) if mark)
@@ -269,11 +269,11 @@ def _group(marks: NDArray[np.bool_], names: Sequence[str]) -> Iterator[tuple[str
 
 
 def _spell_folds(folds: Sequence[int]) -> str:
-    """Name folds by their numbers."""
+    """Return text such as folds 1 and 2."""
     return f"fold{'s' if len(folds) > 1 else ''} {_list([str(it) for it in folds])}"
 
 
 def _list(words: Sequence[Any]) -> str:
-    """Join words as a sentence does."""
+    """Join words with commas and a final and."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last

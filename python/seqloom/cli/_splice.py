@@ -1,4 +1,4 @@
-"""The demo's experiment: its data, the linear model to beat, and its outcome."""
+"""The experiment of the demo: its data, the linear baseline, and the results."""
 
 import json
 from dataclasses import asdict, dataclass, replace
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from seqloom.data import Dataset
     from seqloom.train import Part, Run
 
-# Radial basis functions, the best of the StatLog study on this split.
+# Radial basis functions, the best result of the StatLog study on this split.
 PUBLISHED = 0.959
-# The numbers beside the report; also the mark of a folder that the next demo may replace.
+# The results next to the report; also marks a folder that the next demo may replace.
 RESULTS = "demo.json"
 LEAD = (
-    "A small convolutional network reads 60 letters of DNA and says whether a donor (EI), "
-    "an acceptor (IE) or neither (N) is in the middle. It had {}."
+    "A small convolutional network reads 60 bases of DNA and predicts whether a donor "
+    "(EI), an acceptor (IE) or neither (N) is in the middle. It had {}."
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Splice:
-    """Holds the parts, and which test windows also stand in the training windows."""
+    """Training, validation and test windows; test windows that also occur in training."""
 
     train: "Dataset"
     valid: "Dataset"
@@ -38,17 +38,17 @@ class Splice:
 
     def __str__(self) -> str:
         return (
-            f"{len(self.train):,} windows to learn from, {len(self.valid):,} to choose the "
-            f"epoch by, {len(self.test):,} of the official test split to score at the end"
+            f"{len(self.train):,} windows for training, {len(self.valid):,} for "
+            f"validation, and {len(self.test):,} of the official test set"
         )
 
 
 def read_splice(seed: int) -> Splice:
-    """Read the packaged files and keep a tenth of the training windows aside."""
+    """Read the packaged files and hold out a tenth of the training windows."""
     from seqloom.data import split
 
     whole = _read("train", classes=None)
-    # Equal windows fall on one side: the epoch is chosen by windows that were not learned.
+    # Equal windows stay in one set, so that the validation set is independent.
     train, valid = split(whole, (0.9, 0.1), groups="sequence", seed=seed)
     test = _read("test", classes=whole.classes)
     shared = np.isin(test.group("sequence"), whole.group("sequence"))
@@ -56,7 +56,7 @@ def read_splice(seed: int) -> Splice:
 
 
 def _read(part: str, classes: tuple[str, ...] | None) -> "Dataset":
-    """Read one part of the official split."""
+    """Read one set of the official split."""
     from seqloom import _demo
     from seqloom.data import Labels, SequenceDataset
     from seqloom.encode import OneHot
@@ -69,7 +69,7 @@ def _read(part: str, classes: tuple[str, ...] | None) -> "Dataset":
 
 
 class Logistic(Module):
-    """One number for each letter at each position and class, and nothing else."""
+    """A linear model: one weight for each base, position and class."""
 
     head: Linear
 
@@ -78,13 +78,13 @@ class Logistic(Module):
 
     def logits(self, x: Tensor, *, mask: object = None, key: object = None) -> Tensor:
         """Return the outputs ``(batch, class)`` of ``(batch, channel, position)``."""
-        del mask, key  # windows have one length, and nothing is drawn
+        del mask, key  # windows have one length, and there is no dropout
         return self.head(x.reshape(x.shape[0], -1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """Holds the accuracies on the test windows."""
+    """Accuracies on the test windows."""
 
     accuracy: float
     interval: tuple[float, float]
@@ -95,9 +95,9 @@ class Outcome:
     seconds: float
 
     def tiles(self) -> tuple[Tile, ...]:
-        """Spell the figures, the network's first."""
+        """Return the key results, those of the network first."""
         low, high = self.interval
-        unseen = f"{self.tests - self.shared:,} windows that training never saw"
+        unseen = f"{self.tests - self.shared:,} windows that are not in the training set"
         return (
             Tile(
                 "test accuracy",
@@ -105,20 +105,24 @@ class Outcome:
                 note=f"95 % interval {100 * low:.1f} to {percent(high)}",
             ),
             Tile("published", percent(PUBLISHED), note="the best of the StatLog study"),
-            Tile("logistic regression", percent(self.linear), note="on the same one-hot"),
+            Tile(
+                "logistic regression",
+                percent(self.linear),
+                note="on the same one-hot encoding",
+            ),
             Tile("without shared windows", percent(self.unshared), note=unseen),
         )
 
     def note(self) -> str:
-        """Say how many windows stand in both parts of the official split."""
+        """Return the number of test windows that are also in the official training set."""
         return (
             f"{self.shared:,} of the {self.tests:,} test windows are also in the "
-            "official training part."
+            "official training set."
         )
 
 
 def compare(run: "Run", linear: "Run", splice: Splice) -> Outcome:
-    """Compare the network with the linear model, and with itself on unseen windows."""
+    """Compare the network with the linear model, and on windows that are not shared."""
     right = _find_hits(run)
     hits, tests = int(right.sum()), right.size
     return Outcome(
@@ -133,7 +137,7 @@ def compare(run: "Run", linear: "Run", splice: Splice) -> Outcome:
 
 
 def publish(run: "Run", outcome: Outcome, splice: Splice, *, folder: Path) -> Path:
-    """Write the run's report with the comparison, and the numbers beside it."""
+    """Write the run's report with the comparison, and the results as JSON."""
     report = replace(
         run.report,
         title="Primate splice junctions",
@@ -146,6 +150,6 @@ def publish(run: "Run", outcome: Outcome, splice: Splice, *, folder: Path) -> Pa
 
 
 def _find_hits(run: "Run") -> NDArray[np.bool_]:
-    """Return for each test window whether its class was predicted."""
-    part = cast("Part", run.test)  # the demo always has one
+    """Return a mask of the test windows that were classified correctly."""
+    part = cast("Part", run.test)  # always set in the demo
     return part.scores.to_numpy().argmax(axis=1) == part.labels

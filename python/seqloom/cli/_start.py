@@ -1,4 +1,4 @@
-"""The program's first moment: from here on Ctrl-C is answered in a line."""
+"""Entry point of the program; from here on, Ctrl-C prints one line."""
 
 import sys
 from collections.abc import Sequence
@@ -7,14 +7,14 @@ from seqloom._signals import STOPPED, fatal_signals_interrupting
 
 
 def main(tokens: Sequence[str] | None = None) -> None:
-    """Run one command and leave the interpreter.
+    """Run one command and exit the interpreter.
 
     Args:
-        tokens: The words of the command line; None: those that the program was called with.
+        tokens: Words of the command line; by default `sys.argv[1:]`.
 
     Raises:
-        SystemExit: Always: 0 done, 2 bad input, 130 stopped by Ctrl-C, 128 and the signal's
-            number stopped by a signal.
+        SystemExit: Always: 0 success, 2 invalid input, 130 stopped by Ctrl-C, 128 + n
+            stopped by signal n.
 
     Examples:
         >>> main(["inspect", "none.fa"])
@@ -24,7 +24,8 @@ def main(tokens: Sequence[str] | None = None) -> None:
     """
     with fatal_signals_interrupting() as signals:
         try:
-            # Imported here, because Ctrl-C may come while Python still loads the commands.
+            # Imported here, because Ctrl-C may be pressed while Python loads the
+            # commands.
             from seqloom.cli._app import run
 
             code = run(sys.argv[1:] if tokens is None else tokens)
@@ -32,5 +33,5 @@ def main(tokens: Sequence[str] | None = None) -> None:
             sys.stderr.write("\nstopped\n")
             code = STOPPED
     if signals and code == STOPPED:
-        code = 128 + signals[0]  # as a shell does for a program that a signal ended
+        code = 128 + signals[0]  # like a shell after a signal
     raise SystemExit(code)

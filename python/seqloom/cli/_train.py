@@ -1,4 +1,4 @@
-"""``seqloom train``: from files to a run folder."""
+"""``seqloom train``: train on files and write a run folder."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -43,21 +43,21 @@ from seqloom.cli._parts import (
     parts_of,
 )
 from seqloom.cli._read import (
+    AlphabetOptions,
     CovariateOptions,
     Inputs,
+    JitterOptions,
     LabelTables,
-    LetterOptions,
-    MovingOptions,
     find_given,
-    show_left_out,
+    show_skipped,
 )
-from seqloom.cli._settings import Keep
+from seqloom.cli._settings import OptionSaver
 from seqloom.cli._show import facts_of, facts_of_folds, print_json, show_folds, show_run
 from seqloom.cli._warn import (
-    warn_of_classes,
-    warn_of_files,
-    warn_of_overlaps,
-    warn_of_part,
+    warn_about_classes,
+    warn_about_files,
+    warn_about_overlaps,
+    warn_about_untrained_classes,
 )
 from seqloom.data import Dataset, Labels
 from seqloom.data._inputs import SourceOptions
@@ -87,15 +87,14 @@ _OPTIMISERS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateOptions:
-    """Says how the weights change.
+    """Optimiser, learning rate and seed.
 
     Args:
-        lr: The highest learning rate.
-        optimizer: The rule that changes the weights, with its default settings and
-            --weight-decay.
-        schedule: How the learning rate changes: a rise and half a cosine, not at all, or
-            down to a tenth where the validation loss stays for 10 epochs.
-        seed: Decides the first weights, the order, the dropout and the parts.
+        lr: Highest learning rate.
+        optimizer: Optimiser, with its default settings and --weight-decay.
+        schedule: Learning rate schedule: warm-up and cosine decay, constant, or a tenth of
+            the rate whenever the validation loss has not improved for 10 epochs.
+        seed: Seed of the initial weights, the shuffling, the dropout and the split.
     """
 
     lr: float = LR
@@ -104,8 +103,8 @@ class RateOptions:
     seed: Seed = 0
 
     def to_keywords(self, updates: Updates) -> dict[str, Any]:
-        """Spell the options as `seqloom.train.fit` takes them."""
-        lr: Any = self.lr  # the highest rate of the cosine that `fit` makes
+        """Return the options as keyword arguments of `seqloom.train.fit`."""
+        lr: Any = self.lr  # peak of the cosine schedule of `fit`
         if self.schedule != "cosine":
             kind = optim.Constant if self.schedule == "constant" else optim.Plateau
             lr = kind(self.lr)
@@ -134,9 +133,9 @@ def train(
     folder: Annotated[RunFolder, RUN],
     tables: Annotated[LabelTables, LABELS],
     labels: Annotated[Labels, LABELS],
-    letters: Annotated[LetterOptions, SEQUENCES],
+    letters: Annotated[AlphabetOptions, SEQUENCES],
     sequences: Annotated[SourceOptions, SEQUENCES],
-    intervals: Annotated[MovingOptions, INTERVALS],
+    intervals: Annotated[JitterOptions, INTERVALS],
     covariates: Annotated[CovariateOptions, GENOTYPES],
     parts: Annotated[PartOptions, PARTS],
     epochs: Annotated[Epochs, LEARNING],
@@ -156,17 +155,17 @@ def train(
 
     Genotypes: seqloom train x.bed --labels pheno.txt --label-column Y1 --out runs/y1
 
-    Labels in the headers: --label-from-header "class=(\\w+)"
+    Labels in the FASTA headers: --label-from-header "class=(\\w+)"
 
-    A table of sequences and labels: seqloom train table.csv --out runs/t
+    A table with sequences and labels: seqloom train table.csv --out runs/t
 
-    A run that was stopped goes on: seqloom train --out runs/splice --resume
+    Resume a stopped run: seqloom train --out runs/splice --resume
 
-    Families in one part: seqloom train a.fa --labels t.tsv --group-column family --out r
+    Keep families together: seqloom train a.fa --labels t.tsv --group-column family --out r
 
-    A file for each class: seqloom train pos.fa neg.fa --label-from-file --out runs/c
+    One file for each class: seqloom train pos.fa neg.fa --label-from-file --out runs/c
 
-    Parts of a genome: seqloom train hg.fa --intervals peaks.bed --label-column name
+    Genome intervals: seqloom train hg.fa --intervals peaks.bed --label-column name
     --out runs/p
 
     Embeddings: seqloom train embeddings/ --labels t.tsv --out runs/e
@@ -174,34 +173,33 @@ def train(
     Adapters: seqloom train p.fa --labels t.tsv --finetune lora --model ESM2 --out runs/l
 
     Args:
-        files: Sequence files, their format and compression told from the content; tables
-            with a column of sequences; or a PLINK .bed with its .bim and .fam. With
-            --intervals one genome.
-        out: The run folder: model, scores, pictures and report.html.
-        resume: Go on with the run in OUT from its last checkpoint; without one, begin.
-            FILES and options that are not given are those that it was begun with; more
-            --epochs make it longer.
-        folder: How the run folder is written.
-        tables: Where labels are.
-        labels: How labels are read.
-        letters: What letters mean.
-        sequences: How sequences are read.
-        intervals: Which parts of a genome are read.
-        covariates: What goes with a .bed.
-        parts: Which records choose the epoch, and which evaluate the result.
-        epochs: How long to train.
-        batches: How many records a step takes.
-        rates: How the weights change.
-        updates: How gradients change the weights.
-        objective: What the network learns.
-        network: What the network is.
-        computation: What computes.
-        quiet: Print warnings, errors and the results that were asked for alone.
-        json: Print the results as one JSON object; all else goes to standard error.
-        further: Where other options come from.
+        files: Sequence files (format and compression are detected), tables with a column of
+            sequences, or a PLINK .bed with its .bim and .fam. With --intervals, one genome.
+        out: The run folder to write: model, scores, plots and report.html.
+        resume: Resume the run in OUT from its last checkpoint, or start it if there is
+            none. FILES and options default to those of the first call. A larger --epochs
+            extends the run.
+        folder: Options of the run folder.
+        tables: Tables of labels.
+        labels: Options of labels.
+        letters: Alphabet and handling of ambiguous residues.
+        sequences: Options for reading sequences.
+        intervals: Intervals of a genome.
+        covariates: Options for reading genotypes and covariates.
+        parts: Validation and test sets.
+        epochs: Number of epochs and early stopping.
+        batches: Records for each step.
+        rates: Optimiser, learning rate and seed.
+        updates: Options of the weight updates.
+        objective: Task, loss and metrics.
+        network: Architecture of the network.
+        computation: Backend and precision.
+        quiet: Print only warnings, errors and requested results.
+        json: Print the results as one JSON object, and everything else to standard error.
+        further: Options that --help does not list.
     """
-    del further  # read before the other options
-    # With --intervals, --valid and --test name intervals in the same genome.
+    del further  # already applied by `fill_options`
+    # With --intervals, --valid and --test are intervals in the same genome.
     others = [] if intervals.intervals else [*parts.valid, *parts.test]
     reading = (letters, sequences, intervals, covariates, tables, labels)
     inputs = Inputs.of(files, *reading, others=others)
@@ -213,13 +211,13 @@ def train(
     warnings = open_console(stderr=True) if quiet else console
     announce(console, computation.backend, computation.num_threads)
     if resume and not _holds_run(out):
-        console.print(f"{out} holds no run yet: this one begins there")
+        console.print(f"{out} contains no run yet: starting a new one")
     named = tables.to_labels(labels)
     encoding = encoding_for(console, network, inputs, letters=letters)
     data = open_parts(console, inputs, parts, labels=named, encoding=encoding)
-    show_left_out(console, *data.present)
-    warn_of_files(warnings, intervals.intervals or files, parts)
-    warn_of_classes(warnings, data.whole)
+    show_skipped(console, *data.present)
+    warn_about_files(warnings, intervals.intervals or files, parts)
+    warn_about_classes(warnings, data.whole)
     groups = groups_of(data.whole, inputs, parts, labels=named)
     values = (parts, epochs, batches, rates, updates, objective, network, computation)
     runs = [
@@ -235,7 +233,7 @@ def train(
             backend=computation,
             out=replace(folder, out=part.folder),
             resume=resume,
-            callbacks=[Keep(files, {**find_given(*values, folder), **inputs.given})],
+            callbacks=[OptionSaver(files, {**find_given(*values, folder), **inputs.given})],
             **rates.to_keywords(updates),
         )
         for part in parts_of(data, parts, folder=out, seed=rates.seed, groups=groups)
@@ -244,13 +242,13 @@ def train(
 
 
 def _check_folder(*, resume: bool, overwrite: bool) -> None:
-    """Raise if a run is to be resumed and replaced at once."""
+    """Raise if a run should be both resumed and replaced."""
     if resume and overwrite:
         raise ArgumentError("--resume and --overwrite exclude each other: give one")
 
 
 def _holds_run(out: Path) -> bool:
-    """Return True if a run was begun in a folder, or in its folds'."""
+    """Return True if a folder contains a run, or the folds of one."""
     begun = (out.glob(name) for name in ("config.json", "fold-*/config.json"))
     return any(chain.from_iterable(begun))
 
@@ -264,9 +262,9 @@ def _fit(
     test: Dataset | None,
     **settings: Any,
 ) -> Run:
-    """Train one network, and show its progress."""
-    warn_of_part(warnings, part)
-    warn_of_overlaps(warnings, part, test)
+    """Train one network and show its progress."""
+    warn_about_untrained_classes(warnings, part)
+    warn_about_overlaps(warnings, part, test)
     judges = [it for it in (part.valid, test) if it is not None]
     config = choose_network(part.train, *judges)
     if part.title:
@@ -277,7 +275,7 @@ def _fit(
 
 
 def _show(console: Console, runs: list[Run], *, has_folds: bool, as_json: bool) -> None:
-    """Print the results, for a person or as JSON."""
+    """Print the results as tables or as JSON."""
     if as_json:
         print_json(facts_of_folds(runs) if has_folds else facts_of(runs[0]))
     elif has_folds:
