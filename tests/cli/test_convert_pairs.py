@@ -100,7 +100,7 @@ BAD = {
     "one file twice": (
         ["1.fq", "./1.fq"],
         ["o1.fq", "o2.fq"],
-        "the same file; .*--interleaved",
+        "same file; .*--interleaved",
     ),
     "one name twice": (["1.fq", "2.fq"], ["o1.fq", "o1.fq"], "the same file"),
     "three to write": (["1.fq", "2.fq"], ["a.fq", "b.fq", "c.fq"], "two, got 3"),

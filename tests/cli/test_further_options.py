@@ -93,9 +93,9 @@ ERRORS = {
         ["--set", "acumulate=2"],
         ["'acumulate'", "mean accumulate", "--set help"],
     ),
-    "an option of the command line": (
+    "an option of one call": (
         ["--set", "resume=yes"],
-        ["--resume", "on the command line"],
+        ["--resume", "on the command"],
     ),
     "an open quotation": (["--set", "groups=it's.tsv"], ["groups=it's.tsv", "quotation"]),
     "no value behind =": (["--set", "width= "], ["--set width=", "a value"]),
