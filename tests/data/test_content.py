@@ -11,7 +11,7 @@ from seqloom.data._describe import composition, describe_letters
 from seqloom.data._paths import content_digest
 from seqloom.data._sources import is_sequence_table
 from seqloom.data.interval._spans import Spans
-from seqloom.data.label._labels import USUAL
+from seqloom.data.label._labels import DEFAULTS
 from seqloom.data.label._source import LabelSource, drop_missing
 from seqloom.encode import OneHot
 
@@ -26,7 +26,7 @@ def test_composition_counts_ambiguous_and_lower_case_letters() -> None:
 
 def test_the_line_about_letters_shows_counts_and_shares() -> None:
     counts = {"letters": 1000, "N": 20, "ambiguous": 0, "soft_masked": 5}
-    line = "of 1,000 letters: N 20 (2.00 %), soft-masked 5 (0.50 %)"
+    line = "of 1,000 residues: N 20 (2.00 %), soft-masked 5 (0.50 %)"
     assert describe_letters(counts) == line
 
 
@@ -56,6 +56,6 @@ def test_a_span_is_clipped_to_its_chromosome() -> None:
 
 def test_a_missing_label_is_moved_to_the_missing_ones() -> None:
     source = LabelSource("a dict", ("label",), {"x": ("NA",), "y": ("yes",)})
-    left = drop_missing(source, USUAL)
+    left = drop_missing(source, DEFAULTS)
     assert list(left.cells) == ["y"]
     assert left.missing == {"x": ("NA",)}

@@ -327,7 +327,7 @@ def test_a_bad_letter_in_a_file_left_alone_is_found_at_the_batch(fasta, both):
 
 
 def test_large_files_are_left_where_they_are(many, monkeypatch):
-    monkeypatch.setattr("seqloom.data._sequence_source.LIMIT", 100)
+    monkeypatch.setattr("seqloom.data._sequence_source.MEMORY_LIMIT", 100)
     data = SequenceDataset(many)
     assert many.with_name("many.fa.sli").exists()
     assert data[3]["sequence"] == b"ACGGT" * 4

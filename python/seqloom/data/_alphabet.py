@@ -1,4 +1,4 @@
-"""The alphabet of files that nobody named one for."""
+"""Guesses the alphabet of files."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ def guess_alphabet(
     ids: IdRule = "error",
     symbols: str = "strip_terminal_stop",
 ) -> str:
-    """Decide on all letters of some sequences whether they are DNA, RNA or protein.
+    """Return whether sequences are DNA, RNA or protein, from all of their residues.
 
-    Sequences of which nearly all letters are A, C, G, T, U or N are no proteins: any letter
-    among them that DNA or RNA does not have is an error, and so are T and U together.
+    If nearly all residues are A, C, G, T, U or N, the sequences are not proteins. Then any
+    other character is an error, and so is a mixture of T and U.
 
     Args:
-        paths: A file, a pattern, several of them, or whatever else ``SequenceDataset``
-            takes.
-        sequence_column: A table's column of sequences.
-        comments: ``"skip"`` leaves out lines of FASTA that begin with ``;`` or ``#``.
-        whitespace: ``"strip"`` leaves out blanks among letters.
-        ids: ``"number"`` takes headers without a word.
-        symbols: What the encoder is told: with ``"zeros"`` or ``"keep"``, the symbols -
-            and . may stand anywhere.
+        paths: A file, a pattern, several files or patterns, or sequences in memory, as for
+            ``SequenceDataset``.
+        sequence_column: The column of sequences in a table.
+        comments: ``"skip"`` ignores FASTA lines that begin with ``;`` or ``#``.
+        whitespace: ``"strip"`` removes blanks within sequences.
+        ids: ``"number"`` accepts empty headers.
+        symbols: The same option of the encoder; ``"zeros"`` and ``"keep"`` accept the gaps
+            - and . anywhere.
 
     Returns:
-        ``"dna"``, ``"rna"`` or ``"protein"``: a name that ``OneHot`` knows.
+        ``"dna"``, ``"rna"`` or ``"protein"``.
 
     Raises:
         FileError: A file cannot be read.
-        FormatError: A file is no sequence file.
+        FormatError: A file is not a sequence file.
         ArgumentError: DNA and protein both fit.
-        AlphabetError: A letter is not in the alphabet that nearly all others are of.
+        AlphabetError: A character is not in the alphabet of nearly all others.
 
     Examples:
         >>> from pathlib import Path
@@ -80,7 +80,7 @@ def guess_alphabet(
         counts[list(_GAPS.encode())] = 0
     found = find_alphabet(counts)
     if found.strange:
-        _refuse(found, inputs, total=int(counts.sum()))
+        _raise_invalid(found, inputs, total=int(counts.sum()))
     if found.name is None:
         raise ArgumentError(
             f"{', '.join(inputs.paths)}: DNA and protein both fit {counts.sum():,} letters "
@@ -90,8 +90,8 @@ def guess_alphabet(
     return found.name
 
 
-def _refuse(found: FoundAlphabet, inputs: Inputs, *, total: int) -> NoReturn:
-    """Refuse letters that do not belong, with the place of the first."""
+def _raise_invalid(found: FoundAlphabet, inputs: Inputs, *, total: int) -> NoReturn:
+    """Raise for invalid characters, with the position of the first."""
     strange = found.strange
     rest = total - sum(strange.values())
     expected = (
@@ -107,19 +107,19 @@ def _refuse(found: FoundAlphabet, inputs: Inputs, *, total: int) -> NoReturn:
 
 
 def _name_remedy(found: FoundAlphabet) -> str:
-    """Name the option that reads letters which do not belong, if there is one."""
+    """Return the option that accepts the invalid characters, if there is one."""
     strange = found.strange.keys()
     if strange <= set(_GAPS):
-        return ', or symbols="zeros" (--symbols zeros) reads - and . as nothing known'
+        return ', or symbols="zeros" (--symbols zeros) encodes - and . as zeros'
     if strange <= {"T", "U"}:
         return ', or rna_as_dna=True of OneHot("dna") (--rna-as-dna) reads U as T'
     if strange <= LETTERS["protein"].difference("UO*"):
-        return ', or, if it holds proteins, say OneHot("protein") (--alphabet protein)'
+        return ', or, if it has proteins, pass OneHot("protein") (--alphabet protein)'
     return ""
 
 
 def _records_with(inputs: Inputs, letters: str) -> Iterator[tuple[str, int, str, str]]:
-    """Go through the records that have some letters: file, number, id and letters."""
+    """Yield file, index, id and sequence of the records with some characters."""
     wanted = np.frombuffer((letters + letters.lower()).encode("latin-1"), np.uint8)
     for path in inputs.paths:
         before = 0

@@ -1,4 +1,4 @@
-"""How records become batches and items: in Python, or in Rust without the interpreter."""
+"""Makes batches and items of records, in Python or in Rust without the interpreter."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from seqloom.data._encoder import Letters
     from seqloom.data._source import Fetched, NativeRecords, Rows, Source
 
-    Made = tuple[NDArray[np.uint8], list[int] | None, _native.Names | None]
+    NativeBatch = tuple[NDArray[np.uint8], list[int] | None, _native.Names | None]
     Batch = dict[str, Any]
 
-_HERE = _native.BatchMaker(RING, 0)
+_BATCH_MAKER = _native.BatchMaker(RING, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,35 +51,35 @@ class BatchMaker:
     """Makes batches of rows of a source."""
 
     source: Source
-    rows: Rows | None  # by position; None if all rows of the source are used
+    rows: Rows | None  # row of each index; None: all rows of the source
     encoder: Any
     augment: Any
     seed: int
-    labels: NDArray[Any] | None  # by position in the dataset
-    jitter: int  # letters by which records move between epochs
+    labels: NDArray[Any] | None  # by index in the dataset
+    jitter: int  # maximum random shift of a record, in bases
 
     @property
     def is_native(self) -> bool:
-        """Whether Rust makes batches, which it does of letters in memory."""
+        """True if Rust makes the batches: sequences in memory, without Python code."""
         return self._is_plain and self.source.native is not None
 
     @property
     def _is_plain(self) -> bool:
-        """Whether nothing but Rust's encoders is called."""
+        """True if there is no augmentation and the encoder is implemented in Rust."""
         return self.augment is None and supports_native_batches(self.encoder)
 
     def native(self, *, length: int | None = None, multiple: int = 1) -> NativeBatchMaker:
-        """Prepare batches that Rust makes."""
+        """Return a maker of batches in Rust."""
         native = self.source.native
         if native is None or not self.is_native:
             raise ArgumentError("this dataset's batches need Python: use batch()")
         return self._native(native, Shape(length, multiple))
 
     def _native(self, native: NativeRecords, shape: Shape) -> NativeBatchMaker:
-        """Prepare batches of records that Rust reads."""
+        """Return a maker of batches of records in a Rust store."""
 
         def columns(positions: Rows, rows: Rows) -> dict[str, Any]:
-            # A copy: who changes the ordinals must not change the ids.
+            # A copy, so that a change of the ordinals does not change the ids.
             return self.source.columns(rows.copy(), 0) | self._labels_at(positions)
 
         return NativeBatchMaker(
@@ -102,7 +102,7 @@ class BatchMaker:
         out: NDArray[Any] | None = None,
         num_threads: int = 1,
     ) -> dict[str, Any]:
-        """Make the batch of some positions: in Rust where it can be."""
+        """Return the batch of the records at some indices, from Rust if possible."""
         native = self.source.native if out is None and self._is_plain else None
         if native is not None:
             maker = self._native(native, Shape(length, multiple))
@@ -117,49 +117,49 @@ class BatchMaker:
             as_letters=self.augment is not None,
         )
         rows = positions if self.rows is None else self.rows[positions]
-        found = self.source.fetch(rows, options)
+        fetched = self.source.fetch(rows, options)
         columns = columns_of(self.source, rows.copy(), options.epoch)
         if self.source.is_checked:
-            self._check(found, columns, rows.size)
-            columns = dict(columns)  # a source may keep what it returned
+            self._check(fetched, columns, rows.size)
+            columns = dict(columns)  # the source may still use its dict
         if self.labels is not None:
             columns["label"] = self.labels[positions]
-        if isinstance(found, dict):
-            first = next(iter(found))
+        if isinstance(fetched, dict):
+            first = next(iter(fetched))
             ids = Ids(lambda: ids_of(self.source, rows), rows.size)
-            return {"id": ids, first: found.pop(first)} | columns | found
-        batch: dict[str, Any] = {"id": Ids.of(found.ids)}
-        letters = found.letters
+            return {"id": ids, first: fetched.pop(first)} | columns | fetched
+        batch: dict[str, Any] = {"id": Ids.of(fetched.ids)}
+        letters = fetched.letters
         if self.augment is not None:
             keys = Key(self.seed, epoch).each(columns["ordinal"])
             letters = apply_augment(self.augment, letters, keys, num_threads=num_threads)
         if self.encoder is None:
             return batch | list_letters(letters) | columns
-        encoded = self._encode(rows, found._replace(letters=letters), options)
+        encoded = self._encode(rows, fetched._replace(letters=letters), options)
         batch["inputs"] = encoded.pop("inputs")
         return batch | columns | encoded
 
     def _check(
-        self, found: Fetched | dict[str, Any], columns: dict[str, Any], size: int
+        self, fetched: Fetched | dict[str, Any], columns: dict[str, Any], size: int
     ) -> None:
-        """Refuse what the source returned for other than so many rows."""
+        """Raise if the source returned a wrong number of rows."""
         source = self.source
         check_columns(source, "columns", columns, size=size)
-        if isinstance(found, dict):
-            check_columns(source, "fetch", found, size=size)
+        if isinstance(fetched, dict):
+            check_columns(source, "fetch", fetched, size=size)
             return
-        sequences, qualities = found.letters
-        for part in (found.ids, sequences, qualities):
+        sequences, qualities = fetched.letters
+        for part in (fetched.ids, sequences, qualities):
             if part is not None and len(part) != size:
                 check_size(source, "fetch", part, size=size)
 
-    def _encode(self, rows: Rows, found: Fetched, options: FetchOptions) -> dict[str, Any]:
-        """Encode letters; an error says where in its file the letter stands."""
+    def _encode(self, rows: Rows, records: Fetched, options: FetchOptions) -> Batch:
+        """Encode sequences; the error for an invalid character has its position."""
         try:
             return encode_columns(
                 self.encoder,
-                found.letters,
-                found.ids,
+                records.letters,
+                records.ids,
                 length=options.length,
                 multiple=options.multiple,
                 out=options.out,
@@ -171,7 +171,7 @@ class BatchMaker:
     def _explain(
         self, rows: Rows, error: AlphabetError, epoch: int | None = None
     ) -> AlphabetError:
-        """Add the position in its file to a letter's error, if the encoder names it."""
+        """Add the position in the file to the error for an invalid character."""
         if error.record is None or error.position is None:
             return error
         is_augmented = self.augment is not None
@@ -179,12 +179,12 @@ class BatchMaker:
         return self.source.locate(error, row, epoch, is_augmented=is_augmented)
 
     def _labels_at(self, positions: Rows) -> dict[str, Any]:
-        """Return the column of labels, if there are any."""
+        """Return the column of labels; empty without labels."""
         return {} if self.labels is None else {"label": self.labels[positions]}
 
 
 def items_of(batch: dict[str, Any], encoder: Any) -> list[dict[str, Any]]:
-    """Take a batch apart into items, and the padding off."""
+    """Split a batch into items without padding."""
     lengths = batch.pop("lengths", None)
     batch.pop("mask", None)
     items = [
@@ -200,7 +200,7 @@ def items_of(batch: dict[str, Any], encoder: Any) -> list[dict[str, Any]]:
 
 
 def list_letters(letters: Letters) -> dict[str, Any]:
-    """List letters, and qualities where there are any."""
+    """Return the columns of sequences, their lengths and, for FASTQ, qualities."""
     sequences, qualities = letters
     columns: dict[str, Any] = {"sequence": sequences.to_list()}
     if qualities is not None:
@@ -209,14 +209,14 @@ def list_letters(letters: Letters) -> dict[str, Any]:
 
 
 def encode_part(encoder: Any, letters: Letters) -> Ragged:
-    """Return what an encoder reads of records: their qualities, or their letters."""
+    """Return the input of an encoder: sequences, or qualities for `Quality`."""
     sequences, qualities = letters
     if not isinstance(encoder, Quality):
         return sequences
     if qualities is None:
         raise FormatError(
             f"{encoder} reads the qualities of FASTQ, but the records have none; give "
-            'FASTQ files, or an encoder of letters such as OneHot("dna")'
+            'FASTQ files, or an encoder of residues such as OneHot("dna")'
         )
     return qualities
 
@@ -231,7 +231,7 @@ def encode_columns(
     out: NDArray[Any] | None = None,
     num_threads: int = 1,
 ) -> dict[str, Any]:
-    """Encode sequences, and says where letters stand in the array."""
+    """Return the encoded sequences, their lengths and, with padding, their mask."""
     sequences = encode_part(encoder, letters)
     lengths = extents_of(encoder, sequences)
     length = padded_length(lengths, lambda: names, length=length, multiple=multiple)
@@ -243,13 +243,13 @@ def encode_columns(
     return columns
 
 
-# See the ring: whoever pickles this module gets a maker of its own.
+# Libraries that hash functions pickle this module; the copy gets a new maker.
 copyreg.pickle(_native.BatchMaker, lambda _: (_native.BatchMaker, (RING, 0)))
 
 
 def supports_native_batches(encoder: Any) -> bool:
-    """Return True if Rust can encode alone: letters, to a type that NumPy has."""
-    # NumPy has no bfloat16, and the records' columns that threads read are letters.
+    """Return whether Rust makes the batches: an encoder of residues, to a NumPy dtype."""
+    # NumPy lacks bfloat16, and qualities are not in the store that threads read.
     is_of_letters = (
         encoded_kind(encoder) == SequenceEncoder.encodes
         and not isinstance(encoder, Quality)
@@ -262,27 +262,27 @@ def supports_native_batches(encoder: Any) -> bool:
 class Shape:
     """The length of the sequences in a batch."""
 
-    length: int | None = None  # None takes the longest sequence of the batch
-    multiple: int = 1  # the longest is rounded up to a multiple of this
+    length: int | None = None  # None: the longest sequence of the batch
+    multiple: int = 1  # positions are rounded up to a multiple of this
 
 
 @dataclass(slots=True)
 class NativeBatchMaker:
-    """Makes batches of records that are held as columns.
+    """Makes batches in Rust, of records that are stored as columns.
 
-    Its ``begin`` and ``make`` are called for each batch: what is the same for all of them
-    is found out once.
+    ``begin`` and ``make`` run for each batch; everything common to all batches is computed
+    once.
     """
 
-    encoder: SequenceEncoder  # encodes letters as numbers
-    store: _native.RecordStore  # ids and letters
-    extents: Extents  # how many positions the encoder makes of each record of the store
-    # Further columns by positions and rows; they share no memory with the rows.
+    encoder: SequenceEncoder  # encodes residues as numbers
+    store: _native.RecordStore  # ids and residues
+    extents: Extents  # number of encoded positions of each record
+    # (indices, rows) -> further columns, which do not share memory with the rows
     columns: Callable[[Rows, Rows], Batch]
     explain: Callable[[Rows, AlphabetError], AlphabetError]  # adds the position in the file
-    shape: Shape = field(default_factory=Shape)  # how many positions a batch has
-    selected: Rows | None = None  # the row of each position; None where they are equal
-    stays: bool = True  # whether the store outlives its batches: then ids are read later
+    shape: Shape = field(default_factory=Shape)  # number of positions of a batch
+    selected: Rows | None = None  # row of each index; None: row = index
+    stays: bool = True  # True: the store outlives its batches, so ids are read later
     _kernel: _native.SequenceKernel = field(init=False)
     _dtype: np.dtype[Any] = field(init=False)
     _rows: dict[int, tuple[tuple[int, ...], int]] = field(init=False)
@@ -293,19 +293,19 @@ class NativeBatchMaker:
         self._rows = {}
 
     def begin(self, maker: _native.BatchMaker, positions: Rows) -> Callable[[], Batch]:
-        """Start a batch in threads; wait for batches in the order of their starts."""
+        """Start a batch in threads; finish batches in the order in which they started."""
         plan = self._plan(positions)
         maker.push(self._kernel, self.store, plan.rows, plan.size, not self.stays)
         return partial(self._finish, plan, maker.pop)
 
     def make(self, positions: Rows, num_threads: int = 1) -> Batch:
-        """Make a batch now."""
+        """Return a batch, made in this thread."""
         plan, names = self._plan(positions), not self.stays
         arguments = self._kernel, self.store, plan.rows, plan.size, names, num_threads
-        return self._finish(plan, partial(_HERE.make, *arguments))
+        return self._finish(plan, partial(_BATCH_MAKER.make, *arguments))
 
     def _plan(self, positions: Rows) -> _Plan:
-        """Find out all but the numbers."""
+        """Compute the rows, lengths and size of a batch."""
         rows = positions if self.selected is None else self.selected[positions]
         lengths = self.extents.at(rows)
         width = pad_length(
@@ -320,10 +320,10 @@ class NativeBatchMaker:
         row, size = self._rows[width]
         return _Plan(positions, rows, lengths, width, row, size * rows.size)
 
-    def _finish(self, plan: _Plan, made: Callable[[], Made]) -> Batch:
-        """Put the columns together."""
+    def _finish(self, plan: _Plan, make: Callable[[], NativeBatch]) -> Batch:
+        """Return the columns of a batch."""
         try:
-            memory, _, names = made()
+            memory, _, names = make()
         except AlphabetError as error:
             raise self.explain(plan.rows, error) from None
         rows = plan.rows
@@ -339,7 +339,7 @@ class NativeBatchMaker:
 
 @dataclass(slots=True)
 class _Plan:
-    """A batch to come: its records, and its size in positions and bytes."""
+    """The records of a future batch, and its size in positions and bytes."""
 
     positions: Rows
     rows: Rows

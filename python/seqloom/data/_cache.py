@@ -1,4 +1,4 @@
-"""Datasets whose items are kept in files, so that the next run does not make them again."""
+"""Datasets whose encoded items are cached in files for later runs."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from seqloom.errors import AlphabetError
 
 
-# Goes up when what is kept, or what an encoder makes of its settings, changes.
-_LAYOUT = 1
-_AT_ONCE = 1024
+# Increase it when the cached content, or the output of an encoder, changes.
+_CACHE_VERSION = 1
+_CHUNK_RECORDS = 1024
 
 
 def cached(
@@ -45,23 +45,24 @@ def cached(
     *,
     size_limit: int | None = None,
 ) -> Dataset:
-    """Keep what precedes augmentation in memory-mapped files.
+    """Cache encoded items, or sequences before augmentation, in memory-mapped files.
 
-    Without augmentation that is encoded items, with it letters. Files are named by the
-    content of the dataset and the settings of the encoder: what was made for the same is
-    found again, by several processes at once, and made anew where it is not whole.
+    With augmentation it caches sequences, without augmentation encoded items. The cache key
+    is the content of the dataset and the settings of the encoder. Several processes can use
+    the cache at once; incomplete entries are computed again.
 
     Args:
-        dataset: Sequences; of a part of a dataset the whole is kept.
-        directory: Where files stand; several datasets may share it.
-        size_limit: Bytes of all of them at most; the least recently used go first.
+        dataset: A dataset of sequences; for a subset, the whole dataset is cached.
+        directory: The folder of the cache; several datasets may share it.
+        size_limit: The maximum size of the folder in bytes; the least recently used entries
+            are removed first.
 
     Returns:
         A dataset of the same items.
 
     Raises:
         ArgumentError: Items differ between epochs before augmentation (``jitter``), the
-            dataset is larger than the limit, or holds no sequences.
+            dataset is larger than the limit, or has no sequences.
         FileError: The directory cannot be written.
 
     Examples:
@@ -69,8 +70,8 @@ def cached(
         >>> from seqloom.encode import OneHot
         >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGG\\n")
         >>> data = SequenceDataset("a.fa", encoder=OneHot("dna"))
-        >>> kept = cached(data, "cache")
-        >>> bool((kept[1]["inputs"] == data[1]["inputs"]).all())
+        >>> fast = cached(data, "cache")
+        >>> bool((fast[1]["inputs"] == data[1]["inputs"]).all())
         True
     """
     if size_limit is not None:
@@ -93,17 +94,17 @@ def cached(
 
 
 def _is_encoded(dataset: Dataset) -> bool:
-    """Return True if the encoder's settings decide its arrays, and NumPy has the type."""
+    """Return whether encoded items can be cached: no augmentation, and a NumPy dtype."""
     encoder = dataset.encoder
-    says_all = isinstance(encoder, JsonConfig) and hasattr(encoder, "shape")
+    has_settings = isinstance(encoder, JsonConfig) and hasattr(encoder, "shape")
     is_of_numpy = getattr(encoder, "dtype", None) != "bfloat16"
-    return dataset.augment is None and says_all and is_of_numpy
+    return dataset.augment is None and has_settings and is_of_numpy
 
 
 class CachedSource(Source):
-    """Encoded items or letters of a whole dataset in files; a row is a position in it."""
+    """Reads cached items, or cached sequences, of a whole dataset."""
 
-    supports_threads = True  # where the source that is kept does
+    supports_threads = True  # if the cached source does
 
     def __init__(self, dataset: Dataset, folder: CacheFolder) -> None:
         source, rows = dataset.source, dataset.rows
@@ -118,22 +119,22 @@ class CachedSource(Source):
         _ = self._arrays
 
     def __getstate__(self) -> dict[str, Any]:
-        # Another process maps the files itself.
+        # Another process maps the files again.
         return {name: it for name, it in self.__dict__.items() if name != "_arrays"}
 
     @cached_property
     def _arrays(self) -> Arrays:
-        """The arrays in their files; made first where they are absent."""
-        name, make = f"{_LAYOUT} {self._fingerprint}", self._letters
+        """The arrays in their files, which are written if they are missing."""
+        name, make = f"{_CACHE_VERSION} {self._fingerprint}", self._letters
         if self._is_encoded:
             name, make = f"{name}{self._encoder.to_json()}", self._encoded_items
         key = hashlib.blake2b(name.encode(), digest_size=16)
         return self._folder.get(key.hexdigest(), make)
 
     def _letters(self) -> Iterator[Arrays]:
-        """Yield letters, and qualities where there are any."""
-        for start in range(0, self.size, _AT_ONCE):
-            rows = self._rows[start : start + _AT_ONCE]
+        """Yield sequences and, for FASTQ, qualities."""
+        for start in range(0, self.size, _CHUNK_RECORDS):
+            rows = self._rows[start : start + _CHUNK_RECORDS]
             sequences, qualities = fetch_letters(self._source, rows, self._encoder)
             chunk = {"letters": sequences.data, "lengths": sequences.lengths}
             if qualities is not None:
@@ -143,14 +144,14 @@ class CachedSource(Source):
     def _encoded_items(self) -> Iterator[Arrays]:
         """Yield the numbers of each item, without padding."""
         whole = Dataset(self._source, self._rows, encoder=self._encoder)
-        for start in range(0, self.size, _AT_ONCE):
-            rows = np.arange(start, min(start + _AT_ONCE, self.size))
+        for start in range(0, self.size, _CHUNK_RECORDS):
+            rows = np.arange(start, min(start + _CHUNK_RECORDS, self.size))
             arrays = [item["inputs"].reshape(-1) for item in whole.items_at(rows, 0)]
             sizes = np.array([array.size for array in arrays], np.int64)
             yield {"inputs": np.concatenate(arrays), "lengths": sizes}
 
-    def _uncut(self) -> Arrays:
-        """Return the arrays; raises if their files are shorter than they were."""
+    def _checked_arrays(self) -> Arrays:
+        """Return the arrays; raise if their files were truncated."""
         for array in self._arrays.values():
             if isinstance(array, np.memmap) and array.filename is not None:
                 check_uncut(array.filename, array.nbytes)
@@ -158,15 +159,15 @@ class CachedSource(Source):
 
     @cached_property
     def _starts(self) -> Rows:
-        """Where each item begins and ends."""
+        """Offsets of the items."""
         return offsets_of(np.asarray(self._arrays.get("lengths", np.empty(0, np.int64))))
 
     def ids(self, rows: Rows) -> list[str]:
-        """List ids."""
+        """Return the ids of rows."""
         return self._source.ids(self._rows[rows])
 
     def lengths(self, rows: Rows, encoder: Any) -> Rows:
-        """Count letters."""
+        """Return the numbers of residues of rows."""
         return self._source.lengths(self._rows[rows], encoder)
 
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
@@ -176,25 +177,25 @@ class CachedSource(Source):
     def locate(
         self, error: AlphabetError, row: int, epoch: int | None, *, is_augmented: bool
     ) -> AlphabetError:
-        """Add to an error the position of its letter in the file."""
+        """Return the error with the position of the invalid character in its file."""
         row = int(self._rows[row])
         return self._source.locate(error, row, epoch, is_augmented=is_augmented)
 
     def content(
         self, rows: Rows, labels: LabelColumn, *, encoder: Any, jitter: int
     ) -> Iterator[bytes]:
-        """Yield the content of the records that are kept."""
+        """Yield the bytes of the source's content, for a hash."""
         return self._source.content(
             self._rows[rows], labels, encoder=encoder, jitter=jitter
         )
 
     def fetch(self, rows: Rows, options: FetchOptions) -> Fetched | dict[str, Any]:
-        """Copy encoded items, or letters if they are kept or wanted."""
+        """Return encoded items, or sequences if they are cached or requested."""
         if self._is_encoded:
             if options.as_letters:
                 return self._source.fetch(self._rows[rows], options)
             return self._inputs(rows, options)
-        arrays, starts = self._uncut(), self._starts
+        arrays, starts = self._checked_arrays(), self._starts
         sequences = Ragged(arrays["letters"], starts).take(rows)
         qualities = arrays.get("qualities")
         if qualities is not None:
@@ -202,7 +203,7 @@ class CachedSource(Source):
         return Fetched(self.ids(rows), (sequences, qualities))
 
     def _inputs(self, rows: Rows, options: FetchOptions) -> dict[str, Any]:
-        """Make the numbers of a batch of encoded items."""
+        """Return the ``inputs`` of a batch of encoded items."""
         encoder = self._encoder
         sizes = self._starts[rows + 1] - self._starts[rows]
         lengths = sizes // math.prod(encoder.shape(1, 1))
@@ -220,13 +221,13 @@ class CachedSource(Source):
         return {"inputs": inputs, "lengths": lengths, **mask}
 
     def _gather(self, rows: Rows, lengths: Rows, inputs: NDArray[Any]) -> None:
-        """Copy items into a batch, and pad the shorter ones."""
-        kept, starts = self._uncut()["inputs"], self._starts
+        """Copy items into a batch and pad shorter ones."""
+        cache, starts = self._checked_arrays()["inputs"], self._starts
         if (lengths != inputs.shape[position_axis(self._encoder)]).any():
             inputs.fill(self._encoder.pad_value)
         channels = inputs.shape[1] if self._encoder.channels == "first" else -1
         for position, (row, length) in enumerate(zip(rows, lengths, strict=True)):
-            item = kept[starts[row] : starts[row + 1]]
+            item = cache[starts[row] : starts[row + 1]]
             if channels == -1:
                 inputs[position].reshape(-1)[: item.size] = item
             else:

@@ -1,4 +1,4 @@
-"""Folders of cached arrays: whole or absent, checked, shared by processes, and limited."""
+"""Cache folders: atomic writes, checksums, locks between processes, and a size limit."""
 
 from __future__ import annotations
 
@@ -28,34 +28,35 @@ if TYPE_CHECKING:
 
 Opened = TypeVar("Opened")
 _FACTS = "facts.json"
-_AT_ONCE = 1 << 24
-# Genotypes and unpublished sequences are nobody else's to read.
+_CHECKSUM_BYTES = 1 << 24
+# File modes: only the owner may read genotypes and unpublished sequences.
 _PRIVATE, _PRIVATE_FOLDER = 0o600, 0o700
-# What a name begins with that is no entry, and may be removed by who holds its lock.
-_PART, _GONE = ".part-", ".gone-"
+# Prefixes of unfinished and of deleted entries; the owner of the lock may remove them.
+_UNFINISHED, _DELETED = ".part-", ".gone-"
 
 
 @dataclass(frozen=True, slots=True)
 class CacheFolder:
-    """Arrays in files by key; several processes may use one folder at once.
+    """A folder of cached arrays by key; several processes may use it at once.
 
-    Only the user who made an entry may read it. No symbolic link in the folder is followed;
-    the folder itself may be one.
+    Only the user who created an entry can read it. Symbolic links in the folder are not
+    followed; the folder itself may be one.
 
-    An entry is written beside its place and renamed: it is whole or absent. Whoever makes
-    one holds a lock that ends with the process, so that others wait for it, and a killed
-    one stops nobody. Files are never changed, only replaced or removed, and removing one
-    leaves those who have it mapped with what they had.
+    An entry is written under a temporary name and then renamed, so it is complete or
+    absent. The writing process holds a lock that ends with it: other processes wait, and a
+    killed process blocks nothing. Files are never changed, only replaced or removed; a
+    process that has mapped a removed file keeps its content.
 
     Args:
-        path: The folder; it is made if need be.
-        size_limit: Bytes of all entries at most; the least recently used go first.
+        path: The folder; created if it does not exist.
+        size_limit: The maximum size of all entries in bytes; the least recently used are
+            removed first.
 
     Examples:
         >>> from pathlib import Path
         >>> cache = CacheFolder(Path("cache"))
-        >>> made = cache.get("0a", lambda: [{"x": np.arange(2)}, {"x": np.arange(1)}])
-        >>> made["x"].tolist()
+        >>> arrays = cache.get("0a", lambda: [{"x": np.arange(2)}, {"x": np.arange(1)}])
+        >>> arrays["x"].tolist()
         [0, 1, 0]
     """
 
@@ -63,7 +64,7 @@ class CacheFolder:
     size_limit: int | None = None
 
     def get(self, key: str, make: Callable[[], Chunks]) -> Arrays:
-        """Open an entry, and make it if it is absent or damaged."""
+        """Open an entry of arrays; create it if it is missing or damaged."""
         return self.entry(key, _open, lambda part: _write(part, make(), self.size_limit))
 
     def entry(
@@ -72,15 +73,15 @@ class CacheFolder:
         opened: Callable[[Path], Opened | None],
         write: Callable[[Path], None],
     ) -> Opened:
-        """Open an entry of any files, and make it if it is absent or damaged."""
-        found = _open_entry(self.path / key, opened)
-        if found is not None:
-            return found
+        """Open an entry of any files; create it if it is missing or damaged."""
+        content = _open_entry(self.path / key, opened)
+        if content is not None:
+            return content
         try:
             private_folder(self.path)
             with _lock(self.path / f"{key}.lock"):
-                found = _open_entry(self.path / key, opened)
-                return self._make(key, opened, write) if found is None else found
+                content = _open_entry(self.path / key, opened)
+                return self._make(key, opened, write) if content is None else content
         except FileError:
             raise
         except OSError as error:
@@ -92,10 +93,10 @@ class CacheFolder:
         opened: Callable[[Path], Opened | None],
         write: Callable[[Path], None],
     ) -> Opened:
-        """Write an entry; the lock is held."""
-        for left in self.path.glob(f"{_PART}{key}-*"):
-            shutil.rmtree(left, ignore_errors=True)
-        part = self.path / f"{_PART}{key}-{secrets.token_hex(4)}"
+        """Write an entry; the caller holds its lock."""
+        for abandoned in self.path.glob(f"{_UNFINISHED}{key}-*"):
+            shutil.rmtree(abandoned, ignore_errors=True)
+        part = self.path / f"{_UNFINISHED}{key}-{secrets.token_hex(4)}"
         try:
             part.mkdir(_PRIVATE_FOLDER)
             write(part)
@@ -106,15 +107,15 @@ class CacheFolder:
             with signals_waiting():
                 shutil.rmtree(part, ignore_errors=True)
         self._limit(key)
-        made = _open_entry(self.path / key, opened)
-        if made is None:
+        content = _open_entry(self.path / key, opened)
+        if content is None:
             raise FileError(
                 f"{self.path / key}: differs from what was just written; check the disk"
             )
-        return made
+        return content
 
     def _limit(self, key: str) -> None:
-        """Remove what was used least recently, but not the entry that was just made."""
+        """Remove the least recently used entries, except the entry just written."""
         if self.size_limit is None:
             return
         with _lock(self.path / "limit.lock"):
@@ -127,17 +128,17 @@ class CacheFolder:
                     excess -= size
 
     def _remove(self, entry: Path) -> None:
-        """Take an entry away at once, then deletes it."""
-        gone = self.path / f"{_GONE}{secrets.token_hex(4)}"
+        """Rename an entry at once, then delete its files."""
+        deleted = self.path / f"{_DELETED}{secrets.token_hex(4)}"
         with suppress(FileNotFoundError):
-            entry.rename(gone)
-        if gone.is_symlink():
-            gone.unlink()
-        shutil.rmtree(gone, ignore_errors=True)
+            entry.rename(deleted)
+        if deleted.is_symlink():
+            deleted.unlink()
+        shutil.rmtree(deleted, ignore_errors=True)
 
 
 def _open(entry: Path) -> Arrays | None:
-    """Map an entry's files; one that is absent or not as it was written gives None."""
+    """Return the arrays of an entry; None if a file is missing or changed."""
     try:
         facts = entry_facts(entry)
         arrays = {name: _map(entry / name, about) for name, about in facts.items()}
@@ -147,7 +148,7 @@ def _open(entry: Path) -> Arrays | None:
 
 
 def _map(path: Path, about: dict[str, Any]) -> NDArray[Any] | None:
-    """Map one file, if it has the size and the checksum that were written down."""
+    """Return a memory map of one file; None if its size or checksum differs."""
     kind, size = np.dtype(about["dtype"]), int(about["size"])
     if kind.hasobject or path.stat().st_size != size * kind.itemsize:
         return None
@@ -159,16 +160,16 @@ def _map(path: Path, about: dict[str, Any]) -> NDArray[Any] | None:
 
 
 def _checksum(path: Path) -> int:
-    """Read a file through, so that it is also known to be readable."""
+    """Return the CRC-32 of a file, which also checks that it can be read."""
     crc = 0
     with path.open("rb") as file:
-        while block := file.read(_AT_ONCE):
+        while block := file.read(_CHECKSUM_BYTES):
             crc = zlib.crc32(block, crc)
     return crc
 
 
 def _write(folder: Path, chunks: Chunks, limit: int | None) -> None:
-    """Write pieces of arrays end to end, then what they are."""
+    """Write arrays chunk by chunk, then their dtypes, sizes and checksums."""
     facts: dict[str, dict[str, Any]] = {}
     total = 0
     for chunk in chunks:
@@ -191,9 +192,9 @@ def _write(folder: Path, chunks: Chunks, limit: int | None) -> None:
 
 
 def private_folder(path: Path) -> None:
-    """Make a folder that only its owner may look into, and those above it likewise.
+    """Create a folder, and missing parents, that only the owner can read.
 
-    One that is there already stays as it is.
+    Existing folders keep their modes.
     """
     for folder in (*reversed(path.parents), path):
         if not folder.exists():
@@ -201,7 +202,7 @@ def private_folder(path: Path) -> None:
 
 
 def finish_entry(folder: Path, facts: dict[str, Any]) -> None:
-    """Put the files of an entry on the disk, never to be changed, and what they are."""
+    """Flush the files of an entry to the disk, then write their description."""
     for path in folder.iterdir():
         _finish(path)
     text = json.dumps(facts)
@@ -211,44 +212,44 @@ def finish_entry(folder: Path, facts: dict[str, Any]) -> None:
 
 
 def entry_facts(entry: Path) -> dict[str, Any]:
-    """Read what an entry's files are, and notes that it was used."""
+    """Return the description of an entry's files, and update its time of last use."""
     text, _, checksum = (entry / _FACTS).read_text(encoding="utf-8").partition("\n")
     if checksum.strip() != _sum(text):
-        raise ValueError("the checksum differs")  # who opens it takes it for absent
+        raise ValueError("the checksum differs")  # the caller treats it as missing
     os.utime(entry / _FACTS)
     return json.loads(text)
 
 
 def _sum(text: str) -> str:
-    """Write a checksum: nothing else would show that a dtype is another one."""
+    """Return the checksum of a description."""
     return f"{zlib.crc32(text.encode()):08x}"
 
 
 def forget_entry(entry: Path) -> None:
-    """Make an entry absent for whoever opens it next."""
+    """Invalidate an entry: opening it again creates it."""
     (entry / _FACTS).unlink(missing_ok=True)
 
 
 def _finish(path: Path) -> None:
-    """Put a file on the disk, for nobody else to read."""
+    """Flush a file to the disk and make it readable by its owner only."""
     sync(path)
     path.chmod(_PRIVATE)
 
 
 def _open_entry(entry: Path, opened: Callable[[Path], Opened | None]) -> Opened | None:
-    """Open an entry if it is there; a link to somewhere else is none."""
+    """Open an entry; None if it is missing or a symbolic link."""
     return None if entry.is_symlink() else opened(entry)
 
 
 def _last_use(facts: Path) -> float:
-    """Tell when an entry was last opened."""
+    """Return the time of an entry's last use, in seconds since the epoch."""
     with suppress(FileNotFoundError):
         return facts.stat().st_mtime
     return 0.0
 
 
 def _size(entry: Path) -> int:
-    """Sum the bytes of an entry."""
+    """Return the size of an entry in bytes."""
     with suppress(FileNotFoundError):
         return sum(path.stat().st_size for path in entry.iterdir())
     return 0
@@ -256,8 +257,8 @@ def _size(entry: Path) -> int:
 
 @contextmanager
 def _lock(path: Path) -> Generator[None]:
-    """Hold a lock that the system takes back when the process ends, however it ends."""
-    # The name of a lock is known: in a shared folder it may be somebody's link.
+    """Hold a file lock that the system releases when the process ends."""
+    # In a shared folder another user may have put a link at the name of the lock.
     handle = open_handle(path, os.O_CREAT | os.O_RDWR | NOFOLLOW, _PRIVATE)
     try:
         lock(handle)

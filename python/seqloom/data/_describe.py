@@ -1,4 +1,4 @@
-"""A dataset in one line, and the letters that stand for several others."""
+"""One-line descriptions of datasets, and counts of ambiguous residues."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from seqloom._ragged import Ragged
 
-_SHOWN = 10
-# What stands for any letter, and the other codes that stand for several.
-_CODES = {"protein": ("X", "BZJ")}
-_OF_NUCLEOTIDES = ("N", "RYSWKMBDHV")
-_NAMES = {"ambiguous": "other ambiguous", "soft_masked": "soft-masked"}
+_MAX_LISTED = 10
+# The code for any residue, and the other ambiguity codes.
+_AMBIGUITY_CODES = {"protein": ("X", "BZJ")}
+_NUCLEOTIDE_CODES = ("N", "RYSWKMBDHV")
+_SHOWN_NAMES = {"ambiguous": "other ambiguous", "soft_masked": "soft-masked"}
 
 
 def describe(
@@ -32,7 +32,7 @@ def describe(
     classes: tuple[str, ...],
     noun: str = "sequences",
 ) -> str:
-    """Write how many items there are, how long, and of which classes."""
+    """Return the number of items, their lengths and their classes as a line of text."""
     noun = noun.removesuffix("s") if lengths.size == 1 else noun
     head = f"{lengths.size:,} {noun}"
     if lengths.size:
@@ -43,28 +43,28 @@ def describe(
 
 
 def as_html(name: str, text: str, paths: tuple[str, ...]) -> str:
-    """Write a dataset for a notebook: what it is, and the files it comes from."""
-    files = [html.escape(path) for path in paths[:_SHOWN]]
-    rest = [f"and {len(paths) - _SHOWN:,} more"] if len(paths) > _SHOWN else []
+    """Return a dataset as HTML for a notebook: its description and its files."""
+    files = [html.escape(path) for path in paths[:_MAX_LISTED]]
+    rest = [f"and {len(paths) - _MAX_LISTED:,} more"] if len(paths) > _MAX_LISTED else []
     rows = (("content", html.escape(text)), ("files", "<br>".join([*files, *rest])))
     cells = "".join(f"<tr><th>{head}</th><td>{cell}</td></tr>" for head, cell in rows)
     return f"<table><caption>{html.escape(name)}</caption>{cells}</table>"
 
 
-class Shown(Protocol):
-    """A dataset that a notebook shows."""
+class DescribedDataset(Protocol):
+    """A dataset that can be shown in a notebook."""
 
     title: str
     paths: tuple[str, ...]
 
 
-def html_of(dataset: Shown) -> str:
-    """Write a dataset for a notebook."""
+def html_of(dataset: DescribedDataset) -> str:
+    """Return a dataset as HTML for a notebook."""
     return as_html(dataset.title, str(dataset), dataset.paths)
 
 
 def class_counts(labels: Any, task: str | None, classes: tuple[str, ...]) -> dict[str, int]:
-    """Count how many sequences each class has."""
+    """Return the number of records of each class."""
     if task == "classify":
         numbers = np.bincount(labels, minlength=len(classes))
     elif task == "multilabel":
@@ -75,7 +75,7 @@ def class_counts(labels: Any, task: str | None, classes: tuple[str, ...]) -> dic
 
 
 def _labels(labels: Any, task: str, classes: tuple[str, ...]) -> str:
-    """Write the classes with their numbers, or the values with their range."""
+    """Return classes with their counts, or values with their range, as text."""
     if task == "regress":
         columns = np.asarray(labels).reshape(-1, len(classes)).T
         parts = [
@@ -86,35 +86,35 @@ def _labels(labels: Any, task: str, classes: tuple[str, ...]) -> str:
     else:
         counts = class_counts(labels, task, classes)
         parts = [f"{name} {n:,}" for name, n in counts.items()]
-    rest = len(parts) - _SHOWN
-    return ", ".join(parts[:_SHOWN]) + (f" and {rest:,} more" if rest > 0 else "")
+    rest = len(parts) - _MAX_LISTED
+    return ", ".join(parts[:_MAX_LISTED]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def composition(parts: Iterable[Ragged], encoder: Any) -> dict[str, int]:
-    """Count letters, those that stand for several others, and lower case."""
+    """Count residues, ambiguity codes and soft-masked residues."""
     alphabet: str | None = getattr(encoder, "alphabet", None)
     counts = np.zeros(256, np.int64)
     for letters in parts:
         counts += _native.count_letters(letters.data)
-    found = {"letters": int(counts.sum())}
+    totals = {"letters": int(counts.sum())}
     if alphabet in {"dna", "rna", "iupac", "protein"}:
-        any_letter, codes = _CODES.get(alphabet, _OF_NUCLEOTIDES)
-        found[any_letter] = _count(counts, any_letter)
-        found["ambiguous"] = _count(counts, codes)
-    return found | {"soft_masked": int(counts[ord("a") : ord("z") + 1].sum())}
+        any_letter, codes = _AMBIGUITY_CODES.get(alphabet, _NUCLEOTIDE_CODES)
+        totals[any_letter] = _count(counts, any_letter)
+        totals["ambiguous"] = _count(counts, codes)
+    return totals | {"soft_masked": int(counts[ord("a") : ord("z") + 1].sum())}
 
 
 def _count(counts: NDArray[np.int64], codes: str) -> int:
-    """Count some letters in both cases."""
+    """Return the count of some characters in both cases."""
     return int(counts[list((codes + codes.lower()).encode())].sum())
 
 
-def describe_letters(found: dict[str, int]) -> str:
-    """Write what stands beside the plain letters; nothing where there is nothing."""
-    total = found.get("letters", 0)
+def describe_letters(counts: dict[str, int]) -> str:
+    """Return the counts of ambiguous and masked residues as text."""
+    total = counts.get("letters", 0)
     parts = [
-        f"{_NAMES.get(name, name)} {count:,} ({100 * count / total:.2f} %)"
-        for name, count in found.items()
+        f"{_SHOWN_NAMES.get(name, name)} {count:,} ({100 * count / total:.2f} %)"
+        for name, count in counts.items()
         if name != "letters" and count
     ]
-    return f"of {total:,} letters: {', '.join(parts)}" if parts else ""
+    return f"of {total:,} residues: {', '.join(parts)}" if parts else ""

@@ -14,7 +14,7 @@ from seqloom._config import JsonConfig
 from seqloom.data._dataset import Dataset
 from seqloom.data._frame import key_text
 from seqloom.data._source import FetchOptions, Source
-from seqloom.data.label._labels import USUAL, Labels
+from seqloom.data.label._labels import DEFAULTS, Labels
 from seqloom.data.label._record_labels import join_labels
 from seqloom.errors import ArgumentError, ShapeError
 
@@ -121,9 +121,9 @@ def EmbeddingDataset(
     """
     rows = rows_of(embeddings)
     encoder = describe_rows(rows, layer)
-    labels = Labels.of(labels, USUAL, old, maker=EmbeddingDataset)
-    labels.check_usual("coding", of="GenotypeDataset")
-    labels.check_usual("label_from_header", of="SequenceDataset")
+    labels = Labels.of(labels, DEFAULTS, old, maker=EmbeddingDataset)
+    labels.check_unsupported("coding", of="GenotypeDataset")
+    labels.check_unsupported("label_from_header", of="SequenceDataset")
     column = join_labels(labels, rows.ids, noun="embeddings")
     return Dataset(EmbeddingSource(rows, encoder), encoder=encoder, labels=column)
 

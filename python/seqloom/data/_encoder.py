@@ -1,4 +1,4 @@
-"""Encoders and augmentations as datasets call them, and the lengths of batches."""
+"""Calls encoders and augmentations, and computes the lengths of batches."""
 
 from __future__ import annotations
 
@@ -28,17 +28,16 @@ if TYPE_CHECKING:
 
 
 RING = _native.Ring()
-Letters = tuple[Ragged, Ragged | None]  # of several records, and their qualities
+Letters = tuple[Ragged, Ragged | None]  # sequences, and qualities for FASTQ
 
 
 class Encoder(Protocol):
     """Turns sequences into one array, shorter ones followed by padding.
 
-    This much an encoder must have. Ours have more, and one of your own may: ``refuses``
-    finds a bad letter before any work is done; ``batch(out=, num_threads=)`` with
-    ``shape(n, places)`` and ``dtype`` writes into memory that is used again;
-    ``places(lengths)`` and ``pad_value`` are for those where a letter is not a position, or
-    padding is not 0.
+    These are the required methods. Optional are ``refuses``, to find an invalid character
+    early; ``batch(out=, num_threads=)`` with ``shape(n, places)`` and ``dtype``, to write
+    into reused memory; ``places(lengths)``, if a residue is not one position; and
+    ``pad_value``, if padding is not 0. The encoders of `sl.encode` have all of these.
 
     Examples:
         >>> from seqloom.encode import OneHot
@@ -58,33 +57,33 @@ class Encoder(Protocol):
 
 
 @runtime_checkable
-class Refusing(Protocol):
-    """An encoder that can say in advance which letters it would refuse."""
+class ValidatingEncoder(Protocol):
+    """An encoder that lists invalid characters before it encodes."""
 
     def refuses(self, letters: bytes) -> bytes:
-        """Tell which letters would be an error."""
+        """Return the invalid characters."""
         ...
 
 
 def encoded_kind(encoder: Any) -> str:
-    """Return what an encoder of ours encodes; an empty text for a user's own."""
+    """Return the type of input of a built-in encoder; an empty string for others."""
     return encoder.encodes if isinstance(encoder, JsonConfig) else ""
 
 
 @lru_cache(maxsize=64)
 def find_override(kind: Any) -> str | None:
-    """Name the method by which a subclass of our encoders encodes, if not by ours."""
+    """Return the method that a subclass of a built-in encoder overrides; None if none."""
     for base in kind.__mro__ if issubclass(kind, SequenceEncoder) else ():
-        own = vars(base)
-        if own.get("supports_native_batches", False):
+        defined = vars(base)
+        if defined.get("supports_native_batches", False):
             return None
-        if found := [name for name in ("batch", "__call__") if name in own]:
-            return found[0]
+        if overrides := [name for name in ("batch", "__call__") if name in defined]:
+            return overrides[0]
     return None
 
 
 def check_encoder(encoder: Any) -> None:
-    """Refuse what is no encoder, such as the name of an alphabet."""
+    """Raise if a value is not an encoder, such as the name of an alphabet."""
     fits = hasattr(encoder, "batch") and hasattr(encoder, "channels")
     if encoder is not None and (isinstance(encoder, type) or not fits):
         named = str(encoder).lower()
@@ -95,26 +94,26 @@ def check_encoder(encoder: Any) -> None:
 
 
 def check_augment(augment: Any, encoder: Any) -> Any:
-    """Refuse what cannot change a sequence, or puts nucleotides into a protein."""
+    """Raise if a value is not an augmentation, or not one for the encoder."""
     if augment is not None and (isinstance(augment, type) or not callable(augment)):
         raise ArgumentError(
             "augment must be one such as sl.augment.ReverseComplement(), or a function of "
-            f"letters and key (and quality=, for FASTQ), got {augment!r}"
+            f"residues and key (and quality=, for FASTQ), got {augment!r}"
         )
     if augment is not None and not _takes_letters_and_key(augment):
         raise ArgumentError(
-            f"augment is called with letters and a key, which {augment!r} does not take: "
+            f"augment is called with residues and a key, which {augment!r} does not take: "
             "write it as lambda letters, key: ..."
         )
     if getattr(encoder, "alphabet", None) == "protein":
-        _check_of_protein(augment)
+        _check_for_protein(augment)
     return augment
 
 
-def _check_of_protein(augment: Any) -> None:
-    """Refuse augmentations of nucleotides, of which some letters are residues too."""
+def _check_for_protein(augment: Any) -> None:
+    """Raise if an augmentation would change a protein as if it were DNA."""
     for member in getattr(augment, "members", ()):
-        _check_of_protein(member)
+        _check_for_protein(member)
     if not isinstance(augment, Augmentation):
         return
     name = type(augment).__name__
@@ -125,7 +124,7 @@ def _check_of_protein(augment: Any) -> None:
         raise ArgumentError(
             f"augment: {name} is of nucleotides, but the encoder reads proteins: {advice}"
         )
-    # A shift that rolls does not write its letter.
+    # In mode "roll" a shift does not write its fill character.
     fills = getattr(augment, "mode", "fill") == "fill"
     if getattr(augment, "letter", "") in ("N", "n") and fills:
         raise ArgumentError(
@@ -134,12 +133,12 @@ def _check_of_protein(augment: Any) -> None:
 
 
 def _takes_letters_and_key(augment: Any) -> bool:
-    """Tell whether a function can be called with both, where that can be told."""
+    """Return whether a function accepts residues and a key; True if unknown."""
     try:
         signature = inspect.signature(augment)
-    except ValueError:  # a function in C that does not say
+    except ValueError:  # a C function without a signature
         return True
-    # One that is for FASTQ alone may need the quality.
+    # A function for FASTQ may require the quality.
     without: dict[str, bytes] = {}
     for quality in (without, {"quality": b""}):
         with suppress(TypeError):
@@ -148,35 +147,35 @@ def _takes_letters_and_key(augment: Any) -> bool:
     return False
 
 
-# Libraries that hash a function (Hugging Face's datasets) pickle the modules it uses.
+# Hugging Face datasets pickle the modules of a function to hash it.
 copyreg.pickle(_native.Ring, lambda _: (_native.Ring, ()))
 
 
 def empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """Take memory for one batch: it holds anything, as that of ``np.empty`` does."""
+    """Return uninitialised memory for a batch, as ``np.empty`` does, reused if possible."""
     kind = np.dtype(dtype)
     memory = RING.take(math.prod(shape) * kind.itemsize)
     return memory.view(kind).reshape(shape)
 
 
 def mask_of(lengths: NDArray[np.int64], positions: int) -> NDArray[np.float32]:
-    """Mark the positions that hold a letter."""
+    """Return a mask: 1 at positions with a residue, 0 in padding."""
     return (np.arange(positions) < lengths[:, None]).astype(np.float32)
 
 
 def count_positions(encoder: Any, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Count the positions that an encoder makes of so many letters."""
+    """Return the number of positions after encoding, from the numbers of residues."""
     count = getattr(encoder, "places", None)
     return lengths if count is None else count(lengths)
 
 
 def leaves_out(encoder: Any) -> bool:
-    """Tell whether an encoder may leave letters out, such as a stop at the end."""
+    """Return whether an encoder may drop residues, such as a final stop."""
     return bool(getattr(encoder, "leaves_out", False))
 
 
 def extents_of(encoder: Any, sequences: Ragged) -> NDArray[np.int64]:
-    """Count the positions that sequences fill, which is less where a stop is left out."""
+    """Return the number of encoded positions of sequences, without dropped stops."""
     count = getattr(encoder, "extents", None)
     return (
         count_positions(encoder, sequences.lengths) if count is None else count(sequences)
@@ -184,39 +183,39 @@ def extents_of(encoder: Any, sequences: Ragged) -> NDArray[np.int64]:
 
 
 def position_axis(encoder: Any) -> int:
-    """Tell which axis of a batch is the position."""
+    """Return the axis of positions in a batch."""
     return 2 if encoder.channels == "first" else 1
 
 
 @dataclass(frozen=True, slots=True)
 class Extents:
-    """How many positions the sequences of a dataset fill; one number if all agree."""
+    """Numbers of encoded positions of the sequences of a dataset."""
 
-    each: NDArray[np.int64] | int  # the positions of each sequence, or of all of them
+    each: NDArray[np.int64] | int  # for each sequence; one number if all are equal
 
     @classmethod
     def of(cls, positions: NDArray[np.int64]) -> Self:
-        """Look whether all are alike."""
-        is_alike = positions.size and (positions == positions[0]).all()
-        return cls(int(positions[0]) if is_alike else positions)
+        """Create it; equal numbers are stored once."""
+        is_equal = positions.size and (positions == positions[0]).all()
+        return cls(int(positions[0]) if is_equal else positions)
 
     def at(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """List the positions of some sequences."""
+        """Return the numbers of positions of some sequences."""
         if isinstance(self.each, int):
-            # For every batch of a loader: np.full takes three times as long.
+            # Runs for every batch; np.full takes three times as long.
             positions = np.empty(rows.size, np.int64)
             positions.fill(self.each)
             return positions
         return self.each[rows]
 
     def longest(self, lengths: NDArray[np.int64]) -> int:
-        """Find the most positions of some sequences."""
+        """Return the largest number of positions of some sequences."""
         if isinstance(self.each, int):
             return self.each if lengths.size else 0
         return int(lengths.max(initial=0))
 
     def mask(self, lengths: NDArray[np.int64], positions: int) -> dict[str, Any]:
-        """Mark the positions that hold a letter, if there is padding."""
+        """Return the column ``mask``; empty without padding."""
         is_full = (
             self.each == positions
             if isinstance(self.each, int)
@@ -228,7 +227,7 @@ class Extents:
 def padded_length(
     lengths: NDArray[np.int64], names: Any, *, length: int | None, multiple: int
 ) -> int:
-    """Decide how many positions a batch has."""
+    """Return the number of positions of a batch from the lengths of its sequences."""
     longest = int(lengths.max(initial=0))
     return pad_length(
         longest,
@@ -239,7 +238,7 @@ def padded_length(
 
 
 def pad_length(longest: int, name: Any, *, length: int | None, multiple: int) -> int:
-    """Decide how many positions a batch has whose longest sequence fills so many."""
+    """Return the number of positions of a batch from the longest sequence."""
     if length is None:
         return -(-longest // multiple) * multiple
     if longest > length:
@@ -258,14 +257,14 @@ def encode(
     out: NDArray[Any] | None,
     num_threads: int,
 ) -> NDArray[Any]:
-    """Encode sequences into memory that is used again once the batch has died."""
+    """Encode sequences into memory that is reused after the batch is garbage collected."""
     options: dict[str, Any] = {"length": length}
     kind = encoder.__class__
-    known = _options(kind)
-    if "num_threads" in known:
+    names = _options(kind)
+    if "num_threads" in names:
         options["num_threads"] = num_threads
     is_of_numpy = hasattr(encoder, "shape") and encoder.dtype != "bfloat16"
-    if out is None and "out" in known and is_of_numpy:
+    if out is None and "out" in names and is_of_numpy:
         out = empty(encoder.shape(len(letters), length), encoder.dtype)
     if out is not None:
         options["out"] = out
@@ -275,7 +274,7 @@ def encode(
 
 
 def _encode_each(encoder: Any, letters: Ragged, *, length: int, out: Any) -> Any:
-    """Call an encoder of ours whose ``__call__`` is overridden for each sequence."""
+    """Encode sequences one by one, for a subclass that overrides ``__call__``."""
     inputs, _ = prepare_output(encoder.shape(len(letters), length), encoder.dtype, out)
     inputs[...] = encoder.pad_value
     is_last = encoder.channels == "first"
@@ -295,14 +294,14 @@ def _encode_each(encoder: Any, letters: Ragged, *, length: int, out: Any) -> Any
 
 @lru_cache(maxsize=64)
 def _options(kind: Any) -> frozenset[str]:
-    """List what an encoder's ``batch`` can be told."""
+    """Return the names of the arguments of an encoder's ``batch``."""
     return frozenset(inspect.signature(kind.batch).parameters)
 
 
 def apply_augment(
     augment: Any, letters: Letters, keys: NDArray[np.uint32], *, num_threads: int
 ) -> Letters:
-    """Change sequences, each by its own key."""
+    """Augment sequences, each with its key."""
     sequences, qualities = letters
     if not getattr(augment, "has_kernel", hasattr(augment, "batch")):
         return _one_by_one(augment, letters, keys)
@@ -312,38 +311,38 @@ def apply_augment(
 
 
 def _one_by_one(augment: Any, letters: Letters, keys: NDArray[np.uint32]) -> Letters:
-    """Call a user's own function for each sequence."""
+    """Call a custom augmentation for each sequence."""
     sequences, qualities = letters
-    each = [Key.from_json(words) for words in keys.tolist()]
+    record_keys = [Key.from_json(words) for words in keys.tolist()]
     rows = sequences.to_list()
     if qualities is None:
-        found = [_as_letters(augment, it) for it in map(augment, rows, each)]
-        return Ragged.from_list(found), None
+        changed_rows = [_as_letters(augment, it) for it in map(augment, rows, record_keys)]
+        return Ragged.from_list(changed_rows), None
     pairs = [
         _as_pair(augment, augment(row, key, quality=quality))
-        for row, key, quality in zip(rows, each, qualities.to_list(), strict=True)
+        for row, key, quality in zip(rows, record_keys, qualities.to_list(), strict=True)
     ]
     changed, changed_qualities = zip(*pairs, strict=True) if pairs else ((), ())
     return Ragged.from_list(changed), Ragged.from_list(changed_qualities)
 
 
 def _as_letters(augment: Any, given: Any) -> Any:
-    """Take the letters that a user's function gives."""
+    """Return the residues from a custom augmentation; raise if they are not bytes."""
     is_bytes = isinstance(given, (bytes, bytearray, memoryview))
     if not is_bytes and getattr(getattr(given, "dtype", None), "itemsize", 0) != 1:
         found = quote(given)
-        raise ArgumentError(f"augment must give letters as bytes, {augment!r} gave {found}")
+        raise ArgumentError(f"augment must return bytes, but {augment!r} returned {found}")
     return given  # pyright: ignore[reportUnknownVariableType]
 
 
 def _as_pair(augment: Any, given: Any) -> tuple[Any, Any]:
-    """Take letters and as many qualities."""
+    """Return residues and qualities; raise unless their numbers are equal."""
     both: list[Any] = list(given) if isinstance(given, (tuple, list)) else []  # pyright: ignore[reportUnknownArgumentType]
     pair = [_as_letters(augment, it) for it in both] if len(both) == 2 else []  # noqa: PLR2004 - a pair
     if len({len(it) for it in pair}) != 1:
         raise ArgumentError(
-            "augment must give letters and as many qualities where files have them, "
-            f"{augment!r} gave {quote(given)}"  # pyright: ignore[reportUnknownArgumentType]
+            "augment must return the same number of residues and qualities for FASTQ, but "
+            f"{augment!r} returned {quote(given)}"  # pyright: ignore[reportUnknownArgumentType]
         )
     return pair[0], pair[1]
 
@@ -351,7 +350,7 @@ def _as_pair(augment: Any, given: Any) -> tuple[Any, Any]:
 def in_file(
     error: AlphabetError, found_at: tuple[str, int], name: str, *, augmented: bool
 ) -> AlphabetError:
-    """Add file, record, line and byte to what the encoder knows."""
+    """Return the error of an encoder with file, record, line and byte."""
     path, record = found_at
     where = f"{path}: record {record} ({name})"
     line = byte = None
@@ -371,7 +370,7 @@ def in_file(
 
 
 def _line_and_byte(path: str, record: int, position: int) -> tuple[int | None, int | None]:
-    """Look again where a letter stands; a pipe, or a file that is gone, tells nothing."""
+    """Return line and byte of a residue in its file; None for pipes and deleted files."""
     if not Path(path).is_file():
         return None, None
     try:
@@ -380,10 +379,10 @@ def _line_and_byte(path: str, record: int, position: int) -> tuple[int | None, i
         return None, None
 
 
-def first_refused(encoder: Any, letters: Ragged) -> int | None:
-    """Find the first sequence with a letter that the encoder would refuse."""
+def find_invalid_sequence(encoder: Any, letters: Ragged) -> int | None:
+    """Return the index of the first sequence with an invalid character; None if none."""
     if encoded_kind(encoder) == SequenceEncoder.encodes:
-        return encoder.first_refused(letters)
+        return encoder.find_invalid_sequence(letters)
     data = letters.data
     met = np.flatnonzero(_native.count_letters(data)).astype(np.uint8)
     bad = encoder.refuses(met.tobytes())

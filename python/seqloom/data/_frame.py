@@ -1,4 +1,4 @@
-"""Tables in memory: of pandas, polars, pyarrow or Hugging Face, or a dict of columns."""
+"""Tables in memory: pandas, polars, pyarrow, Hugging Face, or a dict of columns."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from seqloom._arguments import is_count
 from seqloom.errors import ArgumentError, LabelError
 from seqloom.io._records import decode_header
 
-_SHOWN = 3
-_LONGEST = 80
-_MASKS = {"bool", "boolean", "bool[pyarrow]"}
-_LISTING = ("to_pylist", "to_list", "tolist")
+_MAX_LISTED_IDS = 3
+_MAX_LENGTH = 80
+_BOOLEAN_DTYPES = {"bool", "boolean", "bool[pyarrow]"}
+_LIST_METHODS = ("to_pylist", "to_list", "tolist")
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Columns by their names; a column is fetched when it is requested."""
+    """A table with named columns, which are read on access."""
 
     what: str  # name of the table in errors
     names: list[str]
     table: Any
-    features: Any = None  # of a data set of Hugging Face: the type of each column
+    features: Any = None  # column types of a Hugging Face dataset
 
     @classmethod
     def of(cls, table: Any) -> Frame | None:
-        """Make a frame of a table; None for a value that is not a table."""
+        """Wrap a table; return None if the value is not a table."""
         what = f"the {type(table).__name__}"
         if isinstance(table, Mapping):
             columns: dict[Any, Any] = dict(table)  # pyright: ignore[reportUnknownArgumentType]
@@ -45,10 +45,10 @@ class Frame:
         return cls(what, [str(name) for name in names], table, features)
 
     def column(self, name: str) -> list[Any]:
-        """List the values of a column; of a Hugging Face `ClassLabel` the names."""
+        """Return the values of a column; the names for a Hugging Face `ClassLabel`."""
         if self.names.count(name) > 1:
             raise LabelError(f"{self.what}: two columns are named {name!r}; rename one")
-        # Names may be numbers.
+        # Column names may be numbers.
         is_dict = isinstance(self.table, Mapping)
         keys: Any = self.table if is_dict else _names_of(self.table)
         column = self.table[next((key for key in keys if str(key) == name), name)]
@@ -56,12 +56,12 @@ class Frame:
         return values_of(column, None if has_type else self.features.get(name))  # pyright: ignore[reportUnknownMemberType]
 
     def index(self) -> list[Any] | None:
-        """List the index of the rows; None where it only counts them."""
+        """Return the index of the rows; None for a default index."""
         is_dict = isinstance(self.table, Mapping)
         return index_of(next(iter(self.table.values())) if is_dict else self.table)
 
     def ids(self, id_column: str) -> list[Any] | None:
-        """List the column of ids, or the index if it has the name or none is chosen."""
+        """Return the column of ids, or the index with that name or for the default name."""
         if id_column in self.names:
             return self.column(id_column)
         name: Any = getattr(getattr(self.table, "index", None), "name", None)
@@ -87,7 +87,7 @@ def _names_of(table: Any) -> Any:
 
 
 def is_column(value: Any) -> bool:
-    """Return True for a list, an array or a series; False for a single value."""
+    """Return whether a value is a list, an array or a series."""
     if isinstance(value, (str, bytes)):
         return False
     has_axis = getattr(value, "ndim", 1) > 0 and hasattr(value, "__len__")
@@ -95,8 +95,8 @@ def is_column(value: Any) -> bool:
 
 
 def values_of(column: Any, feature: Any = None) -> list[Any]:
-    """List the values of an array, a series or any other column."""
-    name = next((it for it in _LISTING if hasattr(column, it)), None)
+    """Return the values of an array, a series or another column as a list."""
+    name = next((it for it in _LIST_METHODS if hasattr(column, it)), None)
     values: list[Any] = list(column) if name is None else getattr(column, name)()
     feature = getattr(column, "features", feature)
     classes: list[str] | None = getattr(feature, "names", None)
@@ -107,15 +107,15 @@ def values_of(column: Any, feature: Any = None) -> list[Any]:
 
 
 def index_of(table: Any) -> list[Any] | None:
-    """List the index of a series or a frame of pandas; None if it is the default one."""
+    """Return the index of a pandas series or data frame; None for the default index."""
     if not has_index(table):
         return None
-    # pandas stores any evenly spaced integers as a RangeIndex, ids of a column too.
+    # A RangeIndex may hold ids, because pandas uses it for evenly spaced integers.
     return None if is_count(table.index) else values_of(table.index)
 
 
 def key_text(key: Any) -> str:
-    """Write an id as text; a whole float, as a column with gaps has, is an integer."""
+    """Return an id as text; whole floats (of columns with gaps) become integers."""
     if isinstance(key, bytes):
         return decode_header(key)
     is_whole = isinstance(key, float) and key.is_integer()
@@ -123,18 +123,18 @@ def key_text(key: Any) -> str:
 
 
 def has_index(table: Any) -> bool:
-    """Return True for a series or frame of pandas. A list's ``index`` is a method."""
+    """Return whether a value is a pandas series or data frame."""
     index = getattr(table, "index", None)
     return index is not None and not callable(index)
 
 
 def values_by_id(name: str, values: Any, dataset: Any) -> list[Any] | None:
-    """Order the values of a dict or an indexed series as a dataset; None for others."""
+    """Return the values of a dict or indexed series in dataset order; None for others."""
     is_dict = isinstance(values, Mapping)
     if not is_dict and (table := Frame.of(values)) and len(table.names) > 1:
         raise ArgumentError(
             f"{name} must be one value for each record, got {table.what} with the columns "
-            f"{', '.join(map(repr, table.names))[:_LONGEST]}: give dict(zip(table[id], "
+            f"{', '.join(map(repr, table.names))[:_MAX_LENGTH]}: give dict(zip(table[id], "
             "table[value])) with the names of two of them"
         )
     keys: list[Any] | None = list(values) if is_dict else index_of(values)  # pyright: ignore[reportUnknownArgumentType]
@@ -150,8 +150,8 @@ def values_by_id(name: str, values: Any, dataset: Any) -> list[Any] | None:
 
 
 def mask_by_id(name: str, mask: Any, ids: Callable[[], Iterable[str]]) -> Any:
-    """Order an indexed series of booleans as the ids; return any other value as it is."""
-    is_mask = str(getattr(mask, "dtype", None)) in _MASKS
+    """Return an indexed boolean series in the order of the ids; other values unchanged."""
+    is_mask = str(getattr(mask, "dtype", None)) in _BOOLEAN_DTYPES
     keys = index_of(mask) if is_mask else None
     if keys is None:
         return mask
@@ -167,23 +167,23 @@ def _order_by_ids(name: str, values: Any, keys: list[Any], *, ids: list[str]) ->
     column = values_of(series.iloc[:, 0] if getattr(series, "ndim", 1) > 1 else series)
     if texts == ids:
         return column
-    found = dict(zip(texts, column, strict=True))
-    if len(found) < len(texts):
+    by_id = dict(zip(texts, column, strict=True))
+    if len(by_id) < len(texts):
         double = next(text for i, text in enumerate(texts) if text in texts[:i])
         raise ArgumentError(f"{name} has the id {double!r} twice; give each id one value")
-    if missing := [text for text in ids if text not in found]:
+    if missing := [text for text in ids if text not in by_id]:
         order = "" if is_dict else f"; {in_order}"
         raise ArgumentError(
             f"{name} has no entry for {len(missing):,} of {len(ids):,} ids: "
-            f"{', '.join(map(repr, missing[:_SHOWN]))}, ...; its ids are "
-            f"{', '.join(map(repr, texts[:_SHOWN]))}, ...{order}"
+            f"{', '.join(map(repr, missing[:_MAX_LISTED_IDS]))}, ...; its ids are "
+            f"{', '.join(map(repr, texts[:_MAX_LISTED_IDS]))}, ...{order}"
         )
-    return [found[text] for text in ids]
+    return [by_id[text] for text in ids]
 
 
 def is_array(value: Any) -> bool:
-    """Return True for an array or a series of any library."""
+    """Return whether a value is an array or a series of any library."""
     if isinstance(value, (str, bytes, Mapping, np.generic)):
         return False
-    has_values = any(hasattr(value, name) for name in (*_LISTING, "features"))
+    has_values = any(hasattr(value, name) for name in (*_LIST_METHODS, "features"))
     return has_values and hasattr(value, "__len__") and getattr(value, "ndim", 1) > 0

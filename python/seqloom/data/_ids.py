@@ -1,4 +1,4 @@
-"""Ids of many records, made into texts when somebody looks at them."""
+"""Ids of a batch, decoded to strings on first access."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 def ids_of(headers: Ragged) -> list[str]:
-    """Read headers up to their first blanks, as text."""
+    """Return the ids of headers: their text up to the first blank."""
     return _native.header_ids(headers.data, headers.offsets)
 
 
 class UnreadId:
-    """Stands in a list of ids before somebody looks at it.
+    """Placeholder in an `Ids` list before the ids are decoded.
 
-    Code in C that reads a list's memory without asking the list meets it, and refuses it:
-    so such code fails with this name, and never sees an empty list.
+    C code that reads the memory of a list directly finds this object and fails with its
+    name, instead of reading an empty list.
     """
 
 
@@ -31,16 +31,16 @@ _UNREAD: Any = UnreadId()
 
 
 class Ids(list[str]):
-    """The ids of a batch: a list of texts, which are made at the first look.
+    """The ids of a batch: a list of strings, which are decoded on first access.
 
-    Five hundred texts cost as much as encoding a batch of short reads does, and many a loop
-    looks at none. ``len`` is a look too. A copy or a pickle is a plain list; ``to_list()``
-    gives one to an encoder in C that reads lists without asking them (``msgspec``,
+    Decoding 500 ids takes as long as encoding a batch of short reads, and many training
+    loops never use ids. ``len`` decodes them too. A copy or a pickle is a plain list. Use
+    ``to_list()`` for C code that reads the memory of lists directly (``msgspec``,
     ``orjson``).
 
     Args:
-        names: The ids, or what makes the list of them.
-        count: How many there are; only where ``names`` makes them.
+        names: The ids, or a function that returns them.
+        count: The number of ids, if ``names`` is a function.
 
     Raises:
         ArgumentError: A function is given without a count, or an iterable with one.
@@ -66,7 +66,7 @@ class Ids(list[str]):
                 raise ArgumentError(
                     "count must be the number of ids that the function makes, got None"
                 )
-            if count:  # the texts are made at the first look
+            if count:  # decoded on first access
                 super().append(_UNREAD)
                 self._make = names
         elif isinstance(names, str) or not hasattr(names, "__iter__"):
@@ -80,7 +80,7 @@ class Ids(list[str]):
 
     @classmethod
     def of(cls, names: list[str]) -> Self:
-        """Wrap ids that are texts already.
+        """Create it from a list of strings.
 
         Args:
             names: The ids.
@@ -95,10 +95,10 @@ class Ids(list[str]):
         return cls(names)
 
     def to_list(self) -> list[str]:
-        """Return the ids as a plain list.
+        """Return a plain list of the ids.
 
         Returns:
-            A list of its own.
+            A new list.
 
         Examples:
             >>> type(Ids(lambda: ["x"], 1).to_list())
@@ -107,43 +107,43 @@ class Ids(list[str]):
         return [*self]
 
     def look(self) -> None:
-        """Make the texts, where nobody has looked yet.
+        """Decode the ids, unless they are already decoded.
 
         Examples:
             >>> Ids(lambda: ["x"], 1).look()
         """
         make = self._make
         if make is not None:
-            # Two threads may both make them: the same texts at the same positions.
+            # Two threads may decode at once; both write the same strings.
             super().__setitem__(slice(None), make())
             self._make = None
 
     def __reduce_ex__(self, _: Any) -> tuple[Any, ...]:
-        # A copy, here or in another process, needs no records.
+        # A copy does not need the records.
         return list, (self.to_list(),)
 
     def __radd__(self, other: object) -> list[str]:
         return [*other, *self] if isinstance(other, list) else NotImplemented
 
 
-def _looking(name: str) -> Any:
-    """Make a method of lists look first, at other ids that it is given too."""
+def _decoding(name: str) -> Any:
+    """Return a list method that decodes the ids first, including those in its arguments."""
     method = getattr(list, name)
 
-    def looks(self: Ids, *arguments: Any, **options: Any) -> Any:
+    def decodes(self: Ids, *arguments: Any, **options: Any) -> Any:
         self.look()
         for other in arguments:
             if isinstance(other, Ids):
                 other.look()
         return method(self, *arguments, **options)
 
-    looks.__name__, looks.__doc__ = name, method.__doc__
-    return looks
+    decodes.__name__, decodes.__doc__ = name, method.__doc__
+    return decodes
 
 
-# What makes a list, or is the class's own; everything else reads or writes what is in it.
-_APART = frozenset(
+# List methods that do not read the elements.
+_UNWRAPPED_METHODS = frozenset(
     ("__new__", "__init__", "__getattribute__", "__hash__", "__class_getitem__", "__doc__")
 )
-for _name in list.__dict__.keys() - _APART:
-    setattr(Ids, _name, _looking(_name))
+for _name in list.__dict__.keys() - _UNWRAPPED_METHODS:
+    setattr(Ids, _name, _decoding(_name))

@@ -1,4 +1,4 @@
-"""How records are read, from files and from tables."""
+"""Reads records from files and tables."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
 
     from seqloom.io import SequenceReader
 
-# A batch that stays in the processor's cache while it is copied.
-_RECORDS = 1 << 13
-_BYTES = 4 << 20
+# A batch of this size stays in the CPU cache while it is copied.
+_BATCH_RECORDS = 1 << 13
+_BATCH_BYTES = 4 << 20
 _BLANKS = np.isin(np.arange(256), list(b" \t\n\r\v\f"))
-# What a reader of FASTA takes for a letter: what can be seen, but for its mark.
-_LETTERS = np.isin(np.arange(256), [byte for byte in range(33, 127) if byte != ord(">")])
+# Printable ASCII except ">".
+_RESIDUES = np.isin(np.arange(256), [byte for byte in range(33, 127) if byte != ord(">")])
 _Array: Any = np.ndarray
-_USUAL = {"quality": "phred33", "comments": "error", "whitespace": "error", "ids": "error"}
+_PRESET = {"quality": "phred33", "comments": "error", "whitespace": "error", "ids": "error"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions(TextOptions):
-    """How sequences are read, from files and from tables.
+    """Options for reading sequences from files and tables.
 
     Args:
-        sequence_column: The column of sequences of tables (CSV, TSV, Parquet).
-        id_column: The column of ids of tables.
-        id_from_header: A regular expression: its group, in the header, is the id instead of
-            the first word; "\\|(.+?)\\|" finds the accession in sp|P12345|NAME.
+        sequence_column: The column of sequences in tables (CSV, TSV, Parquet).
+        id_column: The column of ids in tables.
+        id_from_header: A regular expression whose group, found in the header, is the id;
+            "\\|(.+?)\\|" finds the accession in sp|P12345|NAME.
     """
 
     sequence_column: str = "sequence"
@@ -52,7 +52,7 @@ class SourceOptions(TextOptions):
     id_from_header: str | re.Pattern[str] | None = None
 
     def __post_init__(self) -> None:
-        for name in _USUAL:
+        for name in _PRESET:
             check_choice(name, getattr(self, name))
         check_column("sequence_column", self.sequence_column)
         check_column("id_column", self.id_column)
@@ -61,20 +61,20 @@ class SourceOptions(TextOptions):
 
     @property
     def of_files(self) -> dict[str, Any]:
-        """What ``open_sequences`` is told beside the path."""
-        given = {name: getattr(self, name) for name in _USUAL}
-        return {name: it for name, it in given.items() if it != _USUAL[name]}
+        """The arguments of ``open_sequences`` that differ from the defaults."""
+        options = {name: getattr(self, name) for name in _PRESET}
+        return {name: it for name, it in options.items() if it != _PRESET[name]}
 
     @property
     def leaves_out(self) -> bool:
-        """Whether records differ from those that the index of a file has."""
+        """True if records differ from those in the index of a file."""
         is_changed = bool(self.of_files.keys() & {"comments", "whitespace", "ids"})
         return is_changed or self.id_from_header is not None
 
     def rename(
         self, batch: SequenceBatch, locate: Callable[[int], tuple[str, int]]
     ) -> SequenceBatch:
-        """Put the id that the pattern finds in each header in front of the header."""
+        """Prefix each header with the id that ``id_from_header`` finds in it."""
         if self.id_from_header is None:
             return batch
         search = as_pattern("id_from_header", self.id_from_header).search
@@ -97,21 +97,21 @@ class SourceOptions(TextOptions):
         return SequenceBatch(Ragged.from_list(headers), batch.sequences, batch.qualities)
 
     def find_sequences(self, what: str, names: list[str]) -> str:
-        """Find the column of sequences."""
+        """Return the name of the column of sequences; raise if the table lacks it."""
         column_position(
             what, names, self.sequence_column, hint="sequence_column (--sequence-column)"
         )
         return self.sequence_column
 
     def check_ids(self, what: str, names: list[str]) -> None:
-        """Refuse a chosen column of ids that the table does not have."""
+        """Raise if the table lacks a custom column of ids."""
         if self.id_column != "id":
             column_position(what, names, self.id_column)
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Files, and how they are read."""
+    """Sequence files, records in memory, and the options for reading them."""
 
     paths: tuple[str, ...]  # the files, in order
     reading: SourceOptions = field(default_factory=SourceOptions)  # how they are read
@@ -119,11 +119,11 @@ class Inputs:
 
     @property
     def must_be_held(self) -> bool:
-        """Whether an index of files cannot give the records."""
+        """True if the records cannot be read through an index of the files."""
         return bool(self.held) or self.reading.leaves_out
 
     def batches(self, path: str) -> Iterator[SequenceBatch]:
-        """Read one file from start to end."""
+        """Yield the batches of one file."""
         with ExitStack() as stack:
             if path in self.held:
                 batches = iter([self.held[path]])
@@ -131,7 +131,7 @@ class Inputs:
                 options = self.reading.of_files
                 opened = cast("SequenceReader", open_sequences(path, **options))
                 reader = stack.enter_context(opened)
-                batches = reader.batches(_RECORDS, max_bytes=_BYTES)
+                batches = reader.batches(_BATCH_RECORDS, max_bytes=_BATCH_BYTES)
             start = 0
             for batch in batches:
                 yield self.reading.rename(
@@ -143,7 +143,7 @@ class Inputs:
 def letters_of_rows(
     name: str, ids: list[str], rows: list[Any], *, whitespace: str
 ) -> Ragged:
-    """Join sequences, and refuse what no file could hold as letters."""
+    """Join sequences; raise for other values and for invalid characters."""
     parts: list[bytes] = []
     for i, row in enumerate(rows):
         part = _bytes(row)
@@ -155,12 +155,12 @@ def letters_of_rows(
     letters = Ragged.from_list(parts)
     if whitespace == "strip":
         letters = _without(letters, _BLANKS[letters.data])
-    foreign = ~_LETTERS[letters.data]
-    if foreign.any():
-        at = int(foreign.argmax())
+    is_invalid = ~_RESIDUES[letters.data]
+    if is_invalid.any():
+        at = int(is_invalid.argmax())
         record = int(np.searchsorted(letters.offsets, at, side="right")) - 1
         byte = int(letters.data[at])
-        hint = '; whitespace="strip" (--whitespace strip) leaves blanks out'
+        hint = '; whitespace="strip" (--whitespace strip) removes blanks'
         raise FormatError(
             f"{name}: record {record} ({ids[record]}), letter "
             f"{at - int(letters.offsets[record])}: expected a letter, found "
@@ -172,10 +172,10 @@ def letters_of_rows(
 
 
 def _bytes(row: Any) -> bytes | None:
-    """Take a text, bytes, an array of bytes, or a sequence of Biopython; else None."""
+    """Return a string, bytes, a byte array or a Biopython sequence as bytes; else None."""
     text = str(row) if type(row).__name__ in {"Seq", "MutableSeq"} else row
     if isinstance(text, str):
-        return text.encode("utf-8", "surrogatepass")  # refused as no letter, later
+        return text.encode("utf-8", "surrogatepass")  # rejected later
     if isinstance(row, (bytes, bytearray)):
         return bytes(row)
     if isinstance(row, _Array) and row.dtype.kind in "SuV" and row.dtype.itemsize == 1:
@@ -184,7 +184,7 @@ def _bytes(row: Any) -> bytes | None:
 
 
 def _without(letters: Ragged, dropped: NDArray[np.bool_]) -> Ragged:
-    """Leave some letters out."""
+    """Return the sequences without the dropped characters."""
     if not dropped.any():
         return letters
     before = offsets_of(dropped.astype(np.int64))

@@ -1,4 +1,4 @@
-"""Which files a caller means."""
+"""Expands paths and patterns, hashes files, and opens their indexes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     Columns = tuple[Ragged, Ragged, Ragged | None]
     from collections.abc import Generator
 
-_ENDS = 1 << 16  # bytes that are hashed at the beginning and at the end of a file
+_HASHED_BYTES = 1 << 16  # hashed at each end of a file
 
 
 def expand(
     paths: Any,
 ) -> tuple[str, ...]:
-    """List files, patterns replaced by what they match, in sorted order."""
+    """Return paths, with each pattern replaced by its sorted matches."""
     is_one = isinstance(paths, (str, bytes, os.PathLike)) or not isinstance(paths, Iterable)
     several: Any = [paths] if is_one else list(paths)  # pyright: ignore[reportArgumentType]
     if not several:
@@ -38,7 +38,7 @@ def expand(
 def tables_of(
     what: str, paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 ) -> tuple[str, ...]:
-    """List tables; a list of names that are no files may be meant as the values."""
+    """Return the paths of tables; raise with a hint if a list of strings may be values."""
     names = expand(paths)
     if len(names) > 1 and not any(Path(name).exists() for name in names):
         raise MissingFileError(
@@ -48,19 +48,19 @@ def tables_of(
     return names
 
 
-def _matches(given: Any) -> list[str]:
-    """List what one path or pattern stands for."""
-    path = os.fspath(as_path("each file", given).expanduser())
+def _matches(path_or_pattern: Any) -> list[str]:
+    """Return the files of a path or pattern."""
+    path = os.fspath(as_path("each file", path_or_pattern).expanduser())
     if not glob.has_magic(path) or Path(path).exists():
         return [path]
-    found = sorted(glob.glob(path, recursive=True))  # noqa: PTH207 - absolute or relative
-    if not found:
+    matches = sorted(glob.glob(path, recursive=True))  # noqa: PTH207 - absolute or relative
+    if not matches:
         raise MissingFileError(f"{path}: no file matches this pattern")
-    return found
+    return matches
 
 
 def content_digest(parts: Iterable[Columns]) -> bytes:
-    """Hash ids, letters and qualities, and how they are cut."""
+    """Return a hash of ids, sequences and qualities."""
     import hashlib  # loads OpenSSL, which most programs never need
 
     hashes = [hashlib.blake2b(digest_size=16) for _ in range(6)]
@@ -74,46 +74,46 @@ def content_digest(parts: Iterable[Columns]) -> bytes:
 
 
 def file_digest(path: str) -> str:
-    """Hash the size, the beginning and the end of a file, to recognise it again."""
+    """Return a hash of a file's size, first bytes and last bytes."""
     check_regular(path)
-    import hashlib  # see above
+    import hashlib  # loads OpenSSL
 
     digest = hashlib.blake2b(digest_size=16)
     with Path(path).open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         digest.update(b"%d:" % size)
-        digest.update(file.read(_ENDS))
-        file.seek(max(size - _ENDS, 0))
-        digest.update(file.read(_ENDS))
+        digest.update(file.read(_HASHED_BYTES))
+        file.seek(max(size - _HASHED_BYTES, 0))
+        digest.update(file.read(_HASHED_BYTES))
     return digest.hexdigest()
 
 
 def index_of(path: str, num_threads: int | None = None) -> SequenceIndex:
-    """Open the index of a file; of several processes that want it, one makes it."""
-    # Nobody waits for an index that is there: a stopped process may hold the lock for long.
+    """Open the index of a file; if it is missing, one of several processes builds it."""
+    # An existing index needs no lock, which a stopped process may hold for long.
     if (index := ready_index(path, num_threads)) is not None:
         return index
-    with _alone_with(path):
+    with _locked(path):
         return SequenceIndex(path, num_threads=num_threads)
 
 
 def ready_index(path: str, num_threads: int | None = None) -> SequenceIndex | None:
-    """Take an index that is there already; to go on reading, none needs to be made."""
+    """Open an existing index; None if there is none."""
     try:
         return SequenceIndex(path, build=False, num_threads=num_threads)
     except (FileError, FormatError):
-        return None  # what is wrong with the file itself, its reader says
+        return None  # the reader reports faults of the file
 
 
 @contextmanager
-def _alone_with(path: str) -> Generator[None]:
-    """Keep other processes from making the same index meanwhile, where it can."""
+def _locked(path: str) -> Generator[None]:
+    """Lock a file while its index is built, if the file system has locks."""
     try:
         file = Path(path).open("rb")  # noqa: SIM115 - closed below
     except OSError:
-        yield  # what is wrong with the file, its index says
+        yield  # the index reports the fault
         return
     with file:
-        with suppress(OSError):  # some file systems have no locks: then each makes its own
+        with suppress(OSError):  # without locks each process builds an index
             lock(file.fileno())
         yield

@@ -1,4 +1,4 @@
-"""Positions in a dataset, their order in an epoch, and saved states."""
+"""Indices in a dataset, their order in an epoch, and saved states of loaders."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from seqloom._key import Key
 
 
-VERSION = 1
+STATE_FORMAT = 1
 _EVEN_RANKS = ("pad", "drop", "error")
 
 
 def check_state(state: Any, identity: dict[str, Any], *, owner: str = "loader") -> None:
-    """Refuse a state that is incomplete, or that another object has saved."""
+    """Raise if a state is incomplete, or was saved by a different object."""
     names = ["version", "epoch", "position", *identity]
     if not isinstance(state, Mapping) or any(name not in state for name in names):
         raise ArgumentError(
             f"a {owner}'s state is a dict with {', '.join(names)}, as state_dict() returns "
             f"it; got {quote(state)}"  # pyright: ignore[reportUnknownArgumentType]
         )
-    if state["version"] != VERSION:
+    if state["version"] != STATE_FORMAT:
         raise ArgumentError(
             f"the state has version {state['version']!r}, but this version of seqloom "
-            f"reads version {VERSION}"
+            f"reads version {STATE_FORMAT}"
         )
     for name, value in identity.items():
         if state[name] != value:
@@ -51,7 +51,7 @@ def check_state(state: Any, identity: dict[str, Any], *, owner: str = "loader") 
 
 
 def check_integer(name: str, value: Any, *, least: int = 0, most: int | None = None) -> int:
-    """Convert an integer of Python or NumPy, from `least` to `most`, to ``int``."""
+    """Return an integer of Python or NumPy as ``int``; raise outside `least` to `most`."""
     try:
         number = as_integer(name, value, least=least)
     except ArgumentError:
@@ -66,9 +66,7 @@ def check_integer(name: str, value: Any, *, least: int = 0, most: int | None = N
 
 
 class Position(int):
-    """A position that carries its epoch, through torch's loader and its workers too."""
-
-    # It behaves as an integer in every other respect.
+    """An index that carries its epoch through PyTorch loaders and their workers."""
 
     epoch: int
 
@@ -82,18 +80,18 @@ class Position(int):
 
 
 def _position(number: int, epoch: int) -> Position:
-    """Make a position again in another process."""
+    """Unpickle a position."""
     return Position(number, epoch=epoch)
 
 
 def positions_in(epoch: int, numbers: Iterable[int]) -> list[Position]:
-    """Return positions the epoch they are asked for in."""
+    """Return indices as positions of an epoch."""
     return [Position(number, epoch=epoch) for number in numbers]
 
 
 def epoch_of(indices: Any) -> int | None:
-    """Read the epoch that positions carry; None where they are plain numbers."""
-    # All positions of one request are of one epoch, so the first one tells.
+    """Return the epoch of positions; None for plain numbers."""
+    # All positions of a request have the same epoch.
     if isinstance(indices, Position):
         return indices.epoch
     if isinstance(indices, (list, tuple)) and indices:
@@ -102,7 +100,7 @@ def epoch_of(indices: Any) -> int | None:
 
 
 def position(index: Any, size: int) -> int:
-    """Check one position; below 0 it counts from the end."""
+    """Return an index as a number from 0; a negative index counts from the end."""
     try:
         row = operator.index(index)
     except TypeError:
@@ -118,9 +116,9 @@ def position(index: Any, size: int) -> int:
 
 
 def positions(indices: ArrayLike, size: int) -> NDArray[np.int64]:
-    """Check positions, of which those below 0 count from the end, or take a mask's."""
+    """Return indices, negative ones and masks too, as numbers from 0."""
     rows = np.array(indices, ndmin=1)
-    # A loader's positions are 0 to size. As unsigned, a number below 0 is beyond any size.
+    # Fast path of loaders. As unsigned numbers, negative indices exceed any size.
     is_plain = rows.dtype == np.int64 and rows.ndim == 1 and rows.size > 0
     if is_plain and int(rows.view(np.uint64).max()) < size:
         return rows
@@ -149,10 +147,10 @@ def positions(indices: ArrayLike, size: int) -> NDArray[np.int64]:
 
 
 class Epoch:
-    """A number that the processes of a loader share, so that setting it reaches them all.
+    """The current epoch in shared memory, so that all processes of a loader see it.
 
-    It lives in shared memory, which a forked process inherits; into a pickle it goes only
-    while a process is being spawned, else the pickle holds its value.
+    Forked and spawned processes share the memory. Any other pickle contains a copy of the
+    value.
     """
 
     def __init__(self, shared: Any = None) -> None:
@@ -161,25 +159,25 @@ class Epoch:
         self._made = 0
 
     def get(self) -> int:
-        """Tell the epoch that was set last."""
+        """Return the epoch that was set last."""
         return self._shared[1]
 
     def set(self, epoch: int) -> None:
-        """Set it, here and in all processes that came from this one."""
+        """Set the epoch in this process and in its child processes."""
         check_integer("epoch", epoch)
         self._shared[1] = epoch
         self._shared[0] += 1
 
     def next(self) -> int:
-        """Count on from the epoch that was set last: each call is one epoch later."""
-        times, epoch = self._shared[:]
-        if times != self._seen:
-            self._seen, self._made = times, 0
+        """Return the next epoch: the one set last, plus 1 for each further call."""
+        set_count, epoch = self._shared[:]
+        if set_count != self._seen:
+            self._seen, self._made = set_count, 0
         self._made += 1
         return epoch + self._made - 1
 
-    def apart(self) -> Epoch:
-        """Count apart, from the same epoch that is set for all."""
+    def independent_counter(self) -> Epoch:
+        """Return an independent counter of epochs with the same shared epoch."""
         return Epoch(self._shared)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -199,22 +197,22 @@ class Epoch:
 
 
 def _cells() -> Any:
-    """Make two integers in shared memory: how often it was set, and the epoch."""
-    from multiprocessing import sharedctypes  # takes 20 ms, which most programs never need
+    """Allocate two integers in shared memory: the number of calls of set, and the epoch."""
+    from multiprocessing import sharedctypes  # takes 20 ms; rarely needed
 
     return sharedctypes.RawArray("q", 2)
 
 
 def permutation(n: int, key: Key) -> NDArray[np.int64]:
-    """Shuffle the integers from 0 to n - 1; the key decides the order."""
+    """Return a permutation of the integers 0 to n - 1, determined by the key."""
     out = np.empty(n, np.int64)
     _native.permutation(n, *key.words, out)
     return out
 
 
 def permute(positions: NDArray[np.int64], size: int, key: Key | None) -> NDArray[np.int64]:
-    """Find the items at increasing positions of an epoch; without a key unshuffled."""
-    # Only these positions are computed. Positions from `size` on start again at 0.
+    """Return the indices at increasing positions of an epoch; unshuffled without a key."""
+    # Positions of `size` or more wrap around to 0.
     is_within = not positions.size or positions[-1] < size
     wrapped = positions if is_within else positions % size
     if key is None:
@@ -226,14 +224,14 @@ def permute(positions: NDArray[np.int64], size: int, key: Key | None) -> NDArray
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rank:
-    """One of several processes that share an epoch."""
+    """A process of several that split an epoch."""
 
     number: int = 0
     world: int = 1  # the number of processes
-    even: str = "pad"  # what happens to a remainder; "uneven": some ranks get one item more
+    even: str = "pad"  # how to treat a remainder; "uneven": some ranks get one more item
 
     def share(self, start: int, stop: int) -> tuple[int, int]:
-        """Make a range divisible by the ranks: its new stop, and the items of a rank."""
+        """Return the stop of a range after padding or dropping, and the items per rank."""
         if self.even == "uneven":
             return stop, len(range(start + self.number, stop, self.world))
         rest = (stop - start) % self.world
@@ -247,12 +245,12 @@ class Rank:
         return stop, (stop - start) // self.world
 
     def positions(self, start: int, stop: int) -> NDArray[np.int64]:
-        """List the positions from start to stop that belong to this rank."""
+        """Return the positions of this rank from start to stop."""
         return np.arange(start + self.number, stop, self.world)
 
 
 def find_rank(rank: int | None, world: int | None, even: str) -> Rank:
-    """Take rank and world size from the arguments, or from torch.distributed."""
+    """Return the rank from the arguments, or from torch.distributed."""
     as_choice("even_ranks", even, _EVEN_RANKS)
     if (rank is None) != (world is None):
         raise ArgumentError(
@@ -267,7 +265,7 @@ def find_rank(rank: int | None, world: int | None, even: str) -> Rank:
 
 
 def _torch_rank() -> tuple[int, int]:
-    """Read rank and world size from torch.distributed, if it is initialized."""
+    """Return rank and world size of torch.distributed; (0, 1) if it is not initialised."""
     group: Any = sys.modules.get("torch.distributed")
     if group is None or not group.is_available() or not group.is_initialized():
         return 0, 1

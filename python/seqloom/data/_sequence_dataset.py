@@ -11,16 +11,16 @@ from seqloom._arguments import as_flag, as_seed
 from seqloom.data._batch import encode_part
 from seqloom.data._dataset import Dataset
 from seqloom.data._encoder import (
-    Refusing,
+    ValidatingEncoder,
     check_augment,
     check_encoder,
-    first_refused,
+    find_invalid_sequence,
 )
 from seqloom.data._inputs import Inputs, SourceOptions
 from seqloom.data._sequence_source import SequenceSource
 from seqloom.data._source import iterate_letters
 from seqloom.data._sources import sources_of
-from seqloom.data.label._labels import USUAL, Labels
+from seqloom.data.label._labels import DEFAULTS, Labels
 from seqloom.data.label._record_labels import label_records
 
 if TYPE_CHECKING:
@@ -132,9 +132,9 @@ def SequenceDataset(
         2 sequences of 2 to 4; no 1, yes 1
     """
     # `id_column` also names the ids in a table of sequences.
-    usual = replace(USUAL, id_column=id_column)
+    usual = replace(DEFAULTS, id_column=id_column)
     labels = Labels.of(labels, usual, old, maker=SequenceDataset)
-    labels.check_usual("coding", of="GenotypeDataset")
+    labels.check_unsupported("coding", of="GenotypeDataset")
     if in_memory is not None:
         in_memory = as_flag("in_memory", in_memory)
     check_encoder(encoder)
@@ -163,12 +163,12 @@ def SequenceDataset(
 def _check_letters(data: Dataset, records: SequenceSource) -> None:
     """Raise for an invalid character in records that are in memory."""
     # Large files are not read twice; an invalid character raises in its batch.
-    if not (records.in_memory and isinstance(data.encoder, Refusing)):
+    if not (records.in_memory and isinstance(data.encoder, ValidatingEncoder)):
         return
     start = 0
     for letters in iterate_letters(records, data.rows, data.encoder):
         part = encode_part(data.encoder, letters)
-        row = first_refused(data.encoder, part)
+        row = find_invalid_sequence(data.encoder, part)
         if row is not None:
             data.items_at(np.array([start + row]))
         start += len(part)

@@ -1,4 +1,4 @@
-"""The records of sequence files, or of sequences in memory."""
+"""`SequenceSource`: reads records of sequence files and of sequences in memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from seqloom.data._encoder import (
     leaves_out,
 )
 from seqloom.data._source import Fetched, NativeRecords, Source, are_all
-from seqloom.data._store import LIMIT, IndexedStore, MemoryStore, read_store
+from seqloom.data._store import MEMORY_LIMIT, IndexedStore, MemoryStore, read_store
 from seqloom.errors import ArgumentError, FileError, FormatError
 from seqloom.io._settings import check_regular
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 
 class SequenceSource(Source):
-    """Sequence records of several files.
+    """Reads sequence records of files, or from memory.
 
-    A pickle holds paths and a digest of the content; the files are opened again where it is
-    unpickled, on first use, and must not have changed. What was given in memory it holds.
+    A pickle contains paths and a digest of the content. Unpickled, it reopens the files on
+    first use; they must not have changed. Sequences from memory are pickled.
     """
 
     kind, title = "sequences", "SequenceDataset"
@@ -58,21 +58,21 @@ class SequenceSource(Source):
 
     @property
     def store(self) -> Store:
-        """The opened files; opened again after unpickling."""
+        """The open files; reopened after unpickling."""
         if self._store is None:
             store = _open(self.inputs, in_memory=self.in_memory)
             store.forget_headers()
             if store.stamp() != self._stamp:
                 raise FileError(
                     f"{', '.join(self.paths)}: the content has changed since the dataset "
-                    "was made; make it anew"
+                    "was created; create it again"
                 )
             self._store = store
         return self._store
 
     @property
     def native(self) -> NativeRecords | None:
-        """The records in memory, of which Rust makes batches."""
+        """The records in Rust, if they are in memory."""
         if self._native is None and self.in_memory:
             store = self.store
             if isinstance(store, MemoryStore):
@@ -80,14 +80,14 @@ class SequenceSource(Source):
         return self._native
 
     def ids(self, rows: Rows) -> list[str]:
-        """List ids."""
+        """Return the ids of rows."""
         return self.store.ids(rows)
 
     def lengths(self, rows: Rows, encoder: Any) -> Rows:
-        """Count letters; a stop that the encoder leaves out is no letter."""
+        """Return the lengths of rows, without final stops that the encoder drops."""
         if not leaves_out(encoder):
             return self.store.lengths[rows]
-        # Of files too large to hold this reads all letters, once: no index knows stops.
+        # An index does not record stops, so large files are read through once.
         if self._encoded is None or self._encoded[0] is not encoder:
             batches = self.store.batches()
             counts = [encoder.encoded_lengths(batch.sequences) for batch in batches]
@@ -95,11 +95,11 @@ class SequenceSource(Source):
         return self._encoded[1][rows]
 
     def fetch(self, rows: Rows, options: FetchOptions) -> Fetched:
-        """Copy ids, letters and qualities."""
+        """Return ids, sequences and qualities of rows."""
         return Fetched(*self.store.fetch(rows, options.num_threads))
 
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
-        """Return the file and the number of each record."""
+        """Return the file and the ordinal of each row."""
         del epoch
         if len(self.paths) == 1:
             return {"file": [self.paths[0]] * rows.size, "ordinal": rows}
@@ -107,14 +107,14 @@ class SequenceSource(Source):
         return {"file": [self.paths[at] for at in numbers.tolist()], "ordinal": rows}
 
     def place(self, row: int) -> tuple[str, int]:
-        """Find the file of a record, and its number there."""
+        """Return the file of a record, and its index in the file."""
         file = int(np.searchsorted(self.starts, row, side="right")) - 1
         return self.paths[file], row - int(self.starts[file])
 
     def locate(
         self, error: AlphabetError, row: int, epoch: int | None, *, is_augmented: bool
     ) -> AlphabetError:
-        """Add the position of the letter in its file."""
+        """Return the error with the position of the invalid character in its file."""
         del epoch
         name = self.ids(np.array([row]))[0]
         return in_file(error, self.place(row), name, augmented=is_augmented)
@@ -122,7 +122,7 @@ class SequenceSource(Source):
     def content(
         self, rows: Rows, labels: LabelColumn, *, encoder: Any, jitter: int
     ) -> Iterator[bytes]:
-        """Yield hashes of the records and of which are used, and their labels."""
+        """Yield hashes of the records, of the selected rows, and of the labels."""
         del encoder, jitter
         if self._digest is None:
             self._digest = self.store.digest()
@@ -136,32 +136,32 @@ class SequenceSource(Source):
         return (record for batch in self.store.batches() for record in batch)
 
     def check_lengths(self, max_length: int | None, encoder: Any) -> None:
-        """Raise if a sequence is too long, or has nothing to encode."""
+        """Raise if a sequence is too long or too short."""
         lengths = self.store.lengths
         if max_length is not None:
             max_length = as_integer("max_length", max_length)
             if (lengths > max_length).any():
                 row = int((lengths > max_length).argmax())
                 found = f"{lengths[row]:,} letters, more than {max_length:,}"
-                raise self._fault(row, found)
+                raise self._record_error(row, found)
         if encoder is None:
             return
-        # Files too large to hold are not read for a stop: there the batch finds it.
+        # Large files are not searched for stops here; the batch raises.
         if self.in_memory:
             lengths = self.lengths(np.arange(self.size), encoder)
         is_short = count_positions(encoder, lengths) < 1
         if is_short.any():
             row = int(is_short.argmax())
             letters = int(lengths[row])
-            raise self._fault(
+            raise self._record_error(
                 row,
                 f"{letters} letters are too few for the encoder"
                 if letters
                 else "the sequence has no letters",
             )
 
-    def _fault(self, row: int, message: str) -> FormatError:
-        """Name the record in an error."""
+    def _record_error(self, row: int, message: str) -> FormatError:
+        """Return an error that names the record."""
         path, record = self.place(row)
         name = self.ids(np.array([row]))[0]
         return FormatError(
@@ -175,15 +175,15 @@ class SequenceSource(Source):
 
 
 def _open(inputs: Inputs, *, in_memory: bool | None) -> Store:
-    """Read files into memory if they are small, or finds out where their records are."""
+    """Read small files into memory; open an index for large ones."""
     if in_memory is not False or inputs.held:
-        store = read_store(inputs, None if in_memory or inputs.held else LIMIT)
+        store = read_store(inputs, None if in_memory or inputs.held else MEMORY_LIMIT)
         if store is not None:
             return store
     if inputs.must_be_held:
         raise ArgumentError(
-            f"{inputs.paths[0]}: is not held in memory, and an index leaves nothing out "
-            "and changes no id: pass in_memory=True, or write a clean file with seqloom "
+            f"{inputs.paths[0]}: an index ignores whitespace=, comments= "
+            "and ids=: pass in_memory=True, or write a clean file with seqloom "
             "convert --whitespace strip --comments skip --ids number"
         )
     return IndexedStore(inputs)

@@ -1,4 +1,4 @@
-"""Where records come from: files, tables, or lists, dicts and arrays in memory."""
+"""Reads records from tables, and from lists, dicts and arrays in memory."""
 
 from __future__ import annotations
 
@@ -34,44 +34,43 @@ if TYPE_CHECKING:
 
 _GZIP = b"\x1f\x8b"
 _SUFFIXES = (".csv", ".tsv", ".parquet")
-_LONGEST = 1 << 16
-# A text of a list is a sequence, not a path, if it has letters only: in upper case, or of
-# nucleotides where some are soft-masked.
+_HEAD_BYTES = 1 << 16
+# Strings of a list are sequences, not paths, if they match. Lower case only for bases.
 _SEQUENCE = re.compile(r"[A-Z*.-]*|[ACGTUNacgtun*.-]*")
-_MARKS = frozenset(MISSING) - {"", "."}
-_LOOKED_AT = 100
-_LONGEST_PATH = 255
-# The axes of an array that has a byte for each letter.
-_OF_LETTERS = 2
-_NO_IDS: Any = (list, tuple, set, frozenset, dict, np.ndarray)
+_MISSING_TEXTS = frozenset(MISSING) - {"", "."}
+_MAX_CHECKED_ROWS = 100
+_MAX_PATH_CHARACTERS = 255
+# Axes of an array with one character per element.
+_CHARACTER_AXES = 2
+_CONTAINER_TYPES: Any = (list, tuple, set, frozenset, dict, np.ndarray)
 _Array: Any = np.ndarray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sources:
-    """Names of files, and the records of those that are in memory."""
+    """Paths of files, and the records that are in memory."""
 
-    paths: tuple[str, ...]  # files, or the names of sources in memory, in order
-    # Records in memory, by name.
+    paths: tuple[str, ...]  # files, or names of the sources in memory
+    # Records in memory, by path or name.
     held: dict[str, MemoryRecords] = field(default_factory=dict[str, "MemoryRecords"])
 
     @property
     def batches(self) -> dict[str, SequenceBatch]:
-        """The records in memory, by name."""
+        """The records in memory, by path or name."""
         return {path: held.batch for path, held in self.held.items()}
 
     @property
     def frames(self) -> list[Frame | None]:
-        """The table of each file; None where it is none."""
+        """The table of each file; None for a sequence file."""
         return [self.held[path].frame if path in self.held else None for path in self.paths]
 
     @property
     def has_ids(self) -> bool:
-        """Whether records have ids, and not their numbers for want of any."""
+        """True if records have ids; False if they are numbered."""
         return all(held.has_ids for held in self.held.values())
 
     def count_numbered(self, id_column: str) -> dict[str, Any]:
-        """Count the records of tables without ids, which have numbers instead."""
+        """Count the records of tables without ids, for the report."""
         tables = [held for held in self.held.values() if held.is_numbered(id_column)]
         names = [held.name for held in tables]
         count = sum(len(held.batch) for held in tables)
@@ -79,7 +78,7 @@ class Sources:
 
 
 def sources_of(data: Any, options: SourceOptions) -> Sources:
-    """Tell sequences in memory, tables of sequences, and sequence files apart."""
+    """Read sequences in memory and tables of sequences; list sequence files."""
     held = take_records(data, options)
     if held is not None:
         return Sources((held.name,), {held.name: held})
@@ -87,31 +86,31 @@ def sources_of(data: Any, options: SourceOptions) -> Sources:
     tables = [path for path in paths if is_sequence_table(path, options.sequence_column)]
     wanted = (options.sequence_column,)
     frames = {path: from_frame(path, read_frame(path, wanted), options) for path in tables}
-    # A record without an id has the number of its row, as the index of a frame has it.
+    # Rows without an id are numbered, like the default index of a data frame.
     return Sources(
         paths, {path: replace(held, has_ids=True) for path, held in frames.items()}
     )
 
 
 def is_sequence_table(path: str | os.PathLike[str], column: str) -> bool:
-    """Tell a table by its first line, or else by its name; a pipe is never one."""
+    """Return whether a file is a table, by its first line or its name; a pipe is not."""
     path = os.fspath(path)
     if not Path(path).is_file():
         return False
     try:
         return is_parquet(path) or _begins_as_table(path, column)
     except (EOFError, zlib.error):
-        return _is_named(path)  # its reader says that it is cut
+        return _is_named(path)  # the reader reports the truncated file
     except (OSError, csv.Error, FormatError):
-        return False  # what is wrong with the file, its reader says
+        return False  # the reader reports the fault
 
 
 def _begins_as_table(path: str, column: str) -> bool:
-    """Look at the first line."""
+    """Return whether the first line, or the name, is that of a table."""
     begin = _begin(path)
     is_named = _is_named(path)
     if is_utf16(begin):
-        return is_named  # its reader says what is wrong
+        return is_named  # the reader reports the encoding
     if not begin.strip() or begin.lstrip()[:1] in b">@;" or b"\0" in begin:
         return False
     if is_named:
@@ -121,36 +120,36 @@ def _begins_as_table(path: str, column: str) -> bool:
 
 
 def _is_named(path: str) -> bool:
-    """Tell a table by its name."""
+    """Return whether the name of a file is that of a table."""
     return Path(path.removesuffix(".gz")).suffix.lower() in _SUFFIXES
 
 
 def _begin(path: str) -> bytes:
-    """Read the first bytes of a file, unpacked if it is gzip."""
+    """Return the first bytes of a file, decompressed if it is gzip."""
     with Path(path).open("rb") as file:
         if not file.peek(2).startswith(_GZIP):
-            return file.read(_LONGEST)
+            return file.read(_HEAD_BYTES)
         with gzip.GzipFile(fileobj=file) as unpacked:
-            return unpacked.read(_LONGEST)
+            return unpacked.read(_HEAD_BYTES)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MemoryRecords:
     """Records in memory."""
 
-    name: str  # what stands for the name of a file
+    name: str  # in place of a path, such as <list>
     batch: SequenceBatch  # the records
-    frame: Frame | None = None  # the table they come from, with labels perhaps
-    has_ids: bool = True  # False: a list or a table without ids and without an index
+    frame: Frame | None = None  # the table of the records, which may have labels
+    has_ids: bool = True  # False: neither ids nor an index
 
     def is_numbered(self, id_column: str) -> bool:
-        """Return whether the labels come from a table without ids or row names."""
+        """Return whether the records come from a table without ids and row names."""
         frame = self.frame
         return frame is not None and frame.ids(id_column) is None
 
 
 def take_records(data: Any, options: SourceOptions) -> MemoryRecords | None:
-    """Take records from memory."""
+    """Return the records of data in memory; None for paths."""
     if isinstance(data, (str, os.PathLike, bytes)) or hasattr(data, "read"):
         return None
     name = f"<{type(data).__name__}>"
@@ -162,31 +161,32 @@ def take_records(data: Any, options: SourceOptions) -> MemoryRecords | None:
         by_id: dict[Any, Any] = dict(data)  # pyright: ignore[reportUnknownArgumentType]
         if any(Frame.of(value) is not None for value in by_id.values()):
             parts = ", ".join(map(str, by_id))
-            raise ArgumentError(f"sequences are the parts {parts}: give one of them")
+            raise ArgumentError(f"sequences are in {parts}: give one of them")
         _check_first_words(name, _ids(name, list(by_id), options))
         return _make_records(name, zip(by_id, by_id.values(), strict=True), options)
     rows = _rows(data)
-    is_none = not rows or _are_paths(rows)
-    return None if is_none else _from_rows(name, rows, data, options=options)
+    has_no_records = not rows or _are_paths(rows)
+    return None if has_no_records else _from_rows(name, rows, data, options=options)
 
 
 def from_frame(name: str, frame: Frame, options: SourceOptions) -> MemoryRecords:
-    """Take the records of a table: sequences, and ids if it has such a column."""
+    """Return the records of a table: sequences, and ids if it has a column of ids."""
     letters = frame.column(options.find_sequences(name, frame.names))
-    found = frame.ids(options.id_column)
-    if found is None:
+    table_ids = frame.ids(options.id_column)
+    if table_ids is None:
         options.check_ids(name, frame.names)
-    ids = _ids(name, list(range(len(letters))) if found is None else found, options)
+    ids = _ids(name, list(range(len(letters))) if table_ids is None else table_ids, options)
     _check_first_words(name, ids)
-    _warn_of_marks(name, ids, letters)
+    _warn_of_missing_marks(name, ids, letters)
     pairs = zip(ids, letters, strict=True)
-    has_ids = found is not None or has_index(frame.table)
+    has_ids = table_ids is not None or has_index(frame.table)
     return MemoryRecords(name, _make_records(name, pairs, options).batch, frame, has_ids)
 
 
-def _warn_of_marks(name: str, ids: list[str], letters: list[Any]) -> None:
-    """Warn of texts such as NA in a column of sequences, which are letters of proteins."""
-    rows = [i for i, text in enumerate(letters) if isinstance(text, str) and text in _MARKS]
+def _warn_of_missing_marks(name: str, ids: list[str], letters: list[Any]) -> None:
+    """Warn of strings such as NA in a column of sequences, which are valid proteins."""
+    texts = enumerate(letters)
+    rows = [i for i, it in texts if isinstance(it, str) and it in _MISSING_TEXTS]
     if rows:
         first, more = rows[0], f" and of {len(rows) - 1:,} more" if len(rows) > 1 else ""
         warn_user(
@@ -197,7 +197,7 @@ def _warn_of_marks(name: str, ids: list[str], letters: list[Any]) -> None:
 
 
 def _ids(name: str, ids: list[Any], options: SourceOptions) -> list[str]:
-    """Write ids as text; one that is missing is the record's number where asked."""
+    """Return ids as text; ``ids="number"`` replaces a missing id by the index."""
     return [
         each
         if isinstance(each, str) and each and not each.isspace()
@@ -207,12 +207,12 @@ def _ids(name: str, ids: list[Any], options: SourceOptions) -> list[str]:
 
 
 def _id(each: Any, position: tuple[str, int], ids: str) -> str:
-    """Write one id as text."""
+    """Return one id as text."""
     text = key_text(each)
-    if not (is_nothing(each) or not text.strip() or isinstance(each, _NO_IDS)):
+    if not (is_nothing(each) or not text.strip() or isinstance(each, _CONTAINER_TYPES)):
         return text
     name, record = position
-    is_missing = not isinstance(each, _NO_IDS)
+    is_missing = not isinstance(each, _CONTAINER_TYPES)
     if ids == "number" and is_missing:
         return str(record)
     hint = 'ids="number" (--ids number) gives records without one their number'
@@ -226,27 +226,27 @@ def _id(each: Any, position: tuple[str, int], ids: str) -> str:
 
 
 def _check_first_words(name: str, ids: list[str]) -> None:
-    """Refuse ids that differ behind a blank alone: the first word is the id."""
+    """Raise if ids differ only after a blank, because an id ends there."""
     whole: dict[str, str] = {}
     for i, text in enumerate(ids):
         word = text.split(None, 1)[0] if text.strip() else text
         if (first := whole.setdefault(word, text)) != text:
             raise FormatError(
                 f"{name}: record {i}: the ids {quote(first)} and {quote(text)} have the "
-                "same first word, which alone is the id: write ids without blanks",
+                "same first word, where an id ends: write ids without blanks",
                 path=name,
                 record=i,
             )
 
 
 def _rows(data: Any) -> list[Any]:
-    """List the rows of an array, a series, or whatever else can be gone through."""
-    if isinstance(data, _Array) and data.ndim == _OF_LETTERS:
+    """List the rows of an array, a series or another iterable."""
+    if isinstance(data, _Array) and data.ndim == _CHARACTER_AXES:
         if data.dtype.itemsize == 1:
             return [row.tobytes() for row in data]
-        if _is_of_letters(data):
+        if _has_single_characters(data):
             return ["".join(row) for row in data.tolist()]
-    if is_array(data) and getattr(data, "ndim", 1) <= _OF_LETTERS:
+    if is_array(data) and getattr(data, "ndim", 1) <= _CHARACTER_AXES:
         return values_of(data)
     if not isinstance(data, Iterable) or isinstance(data, (set, frozenset, _Array)):
         raise ArgumentError(
@@ -256,8 +256,8 @@ def _rows(data: Any) -> list[Any]:
     return list(data)  # pyright: ignore[reportUnknownArgumentType]
 
 
-def _is_of_letters(data: NDArray[Any]) -> bool:
-    """Tell an array of single letters from one of pairs of id and sequence."""
+def _has_single_characters(data: NDArray[Any]) -> bool:
+    """Return whether an array has single characters, not pairs of id and sequence."""
     if data.dtype.kind == "U":
         return data.dtype == np.dtype("U1")
     return data.size > 0 and all(
@@ -266,8 +266,8 @@ def _is_of_letters(data: NDArray[Any]) -> bool:
 
 
 def _are_paths(rows: list[Any]) -> bool:
-    """Tell names of files from sequences."""
-    if any(isinstance(row, os.PathLike) for row in islice(rows, _LOOKED_AT)):
+    """Return whether rows are paths of files, not sequences."""
+    if any(isinstance(row, os.PathLike) for row in islice(rows, _MAX_CHECKED_ROWS)):
         return True
     texts = [row for row in rows if isinstance(row, str)]
     if len(texts) < len(rows):
@@ -275,17 +275,17 @@ def _are_paths(rows: list[Any]) -> bool:
     if not any(texts) or not all(map(_SEQUENCE.fullmatch, texts)):
         return True
     return any(
-        0 < len(text) <= _LONGEST_PATH and Path(text).exists()
-        for text in islice(texts, _LOOKED_AT)
+        0 < len(text) <= _MAX_PATH_CHARACTERS and Path(text).exists()
+        for text in islice(texts, _MAX_CHECKED_ROWS)
     )
 
 
 def _from_rows(
     name: str, rows: list[Any], data: Any, *, options: SourceOptions
 ) -> MemoryRecords:
-    """Take sequences, pairs of id and sequence, records, or dicts of columns."""
+    """Return the records of sequences, pairs of id and sequence, records, or dicts."""
     first = rows[0]
-    _check_alike(name, rows)
+    _check_one_kind(name, rows)
     if isinstance(first, Mapping):
         names = list(dict.fromkeys(key for row in rows for key in row))
         columns = {key: [row.get(key) for row in rows] for key in names}
@@ -304,8 +304,8 @@ def _from_rows(
     return replace(held, has_ids=has_index(data))
 
 
-def _check_alike(name: str, rows: list[Any]) -> None:
-    """Refuse records among sequences, and dicts of columns among either."""
+def _check_one_kind(name: str, rows: list[Any]) -> None:
+    """Raise if rows are of different kinds, such as records and sequences."""
     kind = _kind(rows[0])
     if {str} == set(map(type, rows)):
         return
@@ -321,7 +321,7 @@ def _check_alike(name: str, rows: list[Any]) -> None:
 
 
 def _kind(row: Any) -> str:
-    """Tell how a row gives id and sequence."""
+    """Return how a row contains id and sequence."""
     if isinstance(row, (str, bytes)):
         return "alone"
     if isinstance(row, Mapping):
@@ -333,7 +333,7 @@ def _kind(row: Any) -> str:
 
 
 def _pair(name: str, row: Any) -> tuple[Any, Any]:
-    """Take id and sequence."""
+    """Return the id and the sequence of a pair."""
     is_row = isinstance(row, (tuple, list))
     cells: list[Any] = list(row) if is_row else []  # pyright: ignore[reportUnknownArgumentType]
     if len(cells) != 2:  # noqa: PLR2004 - a pair
@@ -345,12 +345,12 @@ def _pair(name: str, row: Any) -> tuple[Any, Any]:
 
 
 def _from_records(name: str, rows: list[Any], options: SourceOptions) -> MemoryRecords:
-    """Take records as `sl.io.open_sequences` gives them, qualities and all."""
+    """Return the records of `SequenceRecord` objects, with their qualities."""
     held = _make_records(name, ((row.id, row.sequence) for row in rows), options)
-    # The record's own header, or its id, which may be a number, and the rest.
+    # The record's header, or its id (maybe a number) and description.
     headers = [
-        row.header or given.split(None, 1)[0] + f" {row.description}".rstrip().encode()
-        for row, given in zip(rows, held.batch.headers.to_list(), strict=True)
+        row.header or header.split(None, 1)[0] + f" {row.description}".rstrip().encode()
+        for row, header in zip(rows, held.batch.headers.to_list(), strict=True)
     ]
     qualities = [row.quality for row in rows if row.quality is not None]
     column = Ragged.from_list(qualities) if len(qualities) == len(rows) else None
@@ -360,7 +360,7 @@ def _from_records(name: str, rows: list[Any], options: SourceOptions) -> MemoryR
 
 
 def _check_qualities(name: str, batch: SequenceBatch) -> None:
-    """Refuse a record that has more letters than qualities, or fewer."""
+    """Raise if a record has another number of qualities than of residues."""
     if batch.qualities is None:
         return
     differs = batch.qualities.lengths != batch.sequences.lengths
@@ -378,7 +378,7 @@ def _check_qualities(name: str, batch: SequenceBatch) -> None:
 def _make_records(
     name: str, pairs: Iterable[tuple[Any, Any]], options: SourceOptions
 ) -> MemoryRecords:
-    """Put ids and letters into columns."""
+    """Return ids and sequences as columns."""
     listed = list(pairs)
     if not listed:
         raise FormatError(f"{name}: expected sequences, found none", path=name)

@@ -1,4 +1,4 @@
-"""Where a dataset's records are: in memory as columns, or in their files."""
+"""Stores of records: in memory as columns, or in files with an index."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from seqloom.data._inputs import Inputs
     from seqloom.data._paths import Columns
 
-_AT_ONCE = 4096
+_MAX_FETCHED_IDS = 4096
 
-LIMIT = 1 << 30
-# Records by number.
+MEMORY_LIMIT = 1 << 30
 Store: TypeAlias = "MemoryStore | IndexedStore"
 
 
@@ -48,52 +47,52 @@ class MemoryStore:
         )
 
     def ids(self, rows: NDArray[np.int64]) -> list[str]:
-        """List the ids of some records."""
+        """Return the ids of rows."""
         return self.native.ids(rows)
 
     @property
     def letters(self) -> Letters:
-        """The letters and qualities of all records."""
+        """The sequences and qualities of all records."""
         return self._columns[1:]
 
     def fetch(
         self, rows: NDArray[np.int64], num_threads: int = 1
     ) -> tuple[list[str], Letters]:
-        """Copy ids, letters and qualities of some records."""
+        """Return ids, sequences and qualities of rows."""
         letters, qualities = self.native.take(rows, num_threads)
-        taken = Ragged(*letters), None if qualities is None else Ragged(*qualities)
-        return self.native.ids(rows), taken
+        columns = Ragged(*letters), None if qualities is None else Ragged(*qualities)
+        return self.native.ids(rows), columns
 
     def batches(self) -> Iterator[SequenceBatch]:
-        """Go through all records in order: there is one batch."""
+        """Yield all records as one batch."""
         names, sequences, qualities = self._columns
         headers = names if self._headers is None else self._headers
         yield SequenceBatch(headers, sequences, qualities)
 
     def forget_headers(self) -> None:
-        """Let go of what only labels need; ids stay."""
+        """Free the headers, which only labels need; ids stay."""
         self._headers = None
 
     def digest(self) -> bytes:
-        """Hash ids, letters and qualities, and how they are cut."""
+        """Return a hash of ids, sequences and qualities."""
         return content_digest([self._columns])
 
     def stamp(self) -> bytes:
-        """Tell whether files are the same as before: here by their content."""
+        """Return a hash that changes with the content of the files."""
         return self.digest()
 
 
 def share_column(rows: Ragged) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return the arrays of a column, read-only: threads of Rust may read them any time."""
+    """Return the arrays of a column as read-only, because Rust threads read them."""
     rows.data.flags.writeable = rows.offsets.flags.writeable = False
     return rows.data, rows.offsets
 
 
 def read_store(inputs: Inputs, limit: int | None = None) -> MemoryStore | None:
-    """Read files into memory, one after the other; None where they pass the limit."""
+    """Read files into memory; None if they exceed the limit, in bytes."""
     if limit is not None and sum(map(_size, inputs.paths)) > limit:
         return None
-    columns, counts, kinds = _Growing(), [0] * len(inputs.paths), list[bool]()
+    columns, counts, kinds = _StoreBuilder(), [0] * len(inputs.paths), list[bool]()
     for number, path in enumerate(inputs.paths):
         for batch in inputs.batches(path):
             if not counts[number]:
@@ -108,11 +107,11 @@ def read_store(inputs: Inputs, limit: int | None = None) -> MemoryStore | None:
     return MemoryStore(columns.finish(), np.array(counts, np.int64))
 
 
-class _Growing:
-    """All records of several files as columns, which batch after batch is added to.
+class _StoreBuilder:
+    """Builds the columns of a `MemoryStore` from batches.
 
-    Batches whose memory is used again, and one copy of each into memory that grows: fewer
-    fresh pages than to keep them all and join them at the end.
+    Copying each batch into growing memory touches fewer new pages than storing all batches
+    and joining them at the end.
     """
 
     def __init__(self) -> None:
@@ -130,7 +129,7 @@ class _Growing:
             self._has_qualities = True
 
     def finish(self) -> SequenceBatch:
-        """Return all of them."""
+        """Return all records."""
         qualities = Ragged(*self._qualities.finish())
         return SequenceBatch(
             Ragged(*self._headers.finish()),
@@ -140,7 +139,7 @@ class _Growing:
 
 
 def _size(path: str) -> int:
-    """Ask how large a file is; what is wrong with it, its reader says."""
+    """Return the size of a file in bytes; 0 if it cannot be read."""
     try:
         return Path(path).stat().st_size
     except OSError:
@@ -148,19 +147,19 @@ def _size(path: str) -> int:
 
 
 def check_one_kind(paths: tuple[str, ...], has_qualities: list[bool]) -> None:
-    """Refuse a file with qualities beside one without."""
+    """Raise if FASTA and FASTQ files are mixed."""
     if len(set(has_qualities)) > 1:
         other = paths[has_qualities.index(not has_qualities[0])]
         names = ("FASTA", "FASTQ")
         raise FormatError(
             f"{other}: {names[not has_qualities[0]]}, but {paths[0]} is "
-            f"{names[has_qualities[0]]}; make a dataset of each",
+            f"{names[has_qualities[0]]}; create a dataset for each",
             path=other,
         )
 
 
 class IndexedStore:
-    """Records of files that are read where they lie."""
+    """Records that are read from their files through an index."""
 
     def __init__(self, inputs: Inputs) -> None:
         self._inputs = inputs
@@ -174,10 +173,10 @@ class IndexedStore:
         check_one_kind(inputs.paths, kinds)
 
     def ids(self, rows: NDArray[np.int64]) -> list[str]:
-        """List the ids of some records."""
-        if rows.size <= _AT_ONCE:
+        """Return the ids of rows."""
+        if rows.size <= _MAX_FETCHED_IDS:
             return self.fetch(rows)[0]
-        # Of many records, headers alone are read.
+        # For many records, read only the headers.
         names = [name for index in self._indexes for name in index.ids]
         if rows.size == len(names) and (rows == np.arange(rows.size)).all():
             return names
@@ -186,12 +185,12 @@ class IndexedStore:
     def fetch(
         self, rows: NDArray[np.int64], num_threads: int = 1
     ) -> tuple[list[str], Letters]:
-        """Read ids, letters and qualities of some records."""
+        """Return ids, sequences and qualities of rows."""
         batch = self._read(rows, num_threads)
         return ids_of(batch.headers), (batch.sequences, batch.qualities)
 
     def _read(self, rows: NDArray[np.int64], num_threads: int) -> SequenceBatch:
-        """Read records of all files, and put them into the order asked for."""
+        """Read records of one or more files, in the order of the rows."""
         if len(self._indexes) == 1:
             return self._indexes[0].fetch_many(rows, num_threads=num_threads)
         files = np.searchsorted(self._starts, rows, side="right") - 1
@@ -208,19 +207,19 @@ class IndexedStore:
         return join(parts).take(np.argsort(np.concatenate(positions)))
 
     def batches(self) -> Iterator[SequenceBatch]:
-        """Go through all records in order."""
+        """Yield all records in order."""
         for path in self._inputs.paths:
             yield from self._inputs.batches(path)
 
     def forget_headers(self) -> None:
-        """Have nothing to let go of."""
+        """Do nothing; headers are not in memory."""
 
     def digest(self) -> bytes:
-        """Hash the content of the files, which are read once for it."""
+        """Return a hash of the content; reads all files."""
         return content_digest(map(_columns, self.batches()))
 
     def stamp(self) -> bytes:
-        """Name the files as they were when they were indexed."""
+        """Return a hash of the files as they were when they were indexed."""
         whole = hashlib.blake2b(digest_size=16)
         for index in self._indexes:
             whole.update(repr((index.content, len(index), index.letters)).encode())
@@ -228,7 +227,7 @@ class IndexedStore:
 
 
 def _columns(batch: SequenceBatch) -> Columns:
-    """Take ids, letters and qualities out of a batch."""
+    """Return ids, sequences and qualities of a batch."""
     headers = batch.headers
     names = Ragged(*_native.first_words(headers.data, headers.offsets))
     return names, batch.sequences, batch.qualities

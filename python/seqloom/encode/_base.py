@@ -305,7 +305,7 @@ class SequenceEncoder(JsonConfig):
             raise _make_length_error(int(rows.lengths.max()), most, length)
         return most if length is None else length
 
-    def first_refused(self, sequences: Ragged) -> int | None:
+    def find_invalid_sequence(self, sequences: Ragged) -> int | None:
         """Find the first sequence with a letter that would be an error.
 
         Args:
@@ -317,7 +317,7 @@ class SequenceEncoder(JsonConfig):
         Examples:
             >>> from seqloom._ragged import Ragged
             >>> from seqloom.encode import OneHot
-            >>> OneHot("dna").first_refused(Ragged.from_list(["ACGT", "ACJT"]))
+            >>> OneHot("dna").find_invalid_sequence(Ragged.from_list(["ACGT", "ACJT"]))
             1
         """
         return self._letters.refused_row(sequences.data, sequences.offsets)

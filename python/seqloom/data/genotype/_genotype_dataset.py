@@ -143,7 +143,7 @@ def GenotypeDataset(
     skip_format_check = as_flag("skip_format_check", skip_format_check)
     count_A1 = as_flag("count_A1", count_A1)
     labels = Labels.of(labels, Labels(missing=MISSING), old, maker=GenotypeDataset)
-    labels.check_usual("label_from_header", of="SequenceDataset")
+    labels.check_unsupported("label_from_header", of="SequenceDataset")
     covariate_columns = column_names("covariate_columns", covariate_columns)
     check_counted(bed, count_a1=count_A1)
     files = GenotypeFiles.beside(bed, fam=fam, bim=bim)

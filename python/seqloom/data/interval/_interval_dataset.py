@@ -23,7 +23,7 @@ from seqloom.data.interval._interval_source import (
 from seqloom.data.interval._intervals import FARTHEST, read_intervals
 from seqloom.data.interval._spans import Genome, check_edges, spans_of
 from seqloom.data.label._labels import (
-    USUAL,
+    DEFAULTS,
     Cells,
     LabelColumn,
     Labels,
@@ -120,7 +120,7 @@ def IntervalDataset(
         [('chr1:0-4(+)', b'AACC'), ('chr1:2-6(-)', b'CCGG')]
     """
     check_encoder(encoder)
-    labels = Labels.of(labels, USUAL, old, maker=IntervalDataset)
+    labels = Labels.of(labels, DEFAULTS, old, maker=IntervalDataset)
     check_label_options(labels)
     check_integer("jitter", jitter, most=FARTHEST)
     if width is not None:
@@ -222,9 +222,9 @@ def _tiles(
 
 def check_label_options(labels: Labels) -> None:
     """Refuse options of labels where no labels are given, and those of other datasets."""
-    labels.check_usual("label_from_header", of="SequenceDataset")
-    labels.check_usual("coding", of="GenotypeDataset")
-    if labels.source is None and (changed := labels.changes(USUAL)):
+    labels.check_unsupported("label_from_header", of="SequenceDataset")
+    labels.check_unsupported("coding", of="GenotypeDataset")
+    if labels.source is None and (changed := labels.changes(DEFAULTS)):
         raise ArgumentError(
             f"{' and '.join(changed)}: only with labels=; give labels too, such as the "
             "name of a column of the intervals"

@@ -1,1 +1,1 @@
-"""Labels: where they come from, and which record has which."""
+"""Reads labels and joins them to records."""

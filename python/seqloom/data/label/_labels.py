@@ -1,4 +1,4 @@
-"""Labels as a caller names them, as text and as numbers."""
+"""`Labels` and `LabelColumn`: the options of labels, and labels as numbers."""
 
 from __future__ import annotations
 
@@ -31,50 +31,52 @@ if TYPE_CHECKING:
 
 
 Cells = tuple[str, ...]
-# What stands between several names in one cell.
+# Separators of names in one cell.
 BETWEEN_NAMES = re.compile(r"[,;|]")
-# What pandas reads as missing, lower case where people write it so, and a point.
+# Missing values: those of pandas, common lower-case spellings, and a point.
 MISSING = (
     *("", ".", "NA", "na", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NAN", "-nan"),
     *("NaT", "NULL", "null", "None"),
 )
-_NOTHING = {"NoneType", "NAType", "NaTType"}
-# Booleans as texts of a table, by their folded text: as those of a data frame.
+_MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
+# Booleans in tables, by their case-folded text.
 TRUTH = {"false": "0", "true": "1"}
 BY_FILE = "file"
-_CONTAINERS = {".gz", ".bgz", ".bz2", ".xz", ".zst"}
-# A dict by id may have millions of keys; one by file shows it in the first.
-_LOOKED_AT = 1000
+_COMPRESSION_SUFFIXES = {".gz", ".bgz", ".bz2", ".xz", ".zst"}
+# A dict by id may have millions of keys, so only the first ones are compared to paths.
+_MAX_KEYS = 1000
 TASKS = ("classify", "regress", "multilabel")
 CODINGS = ("auto", "01", "12")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelColumn:
-    """Labels as numbers, and the rows that have one."""
+    """Labels as numbers, and the rows that have a label."""
 
-    task: str | None = None  # None: there are no labels
+    task: str | None = None  # None: no labels
     classes: Cells = ()  # names of classes, values or labels
     # int64 class indices; float32 values; or float32 zeros and ones
     values: NDArray[Any] | None = None
     rows: NDArray[np.int64] | None = None  # None: all
     unmatched: Cells = ()  # ids of labels without a record
-    report: dict[str, Any] = field(default_factory=dict[str, Any])  # what was left out
+    report: dict[str, Any] = field(
+        default_factory=dict[str, Any]
+    )  # counts of skipped records
 
     def to_bytes(self) -> bytes:
-        """Copy the labels for a hash; empty without labels."""
+        """Return the labels as bytes for a hash; empty without labels."""
         return b"" if self.values is None else self.values.tobytes()
 
 
 def is_nothing(value: Any) -> bool:
-    """Tell None, NaN, and what pandas has for it."""
-    if type(value).__name__ in _NOTHING:
+    """Return whether a value is None, NaN or a missing value of pandas."""
+    if type(value).__name__ in _MISSING_TYPES:
         return True
     return isinstance(value, (float, np.floating)) and math.isnan(float(value))  # pyright: ignore[reportUnknownArgumentType]
 
 
 def marks_of(missing: Any) -> tuple[str, ...]:
-    """Take one text that is no label, or several."""
+    """Return the strings that mark missing labels, from one string or several."""
     if isinstance(missing, (str, int, float)) and not isinstance(missing, bool):
         return (str(missing),)
     if isinstance(missing, bytes) or not isinstance(missing, Iterable):
@@ -86,12 +88,12 @@ def marks_of(missing: Any) -> tuple[str, ...]:
 
 
 def cells_of(values: list[Any]) -> list[Cells]:
-    """Write labels as text; None and NaN are no label."""
+    """Return labels as strings; None and NaN become empty."""
     return [as_cells(value) for value in values]
 
 
 def as_cells(value: Any) -> Cells:
-    """Write one label as text; several names are one cell, several numbers several."""
+    """Return one label as strings: names in one cell, or one cell for each number."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         return (as_cell(value),)
     row: Any = value  # pyright: ignore[reportUnknownVariableType]
@@ -102,7 +104,7 @@ def as_cells(value: Any) -> Cells:
         if wrong := next(filter(BETWEEN_NAMES.search, items), None):
             raise LabelError(
                 f"label {wrong!r} of {quote(items)} has a comma, a semicolon or a bar, "
-                "which stand between labels: write the name without one, or give a column "
+                "which separate labels: write the name without one, or give a column "
                 "of 0 and 1 for each label"
             )
         return (";".join(items),)
@@ -110,7 +112,7 @@ def as_cells(value: Any) -> Cells:
 
 
 def as_cell(value: Any) -> str:
-    """Write one value as text: truth is 1, and nothing is empty."""
+    """Return one value as a string: True is "1", and a missing value is empty."""
     if is_nothing(value):
         return ""
     if isinstance(value, bytes):
@@ -120,7 +122,7 @@ def as_cell(value: Any) -> str:
 
 
 def _check_known(maker: Callable[..., Any], old: dict[str, Any]) -> None:
-    """Refuse a keyword that a function never had, and name the nearest one."""
+    """Raise for an unknown keyword, with the most similar one."""
     options = [field.name for field in fields(Labels) if field.name != "source"]
     parameters = inspect.signature(maker).parameters.values()
     plain = [it.name for it in parameters if it.kind is not it.VAR_KEYWORD]
@@ -137,35 +139,37 @@ def _check_known(maker: Callable[..., Any], old: dict[str, Any]) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labels:
-    """Says where the labels of a dataset come from, and how they are read.
+    """Describes where the labels of a dataset come from, and how to read them.
 
     Pass it as ``labels`` to any dataset or stream. In this version datasets also take
     these options as keywords of their own, with a ``DeprecationWarning``.
 
     Args:
         source: Tables (TSV, CSV, white space; plain or gzip; Parquet), a data frame, a dict
-            from id to label, an array or a list in the order of the records, a function of
-            the record, or ``"file"`` where each file is a class. None is the dataset's own
-            column, if it has one. Each dataset says what else it takes.
-        id_column: The tables' column of ids, by default ``id``; for samples of a .bed FID
-            and IID, or IID alone.
-        label_column: The column of labels, of the tables or else of files or intervals
-            themselves; by default ``label``, for samples of a .bed the only column.
-            Several columns are of numbers.
-        label_from_header: A regular expression: its group, in the header, is the label. The
-            group is the one named ``label``, else the first one, else all that it matches.
-            Instead of a source, and only for ``SequenceDataset``.
-        classes: The classes in order, by default sorted; another label is an error.
-        task: What labels are; ``auto`` takes text and integers for classes, of a .bed codes
-            of control and case, and other numbers for values.
-        coding: What a phenotype of 0, 1 and 2 means: control and case, or (``auto``) what
-            the values show. Only for ``GenotypeDataset``.
-        missing: The texts that are no label; they replace NA, NaN, a point and the like,
-            and -9 for samples of a .bed. A name that ``classes`` has is a class.
-        unlabelled: A record without a label: an error, or left out and counted.
+            from id to label, an array or a list in the order of the records, or a function
+            of the record. ``"file"`` makes each file a class. None takes the label column
+            of the dataset, if it has one. Each dataset documents further sources.
+        id_column: The column of ids in tables, by default ``id``; for samples of a .bed,
+            FID and IID, or IID alone.
+        label_column: The column of labels in tables, files or intervals, by default
+            ``label``; for samples of a .bed, the only column of values. Several columns
+            contain numbers.
+        label_from_header: A regular expression that finds the label in the header: the
+            group named ``label``, else the first group, else the whole match. It replaces
+            ``source``, and only ``SequenceDataset`` takes it.
+        classes: The classes in order, by default sorted; any other label is an error.
+        task: The type of the labels. ``auto`` reads text and integers as classes; for
+            samples of a .bed, only control and case codes, and other numbers as values.
+        coding: The codes of control and case in a phenotype: ``"01"``, ``"12"``, or
+            ``"auto"``, which decides by the values. Only for ``GenotypeDataset``.
+        missing: The strings that mark a missing label, instead of the defaults: NA, NaN, a
+            point and similar, and -9 for samples of a .bed. A name in ``classes`` is a
+            class.
+        unlabelled: ``"error"`` raises for a record without a label; ``"skip"`` leaves such
+            records out and counts them.
 
     Raises:
-        ArgumentError: An option is none of what is listed, or two do not go together.
+        ArgumentError: An option is invalid, or two options contradict each other.
 
     Examples:
         >>> import seqloom as sl
@@ -199,13 +203,13 @@ class Labels:
             check_column("id_column", self.id_column)
         if self.source is not None and self.label_from_header is not None:
             raise ArgumentError("give labels or label_from_header, not both")
-        # An iterator may be gone through once, and a dataset does so more often.
+        # Copy iterators, which could be read only once.
         self._set("label_column", column_names("label_column", self.label_column))
         self._set("classes", None if self.classes is None else class_names(self.classes))
         self._set("missing", None if self.missing is None else marks_of(self.missing))
 
     def _set(self, name: str, value: object) -> None:
-        """Set a field of a frozen object while it is made."""
+        """Set a field of this frozen object during initialisation."""
         object.__setattr__(self, name, value)
 
     @classmethod
@@ -217,7 +221,7 @@ class Labels:
         *,
         maker: Callable[..., Any] | None = None,
     ) -> Labels:
-        """Take a `Labels` or its source, completed by what a dataset usually reads."""
+        """Return a `Labels`, or one with the given source, with a dataset's defaults."""
         # Old keywords of datasets: `phenotype`, and the fields of `Labels`.
         old = dict(old or {})
         if maker is not None:
@@ -245,30 +249,30 @@ class Labels:
         lacking = [name for name in names if getattr(labels, name) is None]
         return replace(labels, **{name: getattr(usual, name) for name in lacking})
 
-    def changes(self, usual: Labels) -> list[str]:
-        """List the options that differ from the usual ones."""
+    def changes(self, defaults: Labels) -> list[str]:
+        """Return the names of the options that differ from the defaults."""
         names = [field.name for field in fields(self) if field.name != "source"]
-        return [name for name in names if getattr(self, name) != getattr(usual, name)]
+        return [name for name in names if getattr(self, name) != getattr(defaults, name)]
 
-    def check_usual(self, *names: str, of: str) -> None:
-        """Refuse options that only another dataset has."""
+    def check_unsupported(self, *names: str, of: str) -> None:
+        """Raise for options that only another dataset supports."""
         changed = set(self.changes(Labels()))
         if strange := [name for name in names if name in changed]:
             raise ArgumentError(f"{strange[0]} is only for {of}; leave it out of Labels")
 
     @property
     def skips(self) -> bool:
-        """Whether records without a label are left out."""
+        """True if records without a label are skipped."""
         return self.unlabelled == "skip"
 
 
 def check_task(task: str) -> None:
-    """Refuse what is no task."""
+    """Raise if a value is not a task."""
     as_choice("task", task, ("auto", *TASKS))
 
 
 def class_names(classes: Any) -> Cells:
-    """Take the names of classes, in their order; numbers are written as labels are."""
+    """Return the names of classes as strings, in order."""
     is_ordered = not isinstance(classes, (str, bytes, set, frozenset))
     is_many = is_ordered and isinstance(classes, Iterable)
     names: list[Any] = values_of(classes) if is_many else [None]
@@ -280,45 +284,47 @@ def class_names(classes: Any) -> Cells:
     return tuple(as_cell(name) for name in names)
 
 
-USUAL = Labels(id_column="id", label_column="label", missing=MISSING)
+DEFAULTS = Labels(id_column="id", label_column="label", missing=MISSING)
 
 
 def labels_of_files(labels: Any, paths: Sequence[str]) -> list[Any] | None:
-    """Return each file its label: its own name, or what a dict says."""
+    """Return the label of each file: its stem, or its entry in a dict; None otherwise."""
     if isinstance(labels, str) and labels == BY_FILE:
         return list(map(_stem, paths))
     if not isinstance(labels, Mapping):
         return None
-    given: dict[Any, Any] = dict(labels)  # pyright: ignore[reportUnknownArgumentType]
-    known = set(map(_full, paths))
-    if not any(_is_among(key, known) for key in itertools.islice(given, _LOOKED_AT)):
+    by_file: dict[Any, Any] = dict(labels)  # pyright: ignore[reportUnknownArgumentType]
+    known = set(map(_absolute, paths))
+    if not any(_matches_files(key, known) for key in itertools.islice(by_file, _MAX_KEYS)):
         return None
-    named = {_full(path): given[key] for key in given for path in expand(str(key))}
-    if lacking := [path for path in paths if _full(path) not in named]:
+    entries = {
+        _absolute(path): by_file[key] for key in by_file for path in expand(str(key))
+    }
+    if lacking := [path for path in paths if _absolute(path) not in entries]:
         raise LabelError(
             f"{lacking[0]}: the dict of labels by file has no label for it; name each file"
         )
-    return [named[_full(path)] for path in paths]
+    return [entries[_absolute(path)] for path in paths]
 
 
-def _is_among(key: Any, known: set[str]) -> bool:
-    """Tell whether a key names files of the dataset."""
+def _matches_files(key: Any, known: set[str]) -> bool:
+    """Return whether a key is a path or pattern of the dataset's files."""
     if not isinstance(key, (str, os.PathLike)):
         return False
     text = str(os.fspath(key))  # pyright: ignore[reportUnknownArgumentType]
-    if _full(text) in known:
+    if _absolute(text) in known:
         return True
-    found = glob.iglob(text) if "*" in text else ()  # noqa: PTH207 - absolute or relative
-    return any(_full(path) in known for path in found)
+    matches = glob.iglob(text) if "*" in text else ()  # noqa: PTH207 - absolute or relative
+    return any(_absolute(path) in known for path in matches)
 
 
-def _full(path: str) -> str:
-    """Write a path in one way."""
+def _absolute(path: str) -> str:
+    """Return a path as an absolute path."""
     return os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 - links stay
 
 
 def _stem(path: str) -> str:
-    """Take the name of a file without what says its format and container."""
+    """Return the name of a file without the suffixes of format and compression."""
     name = Path(path)
-    name = name.with_suffix("") if name.suffix.lower() in _CONTAINERS else name
+    name = name.with_suffix("") if name.suffix.lower() in _COMPRESSION_SUFFIXES else name
     return name.stem

@@ -14,7 +14,7 @@ import numpy as np
 from seqloom._arguments import as_pattern
 from seqloom._text import list_some, match_text
 from seqloom.data._frame import Frame, index_of, is_array, values_of
-from seqloom.data.label._labels import USUAL, Cells, LabelColumn, Labels, labels_of_files
+from seqloom.data.label._labels import DEFAULTS, Cells, LabelColumn, Labels, labels_of_files
 from seqloom.data.label._numbers import label_rows
 from seqloom.data.label._source import (
     LabelSource,
@@ -326,7 +326,7 @@ def join_labels(labels: Any, ids: list[str], *, noun: str = "records") -> LabelC
         >>> column.classes, column.values.tolist()
         (('no', 'yes'), [1, 0])
     """
-    labels = Labels.of(labels, USUAL)
+    labels = Labels.of(labels, DEFAULTS)
     if labels.source is None or labels.source is False:
         return LabelColumn(classes=tuple(labels.classes or ()))
     source = drop_missing(_rows_source(labels, len(ids)), labels)

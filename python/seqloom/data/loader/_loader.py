@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic
 
 from seqloom._warning import warn_user
-from seqloom.data._position import VERSION, Rank, check_integer, check_state, find_rank
+from seqloom.data._position import STATE_FORMAT, Rank, check_integer, check_state, find_rank
 from seqloom.data.collate._collate import default_collate
 from seqloom.data.collate._output import TensorCollate, converter
 from seqloom.data.loader._batches import choose_source
@@ -358,7 +358,7 @@ class DataLoader(Generic[T]):
         if progress.is_ended:
             progress = EpochProgress(progress.epoch + 1)
         state: dict[str, Any] = {
-            "version": VERSION,
+            "version": STATE_FORMAT,
             "epoch": progress.epoch,
             "position": progress.position,
         }

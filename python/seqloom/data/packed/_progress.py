@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from seqloom.data._position import VERSION, check_state
+from seqloom.data._position import STATE_FORMAT, check_state
 
 if TYPE_CHECKING:
     from seqloom._rust import _native
@@ -55,7 +55,7 @@ class Progress:
         """Return all of it in values that JSON can hold."""
         first, following, content, waiting = self.place
         return {
-            "version": VERSION,
+            "version": STATE_FORMAT,
             "epoch": 0,
             "position": self.position,
             "is_done": self.is_done,

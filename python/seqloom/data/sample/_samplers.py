@@ -12,7 +12,7 @@ from seqloom._arguments import as_flag, as_seed, check_sized, quote
 from seqloom._key import Key
 from seqloom.data._frame import values_by_id
 from seqloom.data._position import (
-    VERSION,
+    STATE_FORMAT,
     Position,
     check_integer,
     check_state,
@@ -215,7 +215,8 @@ class EpochSampler:
             0
         """
         epoch, position = self._at
-        return {"version": VERSION, "epoch": epoch, "position": position} | self._identity()
+        state = {"version": STATE_FORMAT, "epoch": epoch, "position": position}
+        return state | self._identity()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Make the next ``iter`` go on where a state was taken.

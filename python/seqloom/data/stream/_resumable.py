@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from seqloom.data._position import VERSION, Epoch, check_state
+from seqloom.data._position import STATE_FORMAT, Epoch, check_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,7 +92,7 @@ class Resumable(ABC):
             3
         """
         return {
-            "version": VERSION,
+            "version": STATE_FORMAT,
             "epoch": epoch,
             "position": position,
             **self._identity(),

@@ -16,7 +16,7 @@ from seqloom.data._inputs import SourceOptions
 from seqloom.data._paths import file_digest
 from seqloom.data._position import check_integer, find_rank
 from seqloom.data._sources import sources_of
-from seqloom.data.label._labels import USUAL, Labels
+from seqloom.data.label._labels import DEFAULTS, Labels
 from seqloom.data.label._stream_labels import StreamLabels
 from seqloom.data.stream._chunk import ShuffleWindows, cut_chunks
 from seqloom.data.stream._piece import StreamPiece
@@ -120,9 +120,9 @@ class SequenceStream(Resumable):
         self.seed = as_seed(seed)
         self.num_threads = num_threads
         self.report: dict[str, Any] = _empty_report()
-        labels = Labels.of(labels, USUAL, old, maker=type(self))
-        labels.check_usual("label_from_header", of="SequenceDataset")
-        labels.check_usual("coding", of="GenotypeDataset")
+        labels = Labels.of(labels, DEFAULTS, old, maker=type(self))
+        labels.check_unsupported("label_from_header", of="SequenceDataset")
+        labels.check_unsupported("coding", of="GenotypeDataset")
         self._labels = StreamLabels.make(labels)
         self._options = _changed_options(on_error=on_error, num_threads=num_threads)
         self._options |= options.of_files
@@ -175,7 +175,7 @@ class SequenceStream(Resumable):
         part = copy.copy(self)
         vars(part).update(
             _shard=self._shard.part(index, count),
-            _epoch=self._epoch.apart(),
+            _epoch=self._epoch.independent_counter(),
             _cursor=Cursor(),
             _resume=0,
             report=_empty_report(),
