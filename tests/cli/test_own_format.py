@@ -75,7 +75,7 @@ def test_a_format_of_ones_own_gives_the_bits_of_fasta(call, home):
 @pytest.mark.usefixtures("registered")
 def test_an_option_of_other_files_is_refused_for_a_format_of_ones_own(call, home):
     said = call(*words_of(home / "a.beads", home / "none"), "--whitespace", "strip")
-    expected = "--whitespace: only for sequences, but FILES are beads (a made-up format)"
+    expected = "--whitespace: only for sequences, but FILES are beads (an example format)"
     assert (said.code, expected in said.err) == (2, True)
 
 
