@@ -170,7 +170,7 @@ plt.show()
 # best case: the authors' records are of the same file as ours. A network of another species or of another task may help
 # less.
 #
-# Next: [which operators of ONNX are read](../how-to/from-onnx.md#what-can-be-read);
+# Next: [which operators of ONNX are read](../how-to/from-onnx.md#supported-operators);
 # [networks that are published as arrays](../how-to/port-a-network.md), with a map of their names.
 
 # %% tags=["check"]

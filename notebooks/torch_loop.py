@@ -120,7 +120,7 @@ print("the same order:", by_workers == whole)
 
 # %% [markdown]
 # Next: [Lightning, transformers and accelerate](../how-to/other-trainers.md) take the same loader;
-# [`fit` trains networks of torch](../how-to/custom-training.md#a-network-of-pytorch) too, where you want no loop.
+# [`fit` trains networks of torch](../how-to/custom-training.md#train-a-pytorch-network) too, where you want no loop.
 
 # %% tags=["check"]
 if accuracy < 0.9 or before + after != whole or by_workers != whole:
