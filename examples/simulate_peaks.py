@@ -18,7 +18,7 @@ MUTATION_RATE = 0.05
 
 
 def simulate(seed: int = 0) -> tuple[dict[str, Any], list[tuple[object, ...]]]:
-    """Return random chromosomes, and peaks of which half contain the motif."""
+    """Return random chromosomes and their peaks; half of the peaks contain the motif."""
     random = np.random.default_rng(seed)
     bases = np.frombuffer(b"ACGT", np.uint8)
     genome: dict[str, Any] = {}
