@@ -17,7 +17,7 @@ from seqloom.errors import ArgumentError
 from seqloom.models import TorchModule
 from seqloom.models._examples import as_plain, is_of_tokens
 from seqloom.nn import Module, Param
-from seqloom.nn._passing import takes_of
+from seqloom.nn._passing import find_accepted
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Forward:
 
     def tells_padding(self, model: Any) -> bool:
         """Return whether the method is told where a batch holds padding."""
-        names = takes_of(model).keywords if self._is_container else self.names
+        names = find_accepted(model).keywords if self._is_container else self.names
         return names is None or not _EXTENTS.isdisjoint(names)
 
     @property
@@ -145,7 +145,7 @@ class Forward:
 
 def _call_container(method: Any, model: Any, tensors: Arrays, *, key: Any) -> Any:
     """Call a container such as `Sequential` with the arguments that its parts take."""
-    takes = takes_of(model)
+    takes = find_accepted(model)
     first = next(iter(takes.positional), "inputs")
     name = "inputs" if "inputs" in tensors else first
     if name not in tensors:

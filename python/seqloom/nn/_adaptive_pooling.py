@@ -1,4 +1,4 @@
-"""Pooling to a given number of windows, for any length of the input."""
+"""Pooling to a given number of windows, for any input length."""
 
 from __future__ import annotations
 
@@ -24,22 +24,23 @@ if TYPE_CHECKING:
 
 @with_or_without_batch(3)
 def adaptive_avg_pool1d(x: Tensor, output_size: int) -> Tensor:
-    """Compute the means of windows that divide a row.
+    """Compute the means of a given number of windows.
 
-    Window i of m in a row of length l starts at ``floor(i * l / m)`` and ends before
-    ``ceil((i + 1) * l / m)``: windows have nearly equal lengths, and may overlap by one.
+    Of m windows in a row of length l, window i starts at ``floor(i * l / m)`` and ends
+    before ``ceil((i + 1) * l / m)``. Window lengths differ by at most one, and neighbours
+    may overlap by one position.
 
     Args:
         x: ``(n, c, l)``, or ``(c, l)``.
         output_size: Number of windows m.
 
     Returns:
-        ``(n, c, m)``, without `n` where `x` has none.
+        ``(n, c, m)``, or ``(c, m)`` if `x` has no batch axis.
 
     Raises:
         ArgumentError: `output_size` is not an integer of at least 1.
         DTypeError: `x` has an integer or boolean type.
-        ShapeError: `x` has another number of axes, or no positions.
+        ShapeError: `x` has a wrong number of axes, or no positions.
 
     Examples:
         >>> import seqloom as sl
@@ -50,10 +51,10 @@ def adaptive_avg_pool1d(x: Tensor, output_size: int) -> Tensor:
     require_floats("adaptive_avg_pool1d", x)
     count = _count_windows("adaptive_avg_pool1d", x, output_size)
     length = x.shape[2]
-    if length % count == 0:  # a reshape puts each window on an axis of its own
+    if length % count == 0:  # a reshape gives each window its row
         return apply("reshape", x, (*x.shape[:2], count, length // count)).mean(axis=-1)
     positions, inside = _list_positions(length, count)
-    values = _look_up(x, positions)
+    values = _gather(x, positions)
     if not inside.all():  # some windows are longer than others
         values = apply("where", as_operand(x, inside), values, 0.0)
     share = as_operand(x, 1.0 / inside.sum(axis=1), x.dtype)
@@ -62,21 +63,22 @@ def adaptive_avg_pool1d(x: Tensor, output_size: int) -> Tensor:
 
 @with_or_without_batch(3)
 def adaptive_max_pool1d(x: Tensor, output_size: int, return_indices: bool = False) -> Any:
-    """Compute the maxima of windows that divide a row.
+    """Compute the maxima of a given number of windows.
 
     Args:
         x: ``(n, c, l)``, or ``(c, l)``.
-        output_size: Number of windows m. Where they lie: see `adaptive_avg_pool1d`.
-        return_indices: Whether to return the index of each maximum in its row too.
+        output_size: Number of windows m; their positions are those of
+            `adaptive_avg_pool1d`.
+        return_indices: If True, also return the index of each maximum in its row.
 
     Returns:
-        ``(n, c, m)``, without `n` where `x` has none; with `return_indices`, a pair of
-        that and the indices.
+        ``(n, c, m)``, or ``(c, m)`` if `x` has no batch axis; with `return_indices`, a
+        pair of the maxima and their indices.
 
     Raises:
         ArgumentError: `output_size` is not an integer of at least 1.
         DTypeError: `x` has a boolean type.
-        ShapeError: `x` has another number of axes, or no positions.
+        ShapeError: `x` has a wrong number of axes, or no positions.
 
     Examples:
         >>> import seqloom as sl
@@ -87,12 +89,12 @@ def adaptive_max_pool1d(x: Tensor, output_size: int, return_indices: bool = Fals
     require_numbers("adaptive_max_pool1d", x)
     count = _count_windows("adaptive_max_pool1d", x, output_size)
     indices = _find_maxima(apply("stop_gradient", x), count)
-    found = apply("take_along_axis", x, indices, axis=-1)
-    return (found, indices) if return_indices else found
+    maxima = apply("take_along_axis", x, indices, axis=-1)
+    return (maxima, indices) if return_indices else maxima
 
 
 def _count_windows(name: str, x: Tensor, output_size: Any) -> int:
-    """Return the number of windows; refuses an input without positions."""
+    """Return the number of windows; raise if the input has no positions."""
     require_axes(name, 3, x)
     if not x.shape[2]:
         raise ShapeError(f"{name}: expected positions along each axis, got shape {x.shape}")
@@ -100,14 +102,14 @@ def _count_windows(name: str, x: Tensor, output_size: Any) -> int:
 
 
 def _find_maxima(x: Tensor, count: int) -> Tensor:
-    """Return the position of the maximum of each window, ``(n, c, count)``."""
-    if count == 1:  # an exported graph has it for any length
+    """Return the index of the maximum of each window, ``(n, c, count)``."""
+    if count == 1:  # exports to a graph for any length
         return apply("argmax", x, axis=-1, keepdims=True)
     positions, _ = _list_positions(x.shape[2], count)
     if x.shape[2] % count == 0:
         windows = apply("reshape", x, (*x.shape[:2], *positions.shape))
     else:
-        windows = _look_up(x, positions)
+        windows = _gather(x, positions)
     starts = as_operand(x, np.arange(count) * positions.shape[1])
     flat = apply("reshape", apply("argmax", windows, axis=-1) + starts, (-1,))
     indices = apply("take", as_operand(x, positions.ravel()), flat, axis=0)
@@ -115,8 +117,8 @@ def _find_maxima(x: Tensor, count: int) -> Tensor:
 
 
 def _list_positions(length: int, count: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """List the positions of each window, and whether each is inside of its window."""
-    # A row for each window, as long as the longest; others repeat their last position.
+    """Return the positions of each window, and a mask of those inside the window."""
+    # One row for each window, padded by repeating the last position.
     steps: NDArray[Any] = np.arange(count)
     starts, ends = steps * length // count, -(-(steps + 1) * length // count)
     longest = int((ends - starts).max())
@@ -125,14 +127,14 @@ def _list_positions(length: int, count: int) -> tuple[NDArray[np.int32], NDArray
     return np.minimum(positions, ends[:, None] - 1).astype(np.int32), inside
 
 
-def _look_up(x: Tensor, positions: NDArray[np.int32]) -> Tensor:
-    """Take the values of each window: ``(n, c, windows, longest)``."""
+def _gather(x: Tensor, positions: NDArray[np.int32]) -> Tensor:
+    """Gather the values of each window: ``(n, c, windows, longest)``."""
     values = apply("take", x, as_operand(x, positions.ravel()), axis=-1)
     return apply("reshape", values, (*x.shape[:2], *positions.shape))
 
 
 class AdaptiveAvgPool1d(Module):
-    """Computes the means of the windows of `functional.adaptive_avg_pool1d`.
+    """Average pooling to a fixed number of windows; see `functional.adaptive_avg_pool1d`.
 
     Args:
         output_size: Number of windows.
@@ -150,16 +152,16 @@ class AdaptiveAvgPool1d(Module):
         self.output_size = output_size
 
     def __call__(self, x: Tensor) -> Tensor:
-        """``(n, c, l)`` to ``(n, c, output_size)``."""
+        """Pool ``(n, c, l)`` to ``(n, c, output_size)``."""
         return adaptive_avg_pool1d(x, self.output_size)
 
 
 class AdaptiveMaxPool1d(Module):
-    """Computes the maxima of the windows of `functional.adaptive_max_pool1d`.
+    """Max pooling to a fixed number of windows; see `functional.adaptive_max_pool1d`.
 
     Args:
         output_size: Number of windows.
-        return_indices: Whether to return the index of each maximum too.
+        return_indices: If True, also return the index of each maximum.
 
     Examples:
         >>> import seqloom as sl
@@ -175,5 +177,5 @@ class AdaptiveMaxPool1d(Module):
         self.output_size, self.return_indices = output_size, return_indices
 
     def __call__(self, x: Tensor) -> Any:
-        """``(n, c, l)`` to ``(n, c, output_size)``, or a pair of that and the indices."""
+        """Pool ``(n, c, l)`` to ``(n, c, output_size)``, with the indices if requested."""
         return adaptive_max_pool1d(x, self.output_size, self.return_indices)

@@ -1,4 +1,4 @@
-"""Attention of queries, keys and values."""
+"""Attention, self-attention and rotary position embeddings."""
 
 from __future__ import annotations
 
@@ -45,20 +45,22 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """Average values by the similarity of queries and keys (Vaswani et al. 2017).
 
-    A masked key has the weight 0, so its finite values do not matter. But 0 times NaN or
-    infinity is NaN, as in torch: if padding may hold those, set it to 0 with
-    ``where(real, x, 0.0)``, or pack the sequences for `attention_varlen`.
+    Computes ``softmax(scale * query @ key.T + mask) @ value``. A masked key has the
+    weight 0, so finite values at masked positions do not affect the result. As in
+    PyTorch, NaN or infinity there makes the result NaN. If padding may contain them, set
+    padding to 0 with ``where(real, x, 0.0)``, or pack the sequences for
+    `attention_varlen`.
 
     Args:
-        query: ``(..., l, d)``, with at most two axes before these.
+        query: ``(..., l, d)``, with at most two leading axes.
         key: ``(..., s, d)``.
         value: ``(..., s, d)``.
         attn_mask: Array that broadcasts to ``(..., l, s)``: booleans, true where a query
             attends to a key, or numbers to add to the scores.
         dropout_p: Probability of dropping a weight, in [0, 1).
-        is_causal: Whether query i attends only to the keys up to i.
+        is_causal: If True, query i attends only to the keys up to i.
         scale: Factor of the scores; default ``d ** -0.5``.
-        enable_gqa: Whether consecutive heads of `query` share one head of `key` and
+        enable_gqa: If True, consecutive heads of `query` share one head of `key` and
             `value` (grouped-query attention).
         rng: A `sl.Key` for dropout.
 
@@ -68,7 +70,7 @@ def scaled_dot_product_attention(
     Raises:
         ArgumentError: `dropout_p` is not in [0, 1), or `rng` is missing with dropout.
         DTypeError: `query`, `key` and `value` do not have the same float type.
-        ShapeError: The shapes do not fit together, or there are more than four axes.
+        ShapeError: The shapes do not match, or there are more than four axes.
 
     Examples:
         >>> import seqloom as sl
@@ -99,18 +101,18 @@ def scaled_dot_product_attention(
 
 
 def _repeat_heads(query: Tensor, x: Tensor) -> Tensor:
-    """Repeat the heads of keys or values to the number of the query's."""
-    heads, own = query.shape[1], x.shape[1]
-    if not own or heads % own:
+    """Repeat the heads of keys or values to match the number of query heads."""
+    heads, key_heads = query.shape[1], x.shape[1]
+    if not key_heads or heads % key_heads:
         raise ShapeError(
             f"attention: with enable_gqa the number of heads of query, {heads}, must be a "
-            f"multiple of that of key and value, {own}"
+            f"multiple of that of key and value, {key_heads}"
         )
-    return x if heads == own else apply("repeat", x, heads // own, axis=1)
+    return x if heads == key_heads else apply("repeat", x, heads // key_heads, axis=1)
 
 
 def _require_equal(q: Tensor, k: Tensor, v: Tensor) -> None:
-    """Refuse queries, keys and values whose shapes do not fit together."""
+    """Raise if the shapes of queries, keys and values do not match."""
     rows, columns, values = q.shape, k.shape, v.shape
     if rows == columns == values:
         return
@@ -123,19 +125,19 @@ def _require_equal(q: Tensor, k: Tensor, v: Tensor) -> None:
 
 def _convert_mask(query: Tensor, keys: Tensor, mask: object) -> Tensor:
     """Return a mask of booleans, or of numbers in the dtype of the query."""
-    found = as_operand(query, mask)
+    array = as_operand(query, mask)
     pairs = (*query.shape[:-1], keys.shape[-2])
-    ends = zip(reversed(found.shape), reversed(pairs), strict=False)
-    if found.ndim > _AXES or any(size not in (1, whole) for size, whole in ends):
+    ends = zip(reversed(array.shape), reversed(pairs), strict=False)
+    if array.ndim > _AXES or any(size not in (1, whole) for size, whole in ends):
         raise ShapeError(
             f"attention: attn_mask must broadcast to {pairs}, (n, h, l, s), got shape "
-            f"{found.shape}; pass a mask of keys (n, s) as mask[:, None, None, :]"
+            f"{array.shape}; pass a mask of keys (n, s) as mask[:, None, None, :]"
         )
-    return found if found.dtype.kind == "b" else as_operand(query, found, query.dtype)
+    return array if array.dtype.kind == "b" else as_operand(query, array, query.dtype)
 
 
 def _add_axes(x: Tensor) -> Tensor:
-    """Add the axes of the batch and of the heads if they are missing."""
+    """Add the axes of batch and heads if they are missing."""
     if x.ndim == _AXES:
         return x
     if not 1 < x.ndim < _AXES:
@@ -154,23 +156,25 @@ def attention_varlen(
 ) -> Tensor:
     """Compute attention within each of several concatenated sequences.
 
-    Numbers of two sequences never meet: whatever a sequence holds, NaN included, the others
-    and their gradients keep their bits. On NumPy a sequence gives the bits that it gives
-    alone, elsewhere the same within 1e-6 in float32. Half precision is computed in float32
-    and rounded at the end, but on a CUDA device, where flash attention rounds weights too
-    (relative errors of about 0.005 in float16 and 0.04 in bfloat16).
+    Sequences are independent: values in one sequence, even NaN, never change the outputs
+    or gradients of another one. On NumPy, the result for a sequence is bitwise the same
+    as without the other sequences; on other backends it agrees within 1e-6 in float32.
+    Half precision is computed in float32 and rounded at the end. The exception is a CUDA
+    device, where flash attention also rounds the weights (relative errors of about 0.005
+    in float16 and 0.04 in bfloat16).
 
-    On a CUDA device nothing waits. Half precision takes ``torch.nn.attention.varlen``
-    (torch 2.12 or newer, Ampere or newer), float32 and older cards the memory-efficient
-    kernel. With ``torch.use_deterministic_algorithms(True)`` gradients keep their bits too.
+    A CUDA device is never synchronised. In half precision it uses
+    ``torch.nn.attention.varlen`` (PyTorch 2.12 or newer, Ampere or newer); in float32 and
+    on older cards, the memory-efficient kernel. With
+    ``torch.use_deterministic_algorithms(True)`` the gradients are deterministic too.
 
     Args:
         query: ``(total, h, d)``.
         key: ``(total, h, d)``.
         value: ``(total, h, d)``.
-        cu_seqlens: Start of each sequence, and the total length, ``(n + 1,)``.
+        cu_seqlens: Offsets ``(n + 1,)``: the start of each sequence, and the total length.
         max_seqlen: Length of the longest sequence.
-        is_causal: Whether a position attends only to those up to itself.
+        is_causal: If True, a position attends only to itself and to earlier positions.
         scale: Factor of the scores; default ``d ** -0.5``.
 
     Returns:
@@ -180,7 +184,7 @@ def attention_varlen(
         ArgumentError: `cu_seqlens` are not increasing integers from 0 to the total, or a
             sequence is longer than `max_seqlen`.
         DTypeError: `query`, `key` and `value` do not have the same float type.
-        ShapeError: The shapes do not fit together.
+        ShapeError: The shapes do not match.
 
     Examples:
         >>> import seqloom as sl
@@ -207,9 +211,9 @@ class SelfAttention(Module):
 
     Args:
         width: Number of features of each position.
-        heads: Number of heads; it divides `width`.
+        heads: Number of heads; must divide `width`.
         dropout: Probability of dropping an attention weight in training.
-        causal: Whether a position attends only to itself and those before.
+        causal: If True, a position attends only to itself and to earlier positions.
 
     Raises:
         ArgumentError: `width` is not a multiple of `heads`.
@@ -247,8 +251,8 @@ class SelfAttention(Module):
         Args:
             x: ``(n, l, width)``.
             mask: Array that broadcasts to ``(n, heads, l, l)``, true where a position
-                attends to another. A mask of positions ``(n, l)`` is passed as
-                ``mask[:, None, None, :]``.
+                attends to another. Pass a mask of positions ``(n, l)`` as ``mask[:, None,
+                None, :]``.
             key: Random key for dropout in training.
 
         Returns:
@@ -266,23 +270,22 @@ class SelfAttention(Module):
             )
         parts = self.inputs(x).reshape(rows, length, 3, self.heads, width // self.heads)
         q, k, v = apply("unstack", apply("permute_dims", parts, (2, 0, 3, 1, 4)))
-        attended = scaled_dot_product_attention(
+        output = scaled_dot_product_attention(
             q, k, v, mask, rate, is_causal=self.causal, rng=key
         )
-        joined = apply("permute_dims", attended, (0, 2, 1, 3)).reshape(rows, length, width)
+        joined = apply("permute_dims", output, (0, 2, 1, 3)).reshape(rows, length, width)
         return self.output(joined)
 
 
 def rotary_embedding(x: Tensor, positions: object = None, base: float = 10000.0) -> Tensor:
     """Rotate pairs of features by angles that grow with the position (Su et al. 2021).
 
-    Feature i of the first half and feature i of the second half are a pair, as in the
-    checkpoints of Llama and ESM-2. The angle of pair i is
-    ``position * base ** (-2 i / d)``.
+    As in the checkpoints of Llama and ESM-2, pair i consists of feature i of the first
+    half and feature i of the second half. Its angle is ``position * base ** (-2 i / d)``.
 
     Args:
-        x: Queries or keys ``(..., l, d)``, of an even width d.
-        positions: The position of each of the l rows, ``(l,)``, or an array that broadcasts
+        x: Queries or keys ``(..., l, d)`` with an even width d.
+        positions: Position of each of the l rows: ``(l,)``, or an array that broadcasts
             to ``(..., l)``; default: 0 to l - 1.
         base: Base of the wavelengths.
 
@@ -308,7 +311,8 @@ def rotary_embedding(x: Tensor, positions: object = None, base: float = 10000.0)
         )
     half = width // 2
     positions = make_range(x, x.shape[-2]) if positions is None else positions
-    # Angles are in float32 at least: half precision has too few positions.
+    # Angles are at least float32, because half precision cannot represent long
+    # positions.
     kind = x.dtype if x.dtype.itemsize > 2 else "float32"  # noqa: PLR2004
     rates = as_operand(x, base ** (-np.arange(half) / half), kind)
     angles = apply("expand_dims", as_operand(x, positions, kind), axis=-1) * rates

@@ -1,4 +1,4 @@
-"""Batch norm, whose layers keep running averages of its statistics."""
+"""Batch norm, with running averages of the statistics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from seqloom.nn._initialisers import Fill
 from seqloom.nn._joint import batch_norm_jointly, find_joint
 from seqloom.nn._module import Module
 from seqloom.nn._operands import LAYER, as_operand, require_same_dtype
-from seqloom.nn._parts import spell_layer
+from seqloom.nn._parts import label_layer
 from seqloom.nn._stored import Buffer, Param, get_value
 from seqloom.tensor import Tensor, apply
 
@@ -27,22 +27,22 @@ def batch_norm(
     *,
     eps: float = 1e-5,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Normalise each channel by the batch's own statistics (Ioffe and Szegedy 2015).
+    """Normalise each channel by the statistics of the batch (Ioffe and Szegedy 2015).
 
-    Other than torch's function it takes a mask, and returns the statistics: the layer
-    updates the running averages, because no function writes into its arguments.
+    Unlike PyTorch's function, it accepts a mask, and returns the statistics instead of
+    updating running averages; the layer does that.
 
     Args:
         x: ``(n, c)``, ``(n, c, l)`` or ``(n, c, h, w)``.
         weight: ``(c,)``, standard deviation of the result; default 1.
         bias: ``(c,)``, mean of the result; default 0.
-        mask: ``(n, l)`` or ``(n, h, w)``, 1 or true for real positions, and 0 or false for
-            padding, which does not count; default: all real.
+        mask: ``(n, l)`` or ``(n, h, w)``: 1 or true at real positions, 0 or false at
+            padding, which is excluded; default: all real.
         eps: Number added to the variance.
 
     Returns:
-        The output, shaped as `x` and 0 at padding; the means ``(c,)``; the biased
-        variances.
+        The output in the shape of `x`, 0 at padding; the means ``(c,)``; and the biased
+        variances ``(c,)``.
 
     Raises:
         DTypeError: The arguments do not have the same float type.
@@ -57,24 +57,24 @@ def batch_norm(
     """
     require_norm_dtypes("batch_norm", x, weight, bias)
     if x.ndim > 1 and x.shape[0] * math.prod(x.shape[2:]) == 1:
-        # One value for each channel: the result would always be 0.
+        # With one value for each channel, the result would always be 0.
         raise ShapeError(
             "batch_norm: expected more than 1 value for each channel in training, got "
-            f"shape {x.shape}; use larger batches, leave a smaller last batch out "
+            f"shape {x.shape}; use larger batches, leave out a smaller last batch "
             "(Batches(..., drop_last=True), --drop-last), or call model.eval() to use the "
             "running averages"
         )
-    flat, kept = _flatten_positions(x, mask)
+    flat, real = _flatten_positions(x, mask)
     weight, bias = fill_channels(x, weight, 1.0), fill_channels(x, bias, 0.0)
-    out, *statistics = apply("batch_norm", flat, weight, bias, kept, eps=eps)
-    return _restore(out, x), *statistics
+    out, *found = apply("batch_norm", flat, weight, bias, real, eps=eps)
+    return _restore(out, x), *found
 
 
 _RANKS = {2: "(n, c)", 3: "(n, c, l)", 4: "(n, c, h, w)"}
 
 
 class BatchNorm(Module):
-    """A batch norm for any number of axes."""
+    """Base class of the batch norm layers."""
 
     weight: Param | None
     bias: Param | None
@@ -99,10 +99,11 @@ class BatchNorm(Module):
         self.bias = Param(shape, Fill(0.0)) if affine else None
         self.running_mean = self.running_var = self.num_batches_tracked = None
         if track_running_stats:
-            # In 16 bits the share of a new batch would be rounded away.
+            # In 16 bits, small updates would be lost to rounding.
             self.running_mean = Buffer(shape, Fill(0.0), least_dtype="float32")
             self.running_var = Buffer(shape, Fill(1.0), least_dtype="float32")
-            # Other libraries, and records of earlier versions, do not count batches.
+            # Files of other libraries and of earlier versions lack the count of
+            # batches.
             count = Buffer((), Fill(0), dtype="int64", optional=True)
             self.num_batches_tracked = count
         self.eps = eps
@@ -116,8 +117,8 @@ class BatchNorm(Module):
 
         Args:
             x: ``(n, c, ...)``.
-            mask: ``(n, ...)`` without the axis of channels, 1 or true at real positions;
-                default: all.
+            mask: ``(n, ...)`` without the channel axis, 1 or true at real positions;
+                default: all real.
 
         Returns:
             The normalised values.
@@ -147,7 +148,7 @@ class BatchNorm(Module):
         return scale_channels(x, scale, shift, mask)
 
     def _update_averages(self, mean: Tensor, variance: Tensor, count: Any) -> None:
-        """Move the running averages towards the statistics of `count` values."""
+        """Update the running averages with the statistics of `count` values."""
         mean_of, variance_of = self.running_mean, self.running_var
         counter = self.num_batches_tracked
         if mean_of is None or variance_of is None or counter is None:
@@ -156,33 +157,33 @@ class BatchNorm(Module):
         share: Any = self.momentum
         if share is None:
             share = 1.0 / counter.value.astype(mean_of.dtype)
-        # The averages hold the unbiased variance, as torch's do.
-        others = count - 1
-        least = max(others, 1) if type(others) is int else apply("maximum", others, 1.0)
-        unbiased = share * count / least
+        # As in PyTorch, the running variance is unbiased.
+        free = count - 1
+        divisor = max(free, 1) if type(free) is int else apply("maximum", free, 1.0)
+        unbiased = share * count / divisor
         updates = ((mean_of, mean, share), (variance_of, variance, unbiased))
         for running, new, part in updates:
             new = as_operand(new, new.detach(), running.value.dtype)  # noqa: PLW2901
             running.assign(running.value * (1 - share) + new * part)
 
     def _require_rank(self, x: Tensor, *ranks: int) -> None:
-        """Refuse an input with another number of axes or of channels."""
+        """Raise if the input has a wrong number of axes or channels."""
         if x.ndim not in ranks or x.shape[1] != self.num_features:
             shapes = " or ".join(_RANKS[rank] for rank in ranks)
             raise ShapeError(
-                f"{spell_layer(self)} takes {shapes} with {self.num_features} channels, "
+                f"{label_layer(self)} expects {shapes} with {self.num_features} channels, "
                 f"got shape {tuple(x.shape)}"
             )
 
     def _normalise(self, x: Tensor, mask: Tensor | ArrayLike | None) -> Tensor:
-        """Normalise by the batch in training, by the averages in evaluation."""
+        """Normalise by the batch in training, and by the averages in evaluation."""
         by_batch = self.training or self.running_mean is None
         if not by_batch or 0 in x.shape:  # an empty batch has no statistics
             return self.by_averages(x, mask)
         mask = None if mask is None else as_operand(x, mask, x.dtype)
         weight, bias = get_value(self.weight), get_value(self.bias)
         if self.training and (joint := find_joint()) is not None:
-            # Several processes share the batch: its statistics are those of all.
+            # Several processes share the batch; use the statistics of the whole batch.
             out, *found = batch_norm_jointly(joint, x, weight, bias, mask, eps=self.eps)
             self._update_averages(*found)
             return out
@@ -194,20 +195,20 @@ class BatchNorm(Module):
 
 
 class BatchNorm1d(BatchNorm, init=False):
-    """Normalises each channel over the batch (Ioffe and Szegedy 2015).
+    """Batch norm: normalises each channel over the batch (Ioffe and Szegedy 2015).
 
-    Training uses the statistics of the batch and updates their running averages;
-    evaluation uses the averages. Padding does not count. The averages are float32 or wider
-    also in a model of 16 bits.
+    Training uses the statistics of the batch, without padding, and updates the running
+    averages. Evaluation uses the running averages. In a model of 16-bit floats the
+    averages are still float32.
 
     Args:
         num_features: Number of channels.
         eps: Number added to the variance.
         momentum: Weight of the newest batch in the running averages; None for the mean
-            over all batches so far.
-        affine: Whether to scale and shift each channel by learned numbers.
-        track_running_stats: Whether to keep running averages; without them, evaluation
-            uses the statistics of its batch too.
+            over all batches.
+        affine: If True, scale and shift each channel by learned parameters.
+        track_running_stats: If True, keep running averages. If False, evaluation also
+            uses the statistics of the batch.
 
     Raises:
         ArgumentError: `num_features` is not an integer, or `momentum` is not a number.
@@ -224,14 +225,14 @@ class BatchNorm1d(BatchNorm, init=False):
 
         Args:
             x: ``(n, c, l)`` or ``(n, c)``.
-            mask: ``(n, l)``, 1 or true at real positions; default: all.
+            mask: ``(n, l)``, 1 or true at real positions; default: all real.
 
         Returns:
             The normalised values, 0 at padding.
 
         Raises:
             DTypeError: `x` and the weight have different dtypes.
-            ShapeError: `x` has another number of axes or channels; or, in training, the
+            ShapeError: `x` has a wrong number of axes or channels; or, in training, the
                 batch has only one value for each channel.
         """
         self._require_rank(x, 2, 3)
@@ -239,15 +240,15 @@ class BatchNorm1d(BatchNorm, init=False):
 
 
 class BatchNorm2d(BatchNorm, init=False):
-    """Normalises each channel of images over the batch, as `BatchNorm1d`.
+    """Batch norm of images: normalises each channel over the batch, as `BatchNorm1d`.
 
     Args:
         num_features: Number of channels.
         eps: Number added to the variance.
         momentum: Weight of the newest batch in the running averages; None for the mean
-            over all batches so far.
-        affine: Whether to scale and shift each channel by learned numbers.
-        track_running_stats: Whether to keep running averages.
+            over all batches.
+        affine: If True, scale and shift each channel by learned parameters.
+        track_running_stats: If True, keep running averages.
 
     Raises:
         ArgumentError: `num_features` is not an integer, or `momentum` is not a number.
@@ -264,14 +265,14 @@ class BatchNorm2d(BatchNorm, init=False):
 
         Args:
             x: ``(n, c, h, w)``.
-            mask: ``(n, h, w)``, 1 or true at real positions; default: all.
+            mask: ``(n, h, w)``, 1 or true at real positions; default: all real.
 
         Returns:
             The normalised values, 0 at padding.
 
         Raises:
             DTypeError: `x` and the weight have different dtypes.
-            ShapeError: `x` has another number of axes or channels; or, in training, the
+            ShapeError: `x` has a wrong number of axes or channels; or, in training, the
                 batch has only one value for each channel.
         """
         self._require_rank(x, 4)
@@ -281,20 +282,20 @@ class BatchNorm2d(BatchNorm, init=False):
 def scale_channels(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, mask: object = None
 ) -> Tensor:
-    """Multiply each channel by a number and adds another; 0 at masked positions."""
-    flat, kept = _flatten_positions(x, mask)
+    """Multiply each channel by a weight and add a bias; 0 at masked positions."""
+    flat, real = _flatten_positions(x, mask)
     weight, bias = fill_channels(x, weight, 1.0), fill_channels(x, bias, 0.0)
-    return _restore(apply("scale_shift", flat, weight, bias, kept), x)
+    return _restore(apply("scale_shift", flat, weight, bias, real), x)
 
 
 def _flatten_positions(x: Tensor, mask: object) -> tuple[Tensor, Tensor | None]:
     """Reshape ``(n, c, ...)`` and its mask ``(n, ...)`` to one axis of positions."""
     count = math.prod(x.shape[2:])
-    kept = None if mask is None else as_operand(x, mask, x.dtype)
+    real = None if mask is None else as_operand(x, mask, x.dtype)
     if x.ndim == 3:  # noqa: PLR2004  # (n, c, l)
-        return x, kept
-    kept = None if kept is None else apply("reshape", kept, (x.shape[0], count))
-    return apply("reshape", x, (*x.shape[:2], count)), kept
+        return x, real
+    real = None if real is None else apply("reshape", real, (x.shape[0], count))
+    return apply("reshape", x, (*x.shape[:2], count)), real
 
 
 def _restore(out: Tensor, x: Tensor) -> Tensor:
@@ -303,7 +304,7 @@ def _restore(out: Tensor, x: Tensor) -> Tensor:
 
 
 def fill_channels(x: Tensor, values: Tensor | None, default: float) -> Tensor:
-    """Return one number for each channel: those given, or the default."""
+    """Return the value of each channel, or the default for all channels."""
     if values is not None:
         return values
     return Tensor(x.backend.full((x.shape[1],), default, dtype=x.dtype), x.backend)
@@ -312,7 +313,7 @@ def fill_channels(x: Tensor, values: Tensor | None, default: float) -> Tensor:
 def require_norm_dtypes(
     name: str, x: Tensor, weight: Tensor | None, bias: Tensor | None = None
 ) -> None:
-    """Refuse arrays of different float types; the type of the weight is expected."""
+    """Raise if the arrays do not all have the float type of the weight."""
     if weight is not None:
         require_same_dtype(name, LAYER, weight, x, bias)
     else:

@@ -1,4 +1,4 @@
-"""Losses of labels that are 0 or 1, or probabilities."""
+"""Losses for binary labels."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from seqloom.tensor import apply
 if TYPE_CHECKING:
     from seqloom.tensor import Tensor
 
-# Lower limit of a logarithm, as in torch, so that a wrong probability has a finite loss.
-_LEAST = -100.0
-# Lower limit of p * (1 - p), by which torch divides.
-_LEAST_SPREAD = 1e-12
-_HALF_STEEPNESS = 3e4  # near the maximum of half precision
+# Lower limit of logarithms, as in PyTorch, so a wrong probability has a finite loss.
+_MIN_LOG = -100.0
+# Lower limit of p * (1 - p), the divisor of the gradient in PyTorch.
+_MIN_VARIANCE = 1e-12
+_FLOAT16_STEEPNESS = 3e4  # near the maximum of half precision
 
 
 def binary_cross_entropy_with_logits(
@@ -37,11 +37,11 @@ def binary_cross_entropy_with_logits(
         reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
 
     Returns:
-        A scalar; a tensor of the shape of `x` for ``"none"``.
+        A scalar; for ``"none"``, a tensor in the shape of `x`.
 
     Raises:
         DTypeError: `x` has an integer or boolean type.
-        ShapeError: `target` has another shape.
+        ShapeError: `target` does not have the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -51,7 +51,7 @@ def binary_cross_entropy_with_logits(
     """
     require_floats("binary_cross_entropy_with_logits", x)
     target = to_target(x, target)
-    # log(1 + exp(-|x|)) never overflows; max(x, 0) - x y is what remains.
+    # loss = max(x, 0) - x * y + log(1 + exp(-|x|)); the exponential never overflows.
     tail = apply("log1p", apply("exp", -abs(x)))
     if pos_weight is None:
         losses = apply("maximum", x, 0.0) - x * target + tail
@@ -75,11 +75,11 @@ def binary_cross_entropy(
         reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
 
     Returns:
-        A scalar; a tensor of the shape of `x` for ``"none"``.
+        A scalar; for ``"none"``, a tensor in the shape of `x`.
 
     Raises:
         DTypeError: `x` has an integer or boolean type.
-        ShapeError: `target` has another shape.
+        ShapeError: `target` does not have the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -89,8 +89,8 @@ def binary_cross_entropy(
     """
     require_floats("binary_cross_entropy", x)
     target = to_target(x, target)
-    # Near 0 and 1 the gradients of the logarithms are too large to be useful.
-    near_end = (1.0 - x) * x < _LEAST_SPREAD
+    # Near 0 and 1, the gradients of the logarithms are too large to be useful.
+    near_end = (1.0 - x) * x < _MIN_VARIANCE
     inside = apply("where", near_end, 0.5, x)
     rest = (1.0 - target) * apply("log1p", -inside)
     losses = -(target * apply("log", inside) + rest)
@@ -101,7 +101,7 @@ def binary_cross_entropy(
 
 
 def _weigh(losses: Tensor, weight: Tensor) -> Tensor:
-    """Multiply losses by weights that broadcast to their shape."""
+    """Multiply losses by weights that broadcast to the shape of the losses."""
     weighted = losses * weight
     if weighted.shape != losses.shape:
         raise ShapeError(
@@ -112,19 +112,19 @@ def _weigh(losses: Tensor, weight: Tensor) -> Tensor:
 
 def _loss_near_ends(x: Tensor, target: Tensor, near_end: Tensor) -> Tensor:
     """Compute the loss near 0 and 1, with the gradient ``(x - target) / 1e-12``."""
-    # The gradient is that of a parabola, whose value is subtracted again.
+    # The gradient comes from a parabola, whose value is subtracted again.
     still = apply("stop_gradient", x)
     value = -(target * _log(still) + (1.0 - target) * _log(1.0 - still))
-    steepness = _HALF_STEEPNESS if x.dtype.name == "float16" else 0.5 / _LEAST_SPREAD
+    steepness = _FLOAT16_STEEPNESS if x.dtype.name == "float16" else 0.5 / _MIN_VARIANCE
     off = apply("where", near_end, x - apply("stop_gradient", target), 0.0)
     parabola = off * off * steepness
     return value + (parabola - apply("stop_gradient", parabola))
 
 
 def _log(x: Tensor) -> Tensor:
-    """Compute the logarithm, limited to -100, also of 0."""
-    found = apply("log", apply("where", x > 0, x, 1.0))
-    return apply("maximum", apply("where", x > 0, found, _LEAST), _LEAST)
+    """Compute the logarithm, at least -100, also of 0."""
+    logs = apply("log", apply("where", x > 0, x, 1.0))
+    return apply("maximum", apply("where", x > 0, logs, _MIN_LOG), _MIN_LOG)
 
 
 def sigmoid_focal_loss(
@@ -136,25 +136,25 @@ def sigmoid_focal_loss(
 ) -> Tensor:
     """Compute the focal loss of independent binary labels (Lin et al. 2017).
 
-    It is torchvision's function of that name: the cross entropy times
-    ``(1 - p) ** gamma``, where p is the probability of the true label, so that examples
-    which are right already weigh little.
+    As ``torchvision.ops.sigmoid_focal_loss``, it is the binary cross entropy times ``(1 -
+    p) ** gamma``, where p is the probability of the true label. The factor reduces the
+    weight of examples that are already predicted well.
 
     Args:
         x: Logits, of any shape.
         target: Labels 0 or 1, of the same shape; a tensor, array or list.
-        alpha: Weight of the label 1, from 0 to 1, and 1 minus that of the label 0; a
-            negative number for no weights.
+        alpha: Weight of the label 1, from 0 to 1; the label 0 has the weight ``1 -
+            alpha``. A negative number means no weights.
         gamma: Exponent of the factor; 0 gives the cross entropy.
         reduction: ``"none"``, ``"mean"`` or ``"sum"`` of the losses.
 
     Returns:
-        A tensor of the shape of `x` for ``"none"``, else a scalar.
+        For ``"none"``, a tensor in the shape of `x`; otherwise a scalar.
 
     Raises:
         ArgumentError: `alpha` is above 1, or `gamma` is negative.
         DTypeError: `x` has an integer or boolean type.
-        ShapeError: `target` has another shape.
+        ShapeError: `target` does not have the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -168,14 +168,14 @@ def sigmoid_focal_loss(
     target = as_operand(x, target, x.dtype)
     losses = binary_cross_entropy_with_logits(x, target, reduction="none")
     wrong = apply("sigmoid", x * (1.0 - 2.0 * target))
-    losses = losses * raise_wrong(wrong, gamma)
+    losses = losses * compute_focal_factor(wrong, gamma)
     if alpha >= 0:
         losses = losses * (alpha * target + (1.0 - alpha) * (1.0 - target))
     return reduce_losses(losses, reduction)
 
 
-def raise_wrong(wrong: Tensor, gamma: float) -> Tensor:
-    """Raise the probability of a wrong label to a power."""
+def compute_focal_factor(wrong: Tensor, gamma: float) -> Tensor:
+    """Return the focal factor: the probability of the wrong label to the power gamma."""
     if gamma < 0:
         raise ArgumentError(f"gamma must be 0 or more, got {gamma}")
     if gamma == 0:

@@ -1,4 +1,4 @@
-"""Losses of classes."""
+"""Losses for classification."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.nn._binary_losses import raise_wrong
+from seqloom.nn._binary_losses import compute_focal_factor
 from seqloom.nn._losses import reduce_losses
 from seqloom.nn._operands import as_operand, replace_negative, require_below, require_floats
 from seqloom.tensor import Tensor, apply
@@ -25,26 +25,29 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """Compute ``-log softmax(x)[target]``, with weights of classes as in torch.
+    """Compute the cross entropy of logits and classes: ``-log softmax(x)[target]``.
+
+    Arguments and class weights are those of ``torch.nn.functional.cross_entropy``.
 
     Args:
         x: Logits ``(n, k)``, ``(n, k, ...)`` or ``(k,)``.
-        target: Classes from 0 to k - 1, of the shape of `x` without the class axis, or a
-            probability for each class, of the shape of `x`; a tensor, array or list.
-        weight: Weights of the classes ``(k,)``; the mean is divided by the sum of the
-            weights of the labels.
-        ignore_index: Label that does not count.
+        target: Classes from 0 to k - 1, in the shape of `x` without the class axis; or a
+            probability for each class, in the shape of `x`. A tensor, array or list.
+        weight: Class weights ``(k,)``; the mean is divided by the sum of the weights of
+            the labels.
+        ignore_index: Label that is excluded from the loss.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
-        label_smoothing: Share of each label, from 0 to 1, to spread over all classes.
+        label_smoothing: Fraction of each label, from 0 to 1, that is spread evenly over
+            all classes.
 
     Returns:
-        A scalar; a tensor of the shape of the labels for ``"none"``.
+        A scalar; for ``"none"``, a tensor in the shape of the labels.
 
     Raises:
         ArgumentError: The labels are not integers, or `label_smoothing` is not in [0, 1].
         DTypeError: `x` has an integer or boolean type.
         OutOfRangeError: A label is not a class of `x`.
-        ShapeError: `target` or `weight` has another shape.
+        ShapeError: `target` or `weight` has a wrong shape.
 
     Examples:
         >>> import seqloom as sl
@@ -57,8 +60,8 @@ def cross_entropy(
     require_floats("cross_entropy", x)
     rows = _to_rows(x)
     weights = None if weight is None else _convert_weights(rows, weight)
-    given = target if isinstance(target, Tensor) else np.asarray(target)
-    if given.dtype.kind not in "iub" and tuple(given.shape) == x.shape:
+    labels = target if isinstance(target, Tensor) else np.asarray(target)
+    if labels.dtype.kind not in "iub" and tuple(labels.shape) == x.shape:
         shares = _to_rows(as_operand(x, target, x.dtype))
         if label_smoothing:
             shares = shares * (1 - label_smoothing) + label_smoothing / rows.shape[-1]
@@ -69,8 +72,8 @@ def cross_entropy(
         hard = apply("cross_entropy", rows, labels, weights)[0]
         if label_smoothing == 0:
             return hard
-        every = _weigh_classes(rows, weights).sum(axis=-1)
-        return hard * (1 - label_smoothing) - every * (label_smoothing / rows.shape[-1])
+        sums = _weigh_classes(rows, weights).sum(axis=-1)
+        return hard * (1 - label_smoothing) - sums * (label_smoothing / rows.shape[-1])
 
     return _reduce_labels(loss, x, target, weights, ignore_index, reduction)
 
@@ -83,24 +86,24 @@ def nll_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Compute ``-x[target]``: `cross_entropy` of logarithms of probabilities.
+    """Compute the negative log-likelihood of log-probabilities: ``-x[target]``.
 
     Args:
-        x: Logarithms of probabilities ``(n, k)``, ``(n, k, ...)`` or ``(k,)``.
-        target: Classes from 0 to k - 1, of the shape of `x` without the class axis.
-        weight: Weights of the classes ``(k,)``; the mean is divided by the sum of the
-            weights of the labels.
-        ignore_index: Label that does not count.
+        x: Log-probabilities ``(n, k)``, ``(n, k, ...)`` or ``(k,)``.
+        target: Classes from 0 to k - 1, in the shape of `x` without the class axis.
+        weight: Class weights ``(k,)``; the mean is divided by the sum of the weights of
+            the labels.
+        ignore_index: Label that is excluded from the loss.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
 
     Returns:
-        A scalar; a tensor of the shape of the labels for ``"none"``.
+        A scalar; for ``"none"``, a tensor in the shape of the labels.
 
     Raises:
         ArgumentError: The labels are not integers.
         DTypeError: `x` has an integer or boolean type.
         OutOfRangeError: A label is not a class of `x`.
-        ShapeError: `target` or `weight` has another shape.
+        ShapeError: `target` or `weight` has a wrong shape.
 
     Examples:
         >>> import seqloom as sl
@@ -130,7 +133,7 @@ def _reduce_labels(
     ignored: int,
     reduction: str,
 ) -> Tensor:
-    """Compute and reduce the losses of labels, without those that do not count."""
+    """Compute and reduce the losses of the labels, excluding ignored labels."""
     labels, counted = _convert_labels(x, target, ignored)
     losses = loss(labels)
     shares = None if weights is None else apply("take", weights, labels, axis=0)
@@ -146,17 +149,17 @@ def _reduce_labels(
 def _convert_labels(
     x: Tensor, target: object, ignored: int
 ) -> tuple[Tensor, Tensor | None]:
-    """Return the labels on one axis, 0 if they do not count, and which ones count."""
+    """Return flat labels, with 0 for ignored ones, and a mask of the counted labels."""
     if not isinstance(target, Tensor):
         target = np.asarray(target)
-        # Labels on the host are checked: nearly always all of them count.
+        # Labels on the host can be checked; usually none is ignored.
         all_count = target.dtype.kind not in "iu" or not (target == ignored).any()
     else:
         all_count = False
     if target.dtype.kind not in "iu":
         raise ArgumentError(
-            f"target must have integers, the classes from 0 up, or a probability for each "
-            f"class, got {target.dtype} of shape {tuple(target.shape)}"
+            f"target must contain integers, the classes from 0 up, or a probability for "
+            f"each class, got {target.dtype} of shape {tuple(target.shape)}"
         )
     expected = _shape_of_labels(x)
     if tuple(target.shape) != expected:
@@ -172,12 +175,12 @@ def _convert_labels(
 
 
 def _shape_of_labels(x: Tensor) -> tuple[int, ...]:
-    """Return the shape of the logits without the axis of classes."""
+    """Return the shape of the logits without the class axis."""
     return (*x.shape[:1], *x.shape[2:]) if x.ndim > 1 else ()
 
 
 def _convert_weights(rows: Tensor, weight: object) -> Tensor:
-    """Return the weights of the classes as a tensor."""
+    """Return the class weights as a tensor."""
     weights = as_operand(rows, weight, rows.dtype)
     if weights.shape != rows.shape[-1:]:
         raise ShapeError(
@@ -188,13 +191,13 @@ def _convert_weights(rows: Tensor, weight: object) -> Tensor:
 
 
 def _weigh_classes(rows: Tensor, weights: Tensor | None) -> Tensor:
-    """Return the logarithms of the probabilities, times the weights of the classes."""
+    """Return the log-probabilities times the class weights."""
     logs = apply("log_softmax", rows)
     return logs if weights is None else logs * weights
 
 
 def _to_rows(x: Tensor) -> Tensor:
-    """Reshape logits to one row of classes for each label."""
+    """Reshape logits to one row for each label."""
     if x.ndim == 2:  # noqa: PLR2004
         return x
     if not x.ndim:
@@ -221,27 +224,28 @@ def focal_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Compute the focal loss of classes: `cross_entropy` times ``(1 - p) ** gamma``.
+    """Compute the focal loss of classes (Lin et al. 2017).
 
-    See Lin et al. (2017); p is the probability of the true class.
+    The loss is the `cross_entropy` times ``(1 - p) ** gamma``, where p is the probability
+    of the true class.
 
     Args:
         x: Logits ``(n, k)``, ``(n, k, ...)`` or ``(k,)``.
-        target: Classes from 0 to k - 1, of the shape of `x` without the class axis.
-        alpha: Weights of the classes ``(k,)``. The mean is over the labels that count, not
-            divided by the sum of their weights.
+        target: Classes from 0 to k - 1, in the shape of `x` without the class axis.
+        alpha: Class weights ``(k,)``. The mean is divided by the number of labels, not by
+            the sum of their weights.
         gamma: Exponent of the factor; 0 gives the cross entropy.
-        ignore_index: Label that does not count.
+        ignore_index: Label that is excluded from the loss.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
 
     Returns:
-        A scalar; a tensor of the shape of the labels for ``"none"``.
+        A scalar; for ``"none"``, a tensor in the shape of the labels.
 
     Raises:
         ArgumentError: The labels are not integers, or `gamma` is negative.
         DTypeError: `x` has an integer or boolean type.
         OutOfRangeError: A label is not a class of `x`.
-        ShapeError: `target` or `alpha` has another shape.
+        ShapeError: `target` or `alpha` has a wrong shape.
 
     Examples:
         >>> import seqloom as sl
@@ -255,7 +259,7 @@ def focal_loss(
         losses = cross_entropy(
             x, target, alpha, ignore_index=ignore_index, reduction="none"
         )
-    losses = losses * raise_wrong(-apply("expm1", -plain), gamma)
+    losses = losses * compute_focal_factor(-apply("expm1", -plain), gamma)
     if reduction != "mean":
         return reduce_losses(losses, reduction)
     counted = apply("not_equal", as_operand(x, target), ignore_index)

@@ -1,4 +1,4 @@
-"""Config: the settings from which a network is built, also in JSON and TOML files."""
+"""Config: settings from which a network is built, also in JSON and TOML files."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 Settings = TypeVar("Settings", bound=JsonConfig)
-_FIRST_KEY = Key(0)
+_DEFAULT_KEY = Key(0)
 
 
 class Config(JsonConfig, ABC):
-    """Base of a network's settings: a frozen dataclass that builds the network.
+    """Base class of a network's settings: a frozen dataclass that builds the network.
 
-    A subclass defines ``build``, which makes the module from the fields. `init` also binds
-    the module to a backend.
+    A subclass defines ``build``, which creates the module from the fields. `init` also
+    binds the module to a backend.
 
     Examples:
         >>> from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Config(JsonConfig, ABC):
 
     @abstractmethod
     def build(self) -> Any:
-        """Make the module without a backend.
+        """Create the module without a backend.
 
         Returns:
             A new module.
@@ -57,12 +57,12 @@ class Config(JsonConfig, ABC):
             'SequenceCNN'
         """
 
-    def init(self, backend: Backend | str = "numpy", key: Key = _FIRST_KEY) -> Any:
-        """Make the module and binds it to a backend.
+    def init(self, backend: Backend | str = "numpy", key: Key = _DEFAULT_KEY) -> Any:
+        """Create the module and bind it to a backend.
 
         Args:
             backend: A backend or its name.
-            key: Random key; each parameter is initialised, on first use, with
+            key: Random key; each parameter is initialised on first use with
                 ``key.fold(path)``.
 
         Returns:
@@ -77,15 +77,17 @@ class Config(JsonConfig, ABC):
         return module.bind(backend, key)
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the settings to a file, which is whole or absent.
+        """Write the settings to a file atomically.
 
         Args:
-            file: Path that ends in ``.json`` or ``.toml``, which says the format. TOML has
-                no None: a field that is None is left out if that is its default.
+            file: Path that ends in ``.json`` or ``.toml``, which determines the format.
+                TOML has no None: a field is omitted if both its value and its default are
+                None.
 
         Raises:
             ArgumentError: The path has another suffix.
-            ConfigError: A field that TOML cannot write is None.
+            ConfigError: A field is None, and its default is not, so TOML cannot represent
+                the field.
             FileError: The file cannot be written.
 
         Examples:
@@ -99,20 +101,20 @@ class Config(JsonConfig, ABC):
 
     @classmethod
     def load(cls, file: str | os.PathLike[str]) -> Self:
-        """Read settings that `save` or a person wrote; nothing in the file is run.
+        """Read settings from a file; no code in the file is executed.
 
         Args:
-            file: Path that ends in ``.json`` or ``.toml``, which says the format.
+            file: Path that ends in ``.json`` or ``.toml``, which determines the format.
 
         Returns:
-            Settings of the class that the file names, which must be this class or a
-            subclass of it, and which the program has already defined.
+            Settings of the class that the file names: this class or a subclass that is
+                already defined.
 
         Raises:
             ArgumentError: The path has another suffix.
-            ConfigError: The file is not JSON or TOML (the message names the line), or its
-                fields do not fit, as in `from_dict`.
-            FileError: The file cannot be read, or (MissingFileError) does not exist.
+            ConfigError: The file is not JSON or TOML (the message contains the line), or
+                its fields are invalid, as in `from_dict`.
+            FileError: The file cannot be read, or does not exist (MissingFileError).
 
         Examples:
             >>> from pathlib import Path
@@ -127,7 +129,7 @@ class Config(JsonConfig, ABC):
 
 
 def save_config(config: JsonConfig, file: str | os.PathLike[str]) -> None:
-    """Write settings to a file, which is whole or absent."""
+    """Write settings to a file atomically."""
     path = Path(check_path("file", file))
     if _find_suffix(path) == ".toml":
         import tomli_w
@@ -145,10 +147,10 @@ def load_config(kind: type[Settings], file: str | os.PathLike[str]) -> Settings:
     try:
         values: object = parse(path.read_bytes().decode())
     except FileNotFoundError:
-        raise MissingFileError(f"{path}: no such file of settings") from None
+        raise MissingFileError(f"{path}: no such settings file") from None
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:  # with the line and the column
+    except (ValueError, RecursionError) as error:  # the message has line and column
         name = path.suffix.lower()[1:].upper()
         raise ConfigError(f"{path}: the settings are not {name}: {error}") from None
     if not isinstance(values, dict):
@@ -160,11 +162,11 @@ def load_config(kind: type[Settings], file: str | os.PathLike[str]) -> Settings:
 
 
 def _find_suffix(path: Path) -> str:
-    """Return the suffix of a file; refuses one that names no format."""
+    """Return the suffix of a path; raise if it is neither .json nor .toml."""
     suffix = path.suffix.lower()
     if suffix not in {".json", ".toml"}:
         raise ArgumentError(
-            f"file must end in .json or .toml, which says the format, got {str(path)!r}"
+            f"file must end in .json or .toml, which sets the format, got {str(path)!r}"
         )
     return suffix
 
@@ -178,14 +180,14 @@ def _to_toml_table(config: JsonConfig) -> dict[str, Any]:
             continue
         value = getattr(config, field.name)
         if value is None and field.default is None:
-            del table[field.name]  # reading gives it again
+            del table[field.name]  # the default restores it
             continue
         table[field.name] = _to_toml_value(f"{name}.{field.name}", value)
     return table
 
 
 def _to_toml_value(field: str, value: object) -> Any:
-    """Return a value without None; refuses None that reading would not give again."""
+    """Return a value without None; raise if reading would not restore a None."""
     if isinstance(value, JsonConfig):
         return _to_toml_table(value)
     if isinstance(value, (list, tuple)):

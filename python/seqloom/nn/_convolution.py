@@ -50,16 +50,18 @@ def conv1d(
         weight: ``(o, c / groups, k)``.
         bias: ``(o,)``.
         stride: Distance between neighbouring windows.
-        padding: Number of zeros before and after, ``"valid"`` for none, or ``"same"`` for
-            an output as long as the input (stride 1; an odd zero is added at the end).
-        dilation: Distance between neighbouring weights of the kernel.
-        groups: Number of blocks of channels that are convolved independently.
+        padding: Number of zeros on each side; ``"valid"`` for none; or ``"same"`` for an
+            output of the input's length. ``"same"`` needs stride 1, and adds an odd zero
+            at the end.
+        dilation: Distance between neighbouring elements of the kernel.
+        groups: Number of groups of channels that are convolved independently.
 
     Returns:
-        ``(n, o, l')``, without `n` where `x` has none.
+        ``(n, o, l')``, or ``(o, l')`` if `x` has no batch axis.
 
     Raises:
-        ArgumentError: ``"same"`` with a stride; a size is not an integer, or too small.
+        ArgumentError: ``"same"`` with a stride other than 1; or a size is not an integer
+            or too small.
         DTypeError: The arguments do not have the same float type.
         ShapeError: The shapes do not fit together, or the kernel is longer than the input.
 
@@ -90,17 +92,18 @@ def conv2d(
         x: ``(n, c, h, w)``, or ``(c, h, w)``.
         weight: ``(o, c / groups, kh, kw)``.
         bias: ``(o,)``.
-        stride: Distance between neighbouring windows, for each axis or for both.
-        padding: Number of zeros on each side, for each axis or for both; ``"valid"`` or
-            ``"same"`` as in `conv1d`.
-        dilation: Distance between neighbouring weights of the kernel.
-        groups: Number of blocks of channels that are convolved independently.
+        stride: Distance between neighbouring windows: one number, or one for each axis.
+        padding: Number of zeros on each side: one number, or one for each axis; or
+            ``"valid"`` or ``"same"``, as in `conv1d`.
+        dilation: Distance between neighbouring elements of the kernel.
+        groups: Number of groups of channels that are convolved independently.
 
     Returns:
-        ``(n, o, h', w')``, without `n` where `x` has none.
+        ``(n, o, h', w')``, or ``(o, h', w')`` if `x` has no batch axis.
 
     Raises:
-        ArgumentError: ``"same"`` with a stride; a size is not an integer, or too small.
+        ArgumentError: ``"same"`` with a stride other than 1; or a size is not an integer
+            or too small.
         DTypeError: The arguments do not have the same float type.
         ShapeError: The shapes do not fit together, or the kernel is longer than the input.
 
@@ -141,7 +144,7 @@ def _pad_input(
     padding: Size | str,
     dilation: tuple[int, ...],
 ) -> tuple[Tensor, tuple[int, ...]]:
-    """Return the input, with an odd zero at the end, and the padding on both sides."""
+    """Return the input, with any odd zero added at the end, and the even padding."""
     if not isinstance(padding, str):
         return x, as_sizes("padding", padding, 0, len(stride))
     widths = find_same_padding(padding, weight.shape[2:], stride, dilation)
@@ -157,7 +160,7 @@ def find_same_padding(
     stride: Sequence[int],
     dilation: Sequence[int],
 ) -> list[tuple[int, int]]:
-    """Return the numbers before and after each axis of ``"same"`` or ``"valid"``."""
+    """Return the padding before and after each axis for ``"same"`` or ``"valid"``."""
     if padding == "valid":
         return [(0, 0) for _ in kernel]
     if padding != "same" or any(step != 1 for step in stride):
@@ -170,7 +173,7 @@ def find_same_padding(
 
 
 class Convolution(Module):
-    """A convolution along any number of axes."""
+    """Base class of the convolution layers."""
 
     weight: Param
     bias: Param | None
@@ -196,8 +199,8 @@ class Convolution(Module):
     ) -> None:
         kernel = as_sizes("kernel_size", kernel_size, 1, self._axes)
         steps = as_sizes("stride", stride, 1, self._axes)
-        apart = as_sizes("dilation", dilation, 1, self._axes)
-        # Declares weight ``(out, in / groups, ...)`` and bias, initialised as torch's.
+        dilations = as_sizes("dilation", dilation, 1, self._axes)
+        # weight: (out, in / groups, ...); initialised as in PyTorch
         inside = as_integer("in_channels", in_channels)
         outside = as_integer("out_channels", out_channels)
         self.groups = as_size("groups", groups, 1)
@@ -205,19 +208,19 @@ class Convolution(Module):
         fan_in = FanIn(inside // self.groups * prod(kernel))
         self.weight = Param((outside, inside // self.groups, *kernel), fan_in)
         self.bias = Param((outside,), fan_in) if bias else None
-        self.stride, self.dilation = as_option(steps), as_option(apart)
+        self.stride, self.dilation = as_option(steps), as_option(dilations)
         self.padding_mode = as_choice("padding_mode", padding_mode, _MODES)
         if isinstance(padding, str):
-            widths = find_same_padding(padding, kernel, steps, apart)
+            widths = find_same_padding(padding, kernel, steps, dilations)
         else:
             widths = [(n, n) for n in as_sizes("padding", padding, 0, self._axes)]
         is_even = padding_mode == "zeros" and all(one == other for one, other in widths)
-        # What the convolution itself adds, and what `pad` adds to the input before it.
+        # Symmetric zeros are added by the convolution; any other padding by `pad`.
         self.padding = as_option(tuple(before if is_even else 0 for before, _ in widths))
         self.edges = None if is_even else tuple(sum(reversed(widths), ()))
 
     def __call__(self, x: Tensor) -> Tensor:
-        """``(n, in, ...)`` to ``(n, out, ...)``, or both without `n`."""
+        """Convolve ``(n, in, ...)`` to ``(n, out, ...)``; the batch axis is optional."""
         require_channels(self, x, self.weight.shape[1] * self.groups)
         if self.edges is not None:
             mode = "constant" if self.padding_mode == "zeros" else self.padding_mode
@@ -230,7 +233,7 @@ class Convolution(Module):
 
 
 def require_channels(layer: Any, x: Tensor, channels: int) -> None:
-    """Refuse an input with another number of channels, which come before positions."""
+    """Raise if the input does not have the layer's number of channels."""
     axes = len(layer.weight.shape) - 2
     positions = "length" if axes == 1 else "height, width"
     form = f"(n, {channels}, {positions})"
@@ -238,26 +241,27 @@ def require_channels(layer: Any, x: Tensor, channels: int) -> None:
 
 
 class Conv1d(Convolution, init=False):
-    """Computes the cross-correlation along the last axis.
+    """Convolution (cross-correlation) along the last axis.
 
     Args:
         in_channels: Number of channels of the input.
         out_channels: Number of channels of the output.
         kernel_size: Number of positions in a window.
         stride: Distance between neighbouring windows.
-        padding: Number of positions added before and after; ``"same"`` for an output as
-            long as the input (stride 1; an odd position is added at the end), or
-            ``"valid"`` for none.
-        dilation: Distance between neighbouring weights of the kernel.
-        groups: Number of blocks of channels that are convolved independently;
-            `in_channels` of them is a depthwise convolution.
-        bias: Whether to add a bias.
-        padding_mode: What is added: ``"zeros"``; ``"reflect"`` and ``"circular"``, values
-            from the same end or the other one; ``"replicate"``, the outermost value.
+        padding: Number of positions added on each side; ``"valid"`` for none; or
+            ``"same"`` for an output of the input's length. ``"same"`` needs stride 1, and
+            adds an odd position at the end.
+        dilation: Distance between neighbouring elements of the kernel.
+        groups: Number of groups of channels that are convolved independently;
+            `in_channels` groups make a depthwise convolution.
+        bias: If True, add a bias.
+        padding_mode: Values of the padding: ``"zeros"``; ``"reflect"``, the values next
+            to the edge in reverse order; ``"circular"``, values from the opposite end; or
+            ``"replicate"``, the edge value.
 
     Raises:
-        ArgumentError: A size is not an integer, or too small; the groups do not divide the
-            channels; or `padding` or `padding_mode` is unknown.
+        ArgumentError: A size is not an integer or too small; `groups` does not divide the
+            numbers of channels; or `padding` or `padding_mode` is unknown.
 
     Examples:
         >>> import seqloom as sl
@@ -268,23 +272,23 @@ class Conv1d(Convolution, init=False):
 
 
 class Conv2d(Convolution, init=False):
-    """Computes the cross-correlation along the last two axes.
+    """Convolution (cross-correlation) along the last two axes.
 
     Args:
         in_channels: Number of channels of the input.
         out_channels: Number of channels of the output.
-        kernel_size: Number of positions in a window, for each axis or for both.
+        kernel_size: Number of positions in a window: one number, or one for each axis.
         stride: Distance between neighbouring windows.
         padding: Number of positions added on each side, ``"same"`` or ``"valid"``, as in
             `Conv1d`.
-        dilation: Distance between neighbouring weights of the kernel.
-        groups: Number of blocks of channels that are convolved independently.
-        bias: Whether to add a bias.
-        padding_mode: What is added, as in `Conv1d`.
+        dilation: Distance between neighbouring elements of the kernel.
+        groups: Number of groups of channels that are convolved independently.
+        bias: If True, add a bias.
+        padding_mode: Values of the padding, as in `Conv1d`.
 
     Raises:
-        ArgumentError: A size is not an integer, or too small; the groups do not divide the
-            channels; or `padding` or `padding_mode` is unknown.
+        ArgumentError: A size is not an integer or too small; `groups` does not divide the
+            numbers of channels; or `padding` or `padding_mode` is unknown.
 
     Examples:
         >>> import seqloom as sl
@@ -297,7 +301,7 @@ class Conv2d(Convolution, init=False):
 
 
 def require_groups(inside: int, outside: int, groups: int) -> None:
-    """Refuse channels that the groups do not divide."""
+    """Raise if the number of groups does not divide the numbers of channels."""
     for name, count in (("in_channels", inside), ("out_channels", outside)):
         if count % groups:
             raise ArgumentError(

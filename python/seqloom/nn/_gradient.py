@@ -1,4 +1,4 @@
-"""Gradients by the parameters of a module, and calls with other values of these."""
+"""Gradients of a module's parameters, and calls with substituted parameters."""
 
 from __future__ import annotations
 
@@ -36,29 +36,30 @@ if TYPE_CHECKING:
 def value_and_grad(
     function: Callable[..., Any], *, inputs: Sequence[int] = ()
 ) -> Callable[..., tuple[Any, ...]]:
-    """Make a function that returns the loss and the gradients of a module.
+    """Create a function that returns the loss and the gradients of a module.
 
-    Only the trainable parameters of the module, during the call, record gradients: on its
-    thread, and on threads that run no `value_and_grad` of their own, such as those of a
-    pool that computes a part of the loss. Inside another `value_and_grad`, the outer one
-    also records the gradients of the inner one, which gives second derivatives.
+    During the call, only the trainable parameters of the module record gradients. They do
+    so on the calling thread, and on other threads without a `value_and_grad` call, such
+    as those of a pool that computes terms of the loss. Inside another `value_and_grad`,
+    the outer call also records the gradients of the inner one, which gives second
+    derivatives.
 
     Args:
         function: Function whose first argument is a module. It returns a loss (a scalar
             tensor), or a tuple that begins with the loss.
-        inputs: Positions of the arguments after the module that get a gradient too, counted
-            from 0. ``gradients.wrt(x)`` is the gradient by the tensor `x` passed there.
+        inputs: Positions, from 0, of the arguments after the module that also get a
+            gradient. ``gradients.wrt(x)`` is the gradient of the tensor `x` passed there.
 
     Returns:
         A function of the same arguments that returns ``(loss, *others, gradients)``, all
-        on the module's own backend. ``gradients.wrt(model.conv.weight)`` is the gradient of
-        one parameter; an optimiser's ``step`` takes all of them.
+        on the module's backend. ``gradients.wrt(model.conv.weight)`` is the gradient of
+        one parameter; an optimiser's ``step`` takes all gradients.
 
     Raises:
-        ArgumentError: An argument named by `inputs` is not a tensor.
+        ArgumentError: An argument selected by `inputs` is not a tensor.
         BackendError: Parameters or inputs are on different backends.
         GradientError: The loss is not a scalar or depends on no trainable parameter or
-            input, or a parameter was written while the loss was computed.
+            input, or a parameter was changed while the loss was computed.
 
     Examples:
         >>> import seqloom as sl
@@ -75,7 +76,7 @@ def value_and_grad(
         tensors = {position: _require_tensor(args, position) for position in inputs}
         tracking = _Tracking.start(params, tensors)
         arguments = [tracking.inputs.get(at, arg) for at, arg in enumerate(args)]
-        with tracking.running():
+        with tracking.substituting():
             result = function(module, *arguments, **options)
             tracking.require_unchanged()
             if isinstance(result, (list, dict)):
@@ -88,35 +89,35 @@ def value_and_grad(
             loss, *others = results
             by_leaf = compute_gradients(tracking.level, loss)
         values = [lower_result(tracking.level, value) for value in (loss, *others)]
-        tracking.lend_shared(values)
+        tracking.mark_shared(values)
         return (*values, tracking.collect(by_leaf, args))
 
     return call
 
 
 def _require_tensor(args: tuple[Any, ...], position: int) -> Tensor:
-    """Return an argument that gets a gradient."""
+    """Return the argument at a position; raise if it is not a tensor."""
     if position >= len(args) or not isinstance(args[position], Tensor):
         raise ArgumentError(
-            f"inputs={position} asks for the gradient by argument {position} after the "
-            "module, which is not a tensor; pass a tensor there, or leave the position out"
+            f"inputs={position} requests the gradient of argument {position} after the "
+            "module, which is not a tensor; pass a tensor there, or omit the position"
         )
     return args[position]
 
 
 @dataclass(frozen=True, slots=True)
 class _Tracking:
-    """The parameters and inputs whose gradients one call records."""
+    """Parameters and inputs whose gradients are recorded in one call."""
 
     level: Any  # the backend that records
     params: dict[int, Tensor]  # by the parameter's id
     inputs: dict[int, Tensor]  # by the argument's position
-    versions: list[tuple[Param, int]]  # numbers of writes before the call
+    versions: list[tuple[Param, int]]  # versions of the parameters before the call
 
     @classmethod
     def start(cls, params: list[Param], inputs: dict[int, Tensor]) -> _Tracking:
-        """Make leaves of one level over the common backend."""
-        # The outer call goes on recording what it tracks.
+        """Create leaves on one level over the common backend."""
+        # An outer call continues to record the parameters that it tracks.
         outer = tracked.get() or {}
         known = {param.id: outer[param.id] for param in params if param.id in outer}
         level = find_level(_find_backend(params, [*known.values(), *inputs.values()]))
@@ -134,8 +135,8 @@ class _Tracking:
         return cls(level, by_id, by_position, [(param, param.version) for param in params])
 
     @contextmanager
-    def running(self) -> Generator[None]:
-        """Let the parameters return their leaves, on threads of the function too."""
+    def substituting(self) -> Generator[None]:
+        """Substitute tracked tensors for the parameters, also on the function's threads."""
         token = tracked.set({**(tracked.get() or {}), **self.params})
         threads = threading.get_ident(), _list_threads(self.level)
         trackings[id(self)] = Tracking(self.params, *threads)
@@ -147,7 +148,7 @@ class _Tracking:
             tracked.reset(token)
 
     def require_unchanged(self) -> None:
-        """Refuse a parameter that was written: its gradient would be of other values."""
+        """Raise if a parameter was changed, as its gradient would not match its value."""
         for param, version in self.versions:
             if param.version != version:
                 raise GradientError(
@@ -156,8 +157,8 @@ class _Tracking:
                     "value_and_grad has returned"
                 )
 
-    def lend_shared(self, results: list[Any]) -> None:
-        """Mark parameters that share memory with a result, so that a write copies them."""
+    def mark_shared(self, results: list[Any]) -> None:
+        """Mark parameters that share memory with a result: the next write copies them."""
         tensors = [result for result in results if isinstance(result, Tensor)]
         owners = {measure_memory(tensor.raw, None)[0] for tensor in tensors}
         for param, _ in self.versions:
@@ -165,7 +166,7 @@ class _Tracking:
                 param.share()
 
     def collect(self, by_leaf: dict[int, Any], args: tuple[Any, ...]) -> Gradients:
-        """Return the gradients by the id of each parameter, and by each argument."""
+        """Return the gradients by the id of each parameter, and by argument."""
         number = self.level.leaf_number
         numbers = {key: number(leaf.raw) for key, leaf in self.params.items()}
         arrays = {key: by_leaf[n] for key, n in numbers.items() if n in by_leaf}
@@ -177,7 +178,7 @@ class _Tracking:
 
 
 def _list_threads(level: Any) -> frozenset[int] | None:
-    """Return the threads that run while a step is captured; None in an eager call."""
+    """Return the threads that run when a capture begins; None in an eager call."""
     while level is not None:
         if getattr(level, "records", False):
             return frozenset(thread.ident or 0 for thread in threading.enumerate())
@@ -186,7 +187,7 @@ def _list_threads(level: Any) -> frozenset[int] | None:
 
 
 def _find_backend(params: list[Param], tensors: list[Tensor]) -> Any:
-    """Return the outermost backend of parameters and inputs."""
+    """Return the outermost backend of the parameters and inputs."""
     backends: list[Any] = [param.bound_backend for param in params]
     for backend in backends:
         if backend is not backends[0]:
@@ -207,15 +208,14 @@ def functional_call(
     method: str = "__call__",
     **options: Any,
 ) -> Any:
-    """Call a module with other values of its parameters; the module does not change.
+    """Call a module with substituted parameters; the module does not change.
 
-    Gradients pass through the values, so that a step of an inner optimiser can be
-    differentiated (Finn et al. 2017). It is torch's ``torch.func.functional_call``.
+    Gradients flow through the values, so a step of an inner optimiser can be
+    differentiated (Finn et al. 2017). It corresponds to ``torch.func.functional_call``.
 
     Args:
         module: A module.
-        values: Tensors by the path of the parameter. A parameter without a value here
-            keeps its own.
+        values: Tensors by parameter path. Parameters without an entry keep their values.
         *args: Arguments of the method.
         method: Name of the method to call.
         **options: Keyword arguments of the method.
@@ -224,8 +224,8 @@ def functional_call(
         The result of the method.
 
     Raises:
-        ArgumentError: A path is not that of a parameter, or a value is not a tensor.
-        ShapeError: A value has another shape than its parameter.
+        ArgumentError: A path is not a parameter of the module, or a value is not a tensor.
+        ShapeError: A value does not have the shape of its parameter.
 
     Examples:
         >>> import seqloom as sl
@@ -238,8 +238,8 @@ def functional_call(
     for path, value in values.items():
         _require_fit(path, params.get(path), value)
     by_id = {params[path].id: value for path, value in values.items()}
-    around = {param.id: find_tracked(param.id, param.path) for param in params.values()}
-    known = {number: tensor for number, tensor in around.items() if tensor is not None}
+    outer = {param.id: find_tracked(param.id, param.path) for param in params.values()}
+    known = {number: tensor for number, tensor in outer.items() if tensor is not None}
     token = tracked.set({**(tracked.get() or {}), **known, **by_id})
     try:
         return getattr(module, method)(*args, **options)
@@ -248,7 +248,7 @@ def functional_call(
 
 
 def _require_fit(path: str, param: Param | None, value: Any) -> None:
-    """Refuse a value that cannot stand for a parameter."""
+    """Raise if a value cannot be substituted for a parameter."""
     if param is None:
         raise ArgumentError(
             f"values has the path {path!r}, but the module has no such parameter; pass the "
@@ -256,8 +256,8 @@ def _require_fit(path: str, param: Param | None, value: Any) -> None:
         )
     if not isinstance(value, Tensor):
         raise ArgumentError(
-            f"values[{path!r}] must be a tensor, got {type(value).__name__}; make one by "
-            "module.backend.tensor(...)"
+            f"values[{path!r}] must be a tensor, got {type(value).__name__}; create one "
+            "with module.backend.tensor(...)"
         )
     if tuple(value.shape) != param.shape:
         raise ShapeError(

@@ -1,4 +1,4 @@
-"""Refuses fields of a module that would hide parameters from training and records."""
+"""Reject fields of a module that would hide parameters from training and records."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ import numpy as np
 
 from seqloom.errors import ArgumentError
 from seqloom.nn._parts import (
-    PLAIN,
+    PLAIN_TYPES,
+    describe_unannotated,
     find_parts,
     is_container,
     is_module,
     items_of,
     list_fields,
     list_own,
-    say_unannotated,
 )
 from seqloom.nn._stored import Param, Stored
 from seqloom.tensor import Tensor
@@ -30,9 +30,9 @@ from seqloom.tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# What holds no part that is hidden; a field is mostly one of these.
-_NEVER = (Stored, Tensor, int, float, str, bytes, type(None))
-# Iterators: to look for parts in one would use it up.
+# Objects without hidden parameters; most fields are one of these.
+_LEAF_TYPES = (Stored, Tensor, int, float, str, bytes, type(None))
+# Iterators: searching one for parameters would exhaust it.
 _SINGLE_USE = (GeneratorType, map, filter, zip)
 _CALLABLES: dict[type, str] = {
     MethodType: "a bound method",
@@ -40,24 +40,24 @@ _CALLABLES: dict[type, str] = {
     FunctionType: "a function",
 }
 _COLLECTIONS = (set, frozenset, deque, ValuesView, ItemsView)
-_HOLDERS = (SimpleNamespace, UserDict, UserList, ChainMap)
-# Objects of these libraries are handles, tables and models of others: none of them holds a
-# part, and a search in them would be long.
-_OTHERS = sys.stdlib_module_names | {
+_HOLDER_TYPES = (SimpleNamespace, UserDict, UserList, ChainMap)
+# Objects of these libraries are handles, tables and foreign models: they contain no
+# seqloom parameters, and searching them would take long.
+_LIBRARIES = sys.stdlib_module_names | {
     *("jax", "jaxlib", "numpy", "pandas", "polars", "pyarrow", "scipy", "seqloom"),
     *("sklearn", "torch"),
 }
-_MOST_OBJECTS = 2000  # a search in the user's objects ends after so many
+_MAX_SEARCHED_OBJECTS = 2000  # limit for the search in a user's objects
 
 
 def require_visible_field(owner: object, name: str, value: object) -> None:
-    """Refuse a value of a module's attribute whose parameters nothing would find."""
-    if type(value) in PLAIN:
+    """Raise if the attribute hides parameters where the module cannot find them."""
+    if type(value) in PLAIN_TYPES:
         return
-    named = getattr(owner, "part_names", ())  # declared in place of annotations
+    named = getattr(owner, "part_names", ())  # declared instead of annotated
     if name not in list_fields(type(owner)) and name not in named:
         if find_parts(value):
-            raise ArgumentError(say_unannotated(owner, name, value))
+            raise ArgumentError(describe_unannotated(owner, name, value))
         if isinstance(value, Tensor):
             raise ArgumentError(
                 f"{type(owner).__name__}.{name} is a tensor but is not annotated; add "
@@ -67,12 +67,12 @@ def require_visible_field(owner: object, name: str, value: object) -> None:
     elif isinstance(value, Stored) or is_module(value):
         _require_annotated_kind(owner, name, value)
         return
-    for path, each in _list_suspects(value, name):
-        _require_visible(owner, name, path, each)
+    for path, item in _list_possible_hiders(value, name):
+        _require_visible(owner, name, path, item)
 
 
-def require_part_again(owner: object, name: str, value: object) -> None:
-    """Refuse plain data where a part was; None, another part or a module may come."""
+def require_no_data_over_part(owner: object, name: str, value: object) -> None:
+    """Raise if plain data replaces a parameter or buffer; None and modules may."""
     before = list_own(owner).get(name)
     if not isinstance(before, Stored) or value is None:
         return
@@ -89,70 +89,70 @@ def require_part_again(owner: object, name: str, value: object) -> None:
 
 
 def require_all_visible(modules: list[Any]) -> None:
-    """Check the fields of modules, which may have changed after their assignment."""
+    """Check all fields again, because containers may have changed since assignment."""
     for module in modules:
         for name, value in list_own(module).items():
             require_visible_field(module, name, value)
 
 
 def require_no_class_parts(kind: type) -> None:
-    """Refuse parts that are attributes of a class: all its objects would share them."""
+    """Raise if a class attribute is a parameter, which all instances would share."""
     for name, value in vars(kind).items():
         if not name.startswith("__") and find_parts(value):
             raise ArgumentError(
-                f"{kind.__name__}.{name} holds parameters of the class, which all its "
-                f"objects would share; annotate `{name}: {type(value).__name__}` and make "
-                "them in __init__"
+                f"{kind.__name__}.{name} contains parameters as a class attribute, which "
+                f"all instances would share; annotate `{name}: {type(value).__name__}` and "
+                "create them in __init__"
             )
 
 
 def _require_annotated_kind(owner: object, name: str, value: object) -> None:
-    """Refuse a part in a field whose annotation says that it is something else."""
+    """Raise if a parameter or module is in a field that is annotated as another type."""
     declared = list_declared(type(owner), name)
-    given = "Param" if isinstance(value, Param) else type(value).__name__
-    is_other = list(declared) == [_OTHER_KIND.get(given)]
+    class_name = "Param" if isinstance(value, Param) else type(value).__name__
+    is_other = list(declared) == [_OTHER_KIND.get(class_name)]
     if declared and (is_other or declared <= _PLAIN_NAMES):
         raise ArgumentError(
             f"{type(owner).__name__}.{name} is annotated as {' | '.join(sorted(declared))} "
-            f"but got a {given}, which is {_IS.get(given, 'a module')}; annotate the field "
-            f"`{name}: {given}`, or assign what the annotation says"
+            f"but got a {class_name}, which is {_PURPOSES.get(class_name, 'a module')}; "
+            f"annotate it as `{name}: {class_name}`, or assign an object of the other type"
         )
 
 
 _OTHER_KIND = {"Param": "Buffer", "Buffer": "Param"}
-_IS = {"Param": "trained and saved", "Buffer": "saved but not trained"}
+_PURPOSES = {"Param": "trained and saved", "Buffer": "saved but not trained"}
 _PLAIN_NAMES = frozenset({"int", "float", "str", "bool", "bytes", "complex"})
 
 
 @cache
 def list_declared(kind: type, name: str) -> frozenset[str]:
-    """Return the names of the classes in a simple annotation, without None."""
+    """Return the class names in a simple annotation, without None."""
     declared: Any = getattr(list_fields(kind).get(name), "type", "")
     text = declared.__name__ if isinstance(declared, type) else str(declared)
     text = re.sub(r"^(?:typing\.)?Optional\[(.*)\]$", r"\1", text.strip("'\""))
-    names = {each.strip().rpartition(".")[2] for each in text.split("|")}
-    is_simple = all(each.isidentifier() for each in names)
+    names = {item.strip().rpartition(".")[2] for item in text.split("|")}
+    is_simple = all(item.isidentifier() for item in names)
     return frozenset(names - {"None"} if is_simple else ())
 
 
-# Parts in objects in which `walk` does not look ------------------------------------------
+# Parameters in objects that `collect_parts` does not search ----------------------------
 
 
-def _list_suspects(value: object, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield what a field is or holds, but for plain values and parts."""
+def _list_possible_hiders(value: object, path: str) -> Iterator[tuple[str, Any]]:
+    """Yield the objects in a field, except plain values, parameters and modules."""
     if is_container(value):
         for key, item in items_of(value):
-            if type(item) not in PLAIN:
-                yield from _list_suspects(item, f"{path}.{key}")
-    elif not isinstance(value, _NEVER) and not is_module(value):
+            if type(item) not in PLAIN_TYPES:
+                yield from _list_possible_hiders(item, f"{path}.{key}")
+    elif not isinstance(value, _LEAF_TYPES) and not is_module(value):
         yield path, value
 
 
 def _require_visible(owner: object, name: str, path: str, value: object) -> None:
-    """Refuse an object in a field that hides parts."""
+    """Raise if an object in a field hides parameters."""
     label = f"{type(owner).__name__}.{name}"
-    # Refuses a value whose parameters are hidden in a callable or an iterator.
-    used = _find_stored_ids(_list_used(value))
+    # A callable or an iterator may hide parameters.
+    used = _find_stored_ids(_list_captured(value))
     if used and used - _find_stored_ids(owner):
         raise ArgumentError(
             f"{label} holds {_CALLABLES[type(value)]} that calls a module's parameters, "
@@ -176,24 +176,25 @@ def _require_visible(owner: object, name: str, path: str, value: object) -> None
 
 
 def _search(value: Any, path: str) -> Iterator[tuple[str, Stored]]:
-    """Yield the parameters and buffers inside an object, with what leads to them."""
+    """Yield the parameters and buffers inside an object, and their access paths."""
     seen: set[int] = set()
     waiting = deque([(path, value)])
-    while waiting and len(seen) < _MOST_OBJECTS:
-        where, each = waiting.popleft()
-        if type(each) in PLAIN or id(each) in seen:
+    while waiting and len(seen) < _MAX_SEARCHED_OBJECTS:
+        where, current = waiting.popleft()
+        if type(current) in PLAIN_TYPES or id(current) in seen:
             continue
-        seen.add(id(each))
-        if isinstance(each, Stored):
-            yield where, each
-        elif is_module(each):
-            yield from ((f"{where}.{at}", part) for at, part in each.named(Stored))
+        seen.add(id(current))
+        if isinstance(current, Stored):
+            yield where, current
+        elif is_module(current):
+            yield from ((f"{where}.{at}", part) for at, part in current.named(Stored))
         else:
-            waiting.extend((f"{where}{name}", item) for name, item in _list_inside(each))
+            items = _list_contents(current)
+            waiting.extend((f"{where}{name}", item) for name, item in items)
 
 
-def _list_inside(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield what an object holds, with the text that follows its path."""
+def _list_contents(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the contents of an object, with the suffix of their access path."""
     kind = cast("type[Any]", type(value))
     if is_container(value):
         yield from ((f"[{key!r}]", item) for key, item in items_of(value))
@@ -203,23 +204,21 @@ def _list_inside(value: Any) -> Iterator[tuple[str, Any]]:
         items: list[Any] = value.ravel().tolist() if value.dtype.hasobject else []
         yield from (("[...]", item) for item in items)
     elif kind in _CALLABLES:
-        yield from (("(...)", item) for item in _list_used(value))
-    elif _is_users(kind):
+        yield from (("(...)", item) for item in _list_captured(value))
+    elif _is_searched_class(kind):
         yield from _list_attributes(value, kind)
 
 
 @cache
-def _is_users(kind: type) -> bool:
-    """Return whether the attributes of a class are searched.
-
-    It is not that of a library.
-    """
+def _is_searched_class(kind: type) -> bool:
+    """Return whether attributes of the class are searched: not those of libraries."""
     top = kind.__module__.partition(".")[0]
-    return issubclass(kind, _HOLDERS) or (top not in _OTHERS and not issubclass(kind, type))
+    is_foreign = top in _LIBRARIES or issubclass(kind, type)
+    return issubclass(kind, _HOLDER_TYPES) or not is_foreign
 
 
 def _list_attributes(value: Any, kind: type[Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the attributes of an object, those in ``__slots__`` too; calls no property."""
+    """Yield the attributes of an object, including slots; properties are not called."""
     own: dict[str, Any] = getattr(value, "__dict__", {})
     yield from ((f".{name}", item) for name, item in list(own.items()))
     for base in kind.__mro__:
@@ -233,20 +232,21 @@ def _list_attributes(value: Any, kind: type[Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _find_stored_ids(value: object) -> set[int]:
-    """Return the ids of the parameters and buffers that a value is or holds."""
+    """Return the ids of the parameters and buffers in a value."""
     return {id(part) for _, part in find_parts(value) if isinstance(part, Stored)}
 
 
-def _list_used(value: object) -> list[Any]:
-    """Return what a callable uses: its object, its arguments, its closure."""
+def _list_captured(value: object) -> list[Any]:
+    """Return the objects that a callable uses: its instance, arguments and closure."""
     if type(value) is MethodType:
         return [value.__self__]
     if type(value) is partial:
-        return [value.func, *_list_used(value.func), *value.args, *value.keywords.values()]
+        captured = _list_captured(value.func)
+        return [value.func, *captured, *value.args, *value.keywords.values()]
     if type(value) is not FunctionType:
         return []
     used: list[Any] = list(value.__defaults__ or ())
     for cell in value.__closure__ or ():
-        with suppress(ValueError):  # a variable that is not set yet
+        with suppress(ValueError):  # a variable without a value
             used.append(cell.cell_contents)
     return used

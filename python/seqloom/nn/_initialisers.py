@@ -1,4 +1,4 @@
-"""Initialisers of parameters, the same bits on every machine; and their element types."""
+"""Initialisers, bitwise identical on every machine; and dtypes of parameters."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 class Initialiser(Protocol):
-    """Makes the initial values of a parameter."""
+    """Function that creates the initial values of a parameter."""
 
     def __call__(self, backend: Backend, key: Key, shape: tuple[int, ...]) -> Array:
         """Return a new array of the shape.
 
-        An initialiser that has an argument ``dtype`` gets the name of the element type.
+        If an initialiser has an argument ``dtype``, it gets the name of the element type.
         """
         ...
 
@@ -37,14 +37,14 @@ def initialise(
     shape: tuple[int, ...],
     dtype: str,
 ) -> Array:
-    """Call an initialiser, with the name of the element type if it takes that."""
+    """Call an initialiser; pass the name of the element type if it accepts that."""
     options = {"dtype": dtype} if "dtype" in signature(initial).parameters else {}
     return cast("Any", initial)(backend, key, shape, **options)
 
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """Fills a parameter with one number, which is exact in the parameter's own dtype.
+    """Initialiser with a constant value, exact in the dtype of the parameter.
 
     Attributes:
         value: The number.
@@ -60,7 +60,7 @@ class Fill:
     def __call__(
         self,
         backend: Backend,
-        key: Key,  # noqa: ARG002  # nothing is drawn
+        key: Key,  # noqa: ARG002  # no random numbers
         shape: tuple[int, ...],
         dtype: str = "float32",
     ) -> Array:
@@ -72,10 +72,12 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class FanIn:
-    """Draws uniformly from ±1/sqrt(fan_in), as torch for Linear and Conv (LeCun 1998).
+    """Initialiser with a uniform distribution on ±1/sqrt(fan_in) (LeCun 1998).
+
+    PyTorch initialises linear layers and convolutions like this.
 
     Attributes:
-        fan_in: Number of inputs that each output sums over.
+        fan_in: Number of inputs of each output.
 
     Examples:
         >>> import seqloom as sl
@@ -95,10 +97,10 @@ class FanIn:
 
 @dataclass(frozen=True, slots=True)
 class Normal:
-    """Draws from a normal distribution with mean 0, as torch for embeddings.
+    """Initialiser with a normal distribution of mean 0, as PyTorch's embeddings.
 
     Attributes:
-        deviation: The standard deviation.
+        deviation: Standard deviation.
 
     Examples:
         >>> import seqloom as sl
@@ -119,7 +121,7 @@ _WIDE_INTEGERS = frozenset({"int64", "uint64"})
 
 
 def to_name(argument: str, dtype: Any) -> str:
-    """Return the name of an element type; refuses what is none."""
+    """Return the name of an element type; raise if it is not one."""
     kind = None
     with suppress(TypeError, ValueError, AttributeError):
         kind = kind_of(dtype if isinstance(dtype, str) else np.dtype(dtype).name)
@@ -132,7 +134,7 @@ def to_name(argument: str, dtype: Any) -> str:
 
 
 def to_float_name(argument: str, dtype: Any) -> str:
-    """Return the name of a float type; refuses other types."""
+    """Return the name of a float type; raise for any other type."""
     name = to_name(argument, dtype)
     if not is_float(kind_of(name)):
         raise DTypeError(
@@ -143,21 +145,21 @@ def to_float_name(argument: str, dtype: Any) -> str:
 
 @cache
 def kind_of(name: str) -> DType:
-    """Return NumPy's type of a name; ``bfloat16`` too."""
-    plain = find_backend("numpy")
-    return plain.dtype(plain.zeros((), dtype=name))
+    """Return the NumPy dtype with this name, including ``bfloat16``."""
+    numpy = find_backend("numpy")
+    return numpy.dtype(numpy.zeros((), dtype=name))
 
 
 def is_float(kind: DType) -> bool:
-    """Return whether a type is one of real floats, ``bfloat16`` included."""
+    """Return whether a dtype is a real float type, including ``bfloat16``."""
     return kind.kind == "f" or str(kind) == "bfloat16"
 
 
-def narrowed(name: str, wanted: str | None, least: str | None) -> str:
-    """Return the type that a move to the type `wanted` gives.
+def find_moved_dtype(name: str, wanted: str | None, least: str | None) -> str:
+    """Return the dtype of an array after a move to the dtype `wanted`.
 
-    Whole numbers and truths keep theirs; floats get the wanted one, or the least one if
-    that has more bits; complex numbers change to other complex numbers only.
+    Integers and booleans keep their dtype. Floats get the dtype `wanted`, or `least` if
+    `least` is wider. Complex numbers only change to complex dtypes.
     """
     if wanted is None or not is_float(kind_of(name)):
         is_complex = wanted and kind_of(name).kind == kind_of(wanted).kind == "c"
@@ -167,23 +169,23 @@ def narrowed(name: str, wanted: str | None, least: str | None) -> str:
 
 
 def cast_array(backend: Backend, array: Any, name: str) -> Any:
-    """Return an array of a backend in the type of that name."""
+    """Convert an array of a backend to the dtype with this name."""
     wanted = name
-    if name in _WIDE_INTEGERS:  # jax has them as narrow ones
+    if name in _WIDE_INTEGERS:  # JAX may use 32-bit integers instead
         wanted = str(backend.dtype(backend.asarray(np.zeros((), name))))
     return array if str(backend.dtype(array)) == wanted else backend.astype(array, wanted)
 
 
-def copy_of(backend: Backend, array: Any) -> Any:
-    """Return a copy of an array, in a captured step too."""
-    is_truth = backend.dtype(array).kind == "b"
-    return backend.logical_or(array, array) if is_truth else backend.multiply(array, 1)
+def copy_array(backend: Backend, array: Any) -> Any:
+    """Return a copy of an array, also in a captured step."""
+    is_boolean = backend.dtype(array).kind == "b"
+    return backend.logical_or(array, array) if is_boolean else backend.multiply(array, 1)
 
 
-def misfit_of_type(given: DType, kind: DType) -> str | None:
-    """Say what numbers of one type would lose in another, whatever their values."""
-    if given.kind == "c" and kind.kind != "c":
+def find_dtype_misfit(dtype: DType, kind: DType) -> str | None:
+    """Return a message if values of one dtype cannot all be converted to another."""
+    if dtype.kind == "c" and kind.kind != "c":
         return f"holds complex numbers, expected {kind}"
-    if kind.kind in "iub" and not np.can_cast(given, kind, "safe"):
-        return f"holds {given}, expected {kind}; convert it first: .astype({str(kind)!r})"
+    if kind.kind in "iub" and not np.can_cast(dtype, kind, "safe"):
+        return f"holds {dtype}, expected {kind}; convert it first: .astype({str(kind)!r})"
     return None

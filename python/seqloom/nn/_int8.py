@@ -1,4 +1,4 @@
-"""Linear layers with weights of 8 bits."""
+"""Linear layers with 8-bit weights."""
 
 from __future__ import annotations
 
@@ -25,29 +25,30 @@ if TYPE_CHECKING:
 
     Floats = NDArray[Any]
 
-_MOST = 127  # greatest weight; -128 is not used
-_DEEPEST = 1 << 16  # inputs that sums of 32 bits have room for
+_MAX_WEIGHT = 127  # -128 is not used
+_MAX_INPUTS = 1 << 16  # so that a 32-bit sum cannot overflow
 
 
 class Int8Linear(Module):
-    """A linear layer whose weights are whole numbers from -127 to 127, for inference.
+    """Linear layer with int8 weights (-127 to 127) for inference.
 
-    ``(x * factor) @ (weight * scale).T + bias``. On a CPU the rows of the input are rounded
-    to 8 bits too, each by a scale of its own, and products are summed as integers, which is
-    exact: a row's result has the same bits on every processor, and beside any other rows.
-    `factor` divides channels of the input that are large throughout, and their weights are
-    multiplied as much (SmoothQuant, Xiao et al. 2023).
+    It computes ``(x * factor) @ (weight * scale).T + bias``. On a CPU the rows of the
+    input are also rounded to 8 bits, each with its scale, and products are summed as
+    integers. Integer sums are exact, so the result of a row is bitwise the same on every
+    processor and does not depend on the other rows. `factor` shrinks input channels that
+    are always large; the weights of these channels are enlarged by the inverse
+    (SmoothQuant, Xiao et al. 2023).
 
-    All arrays are buffers: a layer of 8 bits is not trained. A gradient that goes through
-    it is that of the layer in floats.
+    All arrays are buffers, because a layer with 8-bit weights is not trained. Gradients
+    pass through it as through the layer in floats.
 
     Args:
         in_features: Length of the last axis of the input; at most 65,536.
         out_features: Length of the last axis of the output.
-        bias: Whether to add a bias.
+        bias: If True, add a bias.
 
     Raises:
-        ArgumentError: There are more inputs than sums of 32 bits have room for.
+        ArgumentError: `in_features` is so large that a 32-bit sum might overflow.
 
     Examples:
         >>> import seqloom as sl
@@ -65,10 +66,10 @@ class Int8Linear(Module):
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
         inside = as_integer("in_features", in_features, least=1)
         outside = as_integer("out_features", out_features, least=1)
-        if inside > _DEEPEST:
+        if inside > _MAX_INPUTS:
             raise ArgumentError(
-                f"in_features must be at most {_DEEPEST}, because sums have 32 bits, got "
-                f"{inside}; keep the layer in floats"
+                f"in_features must be at most {_MAX_INPUTS}, because sums have 32 bits, "
+                f"got {inside}; keep the layer in floats"
             )
         self.weight = Buffer((outside, inside), Fill(0), dtype="int8")
         self.scale = _make_full((outside,), Fill(1.0))
@@ -77,18 +78,18 @@ class Int8Linear(Module):
 
     @classmethod
     def of(cls, layer: Linear, largest: Any = None) -> Self:
-        """Round the weights of a linear layer, each output's by a scale of its own.
+        """Quantise the weights of a linear layer, with one scale for each output.
 
         Args:
-            layer: The layer, bound to a backend; it does not change.
-            largest: The greatest size of each input ``(in,)``, as measured; by them the
-                inputs are made alike. None leaves the inputs as they are.
+            layer: Layer that is bound to a backend; it does not change.
+            largest: Largest absolute value of each input ``(in,)``, as measured on data;
+                used to balance the inputs. None for no balancing.
 
         Returns:
             A layer on the same backend.
 
         Raises:
-            ArgumentError: The weights hold a NaN or an infinity, or `largest` does not fit.
+            ArgumentError: A weight is NaN or infinite, or `largest` does not fit.
 
         Examples:
             >>> import seqloom as sl
@@ -100,24 +101,24 @@ class Int8Linear(Module):
         weight = np.asarray(layer.weight.numpy(), dtype=np.float32)
         if not np.isfinite(weight).all():
             raise ArgumentError(
-                "the weights of the layer hold a NaN or an infinity, which has no whole "
-                "number; load or train it again"
+                "the weights of the layer hold a NaN or an infinity, which cannot be "
+                "quantised; load or train the layer again"
             )
         outside, inside = weight.shape
-        made = cls(inside, outside, bias=layer.bias is not None)
-        made.bind(layer.backend, Key(0))
+        layer8 = cls(inside, outside, bias=layer.bias is not None)
+        layer8.bind(layer.backend, Key(0))
         factor = np.ones(inside, np.float32)
         if largest is not None:
-            factor = _even_out(np.asarray(largest, np.float32), weight)
-        made._round(weight / factor, factor)
-        if made.bias is not None and layer.bias is not None:
-            made.bias.assign(np.asarray(layer.bias.numpy(), dtype=np.float32))
-        return made
+            factor = _find_balance(np.asarray(largest, np.float32), weight)
+        layer8._round(weight / factor, factor)
+        if layer8.bias is not None and layer.bias is not None:
+            layer8.bias.assign(np.asarray(layer.bias.numpy(), dtype=np.float32))
+        return layer8
 
     def _round(self, weight: Floats, factor: Floats) -> None:
-        """Set the arrays by weights for inputs that were multiplied."""
-        scale = abs(weight).max(axis=1) / np.float32(_MOST)
-        scale[scale == 0] = 1.0  # all weights are zero
+        """Set the arrays from the weights for balanced inputs."""
+        scale = abs(weight).max(axis=1) / np.float32(_MAX_WEIGHT)
+        scale[scale == 0] = 1.0  # all weights of the output are zero
         self.weight.assign(np.rint(weight / scale[:, None]).astype(np.int8))
         self.scale.assign(scale)
         self.factor.assign(factor)
@@ -133,7 +134,7 @@ class Int8Linear(Module):
         return apply("linear_int8", x, *self.arrays())
 
     def arrays(self) -> tuple[Any, ...]:
-        """Return what operations call a layer: weight, scale, factor, and bias or None.
+        """Return the operands of the operation: weight, scale, factor, bias or None.
 
         Returns:
             Three tensors, and a tensor or None.
@@ -149,23 +150,23 @@ class Int8Linear(Module):
 
 
 def _make_full(shape: tuple[int, ...], initial: Fill) -> Buffer:
-    """Make a buffer that stays in float32."""
+    """Create a buffer that always stays in float32."""
     return Buffer(shape, initial, least_dtype="float32")
 
 
-def _even_out(largest: Floats, weight: Floats) -> Floats:
-    """Return factors that make inputs as uneven as their weights, of geometric mean 1."""
+def _find_balance(largest: Floats, weight: Floats) -> Floats:
+    """Return factors of geometric mean 1 that balance inputs and weights."""
     if largest.shape != weight.shape[1:] or not np.isfinite(largest).all():
         raise ArgumentError(
-            f"largest must be {weight.shape[1]} finite numbers, the greatest size of each "
-            f"input, got an array of shape {largest.shape}"
+            f"largest must be {weight.shape[1]} finite numbers, the largest absolute value "
+            f"of each input, got an array of shape {largest.shape}"
         )
-    against = abs(weight).max(axis=0)
-    is_used = (largest > 0) & (against > 0)
+    weight_max = abs(weight).max(axis=0)
+    is_used = (largest > 0) & (weight_max > 0)
     if not is_used.any():
         return np.ones_like(largest)
     logs = np.zeros_like(largest)
-    logs[is_used] = (np.log(against[is_used]) - np.log(largest[is_used])) / 2
+    logs[is_used] = (np.log(weight_max[is_used]) - np.log(largest[is_used])) / 2
     logs[is_used] -= logs[is_used].mean()
     return np.exp(logs)
 
@@ -176,26 +177,26 @@ Network = TypeVar("Network", bound=Module)
 def quantize_int8(
     module: Network, sample: Any = None, *, targets: Sequence[str] = ("*",)
 ) -> Network:
-    """Replace linear layers of a module by layers of 8 bits, for inference on a CPU.
+    """Replace linear layers of a module by int8 layers, for inference on a CPU.
 
-    Each plain `Linear` that matches becomes an `Int8Linear`. With a sample the module is
-    called once before, to measure the inputs of each layer, by which they are evened out.
-    Give it data like that which the module will see: networks with some channels that are
-    far larger than others lose much without it. The module is in evaluation mode
-    afterwards.
+    Each `Linear` that matches becomes an `Int8Linear`. With a sample, the module is first
+    called once to measure the largest inputs of each layer, which are then balanced. The
+    sample should resemble the data of later calls; without it, networks with a few very
+    large channels lose much accuracy. Afterwards, the module is in evaluation mode.
 
-    To load a record of such a module, build the module, call this, and load the record.
+    To load a record of such a module, build the module, call this function, then load the
+    record.
 
     Args:
-        module: The module, bound to a backend; it is changed.
-        sample: Arguments of a call of the module: a tuple, or the only one.
-        targets: Patterns of the paths of linear layers, such as ``"layers.*"``.
+        module: Module that is bound to a backend; it is changed in place.
+        sample: Arguments for one call of the module: a tuple, or a single argument.
+        targets: Glob patterns of the paths of linear layers, such as ``"layers.*"``.
 
     Returns:
-        The same module.
+        The changed module.
 
     Raises:
-        ArgumentError: No linear layer matches, or weights hold a NaN or an infinity.
+        ArgumentError: No linear layer matches, or a weight is NaN or infinite.
         RecordError: The module is not bound to a backend.
 
     Examples:
@@ -207,8 +208,8 @@ def quantize_int8(
         >>> float(abs(sl.nn.quantize_int8(net, x)(x) - exact).max()) < 0.02
         True
     """
-    found = find_linear(module.eval(), targets)
-    layers = {path: layer for path, layer in found if type(layer) is Linear}
+    matches = find_linear(module.eval(), targets)
+    layers = {path: layer for path, layer in matches if type(layer) is Linear}
     largest: Mapping[str, Any] = {} if sample is None else _measure(module, layers, sample)
     rounded = {path: Int8Linear.of(it, largest.get(path)) for path, it in layers.items()}
     _replace(module, rounded)
@@ -218,8 +219,8 @@ def quantize_int8(
     return module
 
 
-class _Observed(Linear):
-    """A layer that keeps the greatest size of each of its inputs."""
+class _MeasuredLinear(Linear):
+    """Linear layer that records the largest absolute value of each of its inputs."""
 
     largest: list[NDArray[Any]]
 
@@ -227,7 +228,7 @@ class _Observed(Linear):
         self.weight, self.bias, self.largest = layer.weight, layer.bias, []
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Look at the input, and map it."""
+        """Record the input, and apply the layer."""
         rows = x.detach().numpy().astype("float32").reshape(-1, x.shape[-1])
         if len(rows):
             self.largest = [np.maximum.reduce([*self.largest, abs(rows).max(axis=0)])]
@@ -235,17 +236,17 @@ class _Observed(Linear):
 
 
 def _measure(module: Module, layers: Mapping[str, Linear], sample: Any) -> dict[str, Any]:
-    """Return the greatest size of each input of those layers that a call reaches."""
-    observed = {path: _Observed(layer) for path, layer in layers.items()}
-    _replace(module, observed)
+    """Return the largest absolute inputs of the layers that are called."""
+    found = {path: _MeasuredLinear(layer) for path, layer in layers.items()}
+    _replace(module, found)
     try:
         module(*(sample if isinstance(sample, tuple) else (sample,)))
     finally:
         _replace(module, layers)
-    return {path: it.largest[0] for path, it in observed.items() if it.largest}
+    return {path: it.largest[0] for path, it in found.items() if it.largest}
 
 
 def _replace(module: Module, layers: Mapping[str, Any]) -> None:
-    """Put layers in the places that their paths name."""
+    """Put each layer at its path in the module."""
     for path, layer in layers.items():
         replace_layer(module, path, layer)

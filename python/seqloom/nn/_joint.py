@@ -1,7 +1,7 @@
-"""A training step: the parameters that record gradients, and sums over its processes.
+"""Parameters that record gradients in a training step, and sums over its processes.
 
-`seqloom.train.fit` sets the processes for the time of a step. Statistics of the batch, such
-as those of batch norm, are then those of the batch that all processes share.
+`seqloom.train.fit` sets the processes during a step. Statistics of the batch, such as those
+of batch norm, are then computed over the whole batch of all processes.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 class Joint(Protocol):
-    """The processes that share a batch, for one step."""
+    """Processes that share the batch of one step."""
 
     number: int
     world: int
-    # False where this process has no record of the batch and computes with another one.
+    # False if this process has no record of the batch and computes with another record.
     has_records: bool
 
     def sum_array(self, array: Array, backend: Backend) -> Array:
@@ -47,7 +47,7 @@ _joint: ContextVar[Joint | None] = ContextVar("joint", default=None)
 
 @contextmanager
 def joined(joint: Joint | None) -> Generator[None]:
-    """Let modules sum over these processes while the block runs."""
+    """Let modules sum over these processes inside the block."""
     token = _joint.set(joint)
     try:
         yield
@@ -56,12 +56,12 @@ def joined(joint: Joint | None) -> Generator[None]:
 
 
 def find_joint() -> Joint | None:
-    """Return the processes that share the batch; None if this one has it alone."""
+    """Return the processes that share the batch; None for a single process."""
     return _joint.get()
 
 
 def sum_jointly(joint: Joint, values: Tensor) -> Tensor:
-    """Sum a tensor over the processes; so is its gradient."""
+    """Sum a tensor and its gradient over the processes."""
 
     def by_values(_args: object, _out: object, grad: Tensor) -> tuple[Tensor]:
         return (_add(joint, grad),)
@@ -70,7 +70,7 @@ def sum_jointly(joint: Joint, values: Tensor) -> Tensor:
 
 
 def _add(joint: Joint, values: Tensor) -> Tensor:
-    """Sum values; those of a process without a record of the batch do not count."""
+    """Sum an array over the processes; a process without records contributes zeros."""
     return Tensor(joint.sum_array(values.raw, values.backend), values.backend)
 
 
@@ -88,17 +88,17 @@ def batch_norm_jointly(
     *,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return what `functional.batch_norm` does for the whole batch, and the count."""
-    x = x if mask is None else _hide(x, mask)
+    """Apply `functional.batch_norm` to the whole batch; return the count, too."""
+    x = x if mask is None else _zero_padding(x, mask)
     mean, count = _measure(joint, x, mask)
-    centred = x - _widen(x, mean)
+    centred = x - _to_channel_axis(x, mean)
     squares = centred * centred
-    squares = squares if mask is None else _hide(squares, mask)
-    variance = sum_jointly(joint, _sum_channels(squares) * _share(joint)) / count
-    out = centred / _widen(x, apply("sqrt", variance + eps))
-    out = out if weight is None else out * _widen(x, weight)
-    out = out if bias is None else out + _widen(x, bias)
-    return out if mask is None else _hide(out, mask), mean, variance, count
+    squares = squares if mask is None else _zero_padding(squares, mask)
+    variance = sum_jointly(joint, _sum_channels(squares) * _get_weight(joint)) / count
+    out = centred / _to_channel_axis(x, apply("sqrt", variance + eps))
+    out = out if weight is None else out * _to_channel_axis(x, weight)
+    out = out if bias is None else out + _to_channel_axis(x, bias)
+    return out if mask is None else _zero_padding(out, mask), mean, variance, count
 
 
 def _measure(joint: Joint, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -108,13 +108,13 @@ def _measure(joint: Joint, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tens
     else:
         count = apply("reshape", mask.sum(), (1,))
     parts = apply("concat", [_sum_channels(x), count], axis=0)
-    sums = sum_jointly(joint, parts * _share(joint))
+    sums = sum_jointly(joint, parts * _get_weight(joint))
     count = apply("maximum", sums[-1], 1.0)
     return sums[:-1] / count, count
 
 
-def _share(joint: Joint) -> float:
-    """Return 0 where this process has no record of the batch."""
+def _get_weight(joint: Joint) -> float:
+    """Return 1, or 0 if this process has no record of the batch."""
     return float(joint.has_records)
 
 
@@ -123,39 +123,40 @@ def _sum_channels(x: Tensor) -> Tensor:
     return x.sum(axis=(0, *range(2, x.ndim)))
 
 
-def _widen(x: Tensor, channels: Tensor) -> Tensor:
-    """Shapes a number for each channel to meet ``(n, c, ...)``."""
+def _to_channel_axis(x: Tensor, channels: Tensor) -> Tensor:
+    """Reshape one number for each channel to broadcast with ``(n, c, ...)``."""
     return apply("reshape", channels, (-1, *(1 for _ in x.shape[2:])))
 
 
-def _hide(x: Tensor, mask: Tensor) -> Tensor:
+def _zero_padding(x: Tensor, mask: Tensor) -> Tensor:
     """Set padding to 0."""
     wide = apply("expand_dims", mask, axis=1)
     return apply("where", wide == 0, 0.0, x * wide)
 
 
-# The parameters, by id, whose gradients the running `value_and_grad` of this thread takes.
+# Parameters by id whose gradients `value_and_grad` records on the current thread.
 tracked: ContextVar[dict[int, Tensor] | None] = ContextVar("tracked", default=None)
 
 
 class Tracking(NamedTuple):
-    """A call of `value_and_grad`, for other threads that compute a part of its loss."""
+    """A running call of `value_and_grad`, for threads that compute terms of its loss."""
 
     params: dict[int, Tensor]  # by the parameter's id
-    owner: int  # the thread of the call
-    # In a compiled step: the threads that ran before. A later one computes a part of it.
+    owner: int  # thread of the call
+    # In a compiled step, the threads that existed before it; newer ones belong to the
+    # step.
     before: frozenset[int] | None
 
 
-trackings: dict[int, Tracking] = {}  # the calls that run now on any thread, by their id
+trackings: dict[int, Tracking] = {}  # running calls on all threads, by id
 
 
 def find_tracked(param: int, path: str) -> Tensor | None:
-    """Return what records the gradient of a parameter on this thread, if anything."""
-    known = tracked.get()
-    if known is not None:
-        return known.get(param)
-    # A thread that runs no `value_and_grad` records for the call on another thread.
+    """Return the tensor that records a parameter's gradient on this thread, if any."""
+    params = tracked.get()
+    if params is not None:
+        return params.get(param)
+    # A thread without a `value_and_grad` call records for the call on another thread.
     if not trackings or capturing.get() is not None:
         return None
     running = [one for one in list(trackings.values()) if param in one.params]
@@ -164,14 +165,14 @@ def find_tracked(param: int, path: str) -> Tensor | None:
     thread = threading.get_ident()
     if any(one.before is not None and thread not in one.before for one in running):
         raise CaptureError(
-            f"{path} is read in a thread that the compiled step started, and the "
-            "program would not compute that part; compute it on the thread of the step, or "
+            f"{path} is read in a thread that the compiled step started; the program would "
+            "not contain that computation. Compute it on the thread of the step, or "
             "switch compiling off: sl.tensor.compile(step, enabled=False)"
         )
     eager = [one for one in running if one.before is None]
     if len({one.owner for one in eager}) > 1:
         raise GradientError(
-            f"{path} is read in a thread of its own while value_and_grad runs on "
+            f"{path} is read in a separate thread while value_and_grad runs on "
             f"{len(eager)} other threads with this parameter, so it is unclear which of "
             "them needs the gradient; call value_and_grad in this thread, or give each "
             "thread a copy of the module"

@@ -1,4 +1,4 @@
-"""Layers that treat each vector or element alone: linear maps, embedding, dropout."""
+"""Linear layers, embedding and dropout."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Compute ``x @ weight.T + bias``.
+    """Apply a linear map: ``x @ weight.T + bias``.
 
     Args:
         x: ``(..., in)``.
-        weight: ``(out, in)``; or ``(in,)`` for one output without an axis, with a bias of
-            shape ``()``.
+        weight: ``(out, in)``; or ``(in,)`` for an output without the last axis, with a
+            bias of shape ``()``.
         bias: ``(out,)``.
 
     Returns:
-        ``(..., out)``, of the dtype of the arguments.
+        ``(..., out)``, in the dtype of the arguments.
 
     Raises:
         DTypeError: The arguments do not have the same float type.
-        ShapeError: The lengths do not fit, or `weight` has another number of axes.
+        ShapeError: The lengths do not match, or `weight` does not have one or two axes.
 
     Examples:
         >>> import seqloom as sl
@@ -51,7 +51,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def _apply_to_one_output(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Multiply each row by a weight of one axis, and sums."""
+    """Multiply each row by a one-dimensional weight."""
     if weight.ndim != 1 or (bias is not None and bias.ndim):
         given = "no bias" if bias is None else f"a bias of shape {bias.shape}"
         raise ShapeError(
@@ -68,7 +68,7 @@ class Linear(Module):
     Args:
         in_features: Length of the last axis of the input.
         out_features: Length of the last axis of the output.
-        bias: Whether to add a bias.
+        bias: If True, add a bias.
 
     Examples:
         >>> import seqloom as sl
@@ -94,7 +94,7 @@ class Linear(Module):
 
 
 def find_linear(module: Module, targets: Sequence[str]) -> list[tuple[str, Linear]]:
-    """Return the linear layers that match; refuses a pattern that matches none."""
+    """Return the linear layers that match; raise if a pattern matches no layer."""
     patterns = [targets] if isinstance(targets, str) else list(targets)
     layers = [(path, it) for path, it in module.named(Linear) if path]
     for pattern in patterns:
@@ -112,7 +112,7 @@ def find_linear(module: Module, targets: Sequence[str]) -> list[tuple[str, Linea
 
 
 def replace_layer(module: Module, path: str, layer: Any) -> None:
-    """Put a layer where another one stands, in a module, a list or a dict."""
+    """Replace a layer in a module, a list or a dict."""
     *steps, last = path.split(".")
     owner: Any = module
     for step in steps:
@@ -122,21 +122,21 @@ def replace_layer(module: Module, path: str, layer: Any) -> None:
         setattr(owner, last, layer)
     elif isinstance(owner, tuple):
         raise ArgumentError(
-            f"the linear layer {path} stands in a tuple, which cannot be changed; keep "
-            "layers in a list, or leave it out of targets"
+            f"the linear layer {path} is in a tuple, which cannot be changed; use a list, "
+            "or exclude the layer from targets"
         )
     else:
         owner[_key_in(owner, last)] = layer
 
 
 def _key_in(owner: Any, step: str) -> Any:
-    """Return the key of a container that a path spells."""
+    """Return the key of a container from its string in a path."""
     if isinstance(owner, dict):
         return next(key for key in owner if str(key) == step)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return int(step)
 
 
-_WIDTH = np.dtype("int32").itemsize
+_INT32_BYTES = np.dtype("int32").itemsize
 
 
 def embedding(x: object, weight: Tensor, padding_idx: int | None = None) -> Tensor:
@@ -145,14 +145,14 @@ def embedding(x: object, weight: Tensor, padding_idx: int | None = None) -> Tens
     Args:
         x: Integers from 0 up, of any shape ``(...)``; a tensor, array or list.
         weight: ``(rows, d)``.
-        padding_idx: Row that gets no gradient.
+        padding_idx: Row that gets no gradient; default: none.
 
     Returns:
         ``(..., d)``.
 
     Raises:
         DTypeError: `x` does not have an integer type.
-        OutOfRangeError: `x` or `padding_idx` is not the number of a row.
+        OutOfRangeError: `x` or `padding_idx` is not the index of a row.
 
     Examples:
         >>> import seqloom as sl
@@ -160,7 +160,7 @@ def embedding(x: object, weight: Tensor, padding_idx: int | None = None) -> Tens
         >>> embedding([2, 0], table).numpy().tolist()
         [[3.0], [1.0]]
     """
-    ids = _widen(as_operand(weight, x))
+    ids = _to_index_dtype(as_operand(weight, x))
     rows = apply("embedding", weight, ids)
     if padding_idx is None:
         return rows
@@ -174,22 +174,22 @@ def embedding(x: object, weight: Tensor, padding_idx: int | None = None) -> Tens
     return apply("where", padding, apply("stop_gradient", rows), rows)
 
 
-def _widen(ids: Tensor) -> Tensor:
-    """Widen integers to at least int32, which every backend takes as indices."""
+def _to_index_dtype(ids: Tensor) -> Tensor:
+    """Convert integers to at least int32, which every backend accepts as indices."""
     if ids.dtype.kind not in "iu":
         raise DTypeError(
-            f'embedding: x holds {ids.dtype}, expected integers; pass x.astype("int32")'
+            f'embedding: x is {ids.dtype}, expected integers; pass x.astype("int32")'
         )
-    return ids.astype("int32") if ids.dtype.itemsize < _WIDTH else ids
+    return ids.astype("int32") if ids.dtype.itemsize < _INT32_BYTES else ids
 
 
 class Embedding(Module):
-    """Looks up a learned vector for each integer.
+    """Table of learned vectors, looked up by integer.
 
     Args:
         num_embeddings: Number of vectors.
         embedding_dim: Length of a vector.
-        padding_idx: Integer whose vector is not learned.
+        padding_idx: Integer whose vector is not trained; default: none.
 
     Examples:
         >>> import seqloom as sl
@@ -208,18 +208,18 @@ class Embedding(Module):
         self.padding_idx = padding_idx
 
     def __call__(self, x: Any) -> Tensor:
-        """Convert integers ``(...)`` to vectors ``(..., embedding_dim)``."""
+        """Look up integers ``(...)``; return vectors ``(..., embedding_dim)``."""
         return embedding(x, self.weight.value, self.padding_idx)
 
 
 def dropout(x: Tensor, p: float = 0.5, key: Any = None, training: bool = True) -> Tensor:
-    """Set random elements to zero and scales up the others (Srivastava et al. 2014).
+    """Zero random elements and divide the rest by ``1 - p`` (Srivastava et al. 2014).
 
     Args:
         x: A tensor of any shape.
-        p: Probability of zero, in [0, 1).
+        p: Probability that an element is zeroed, in [0, 1).
         key: Random key; the same key gives the same mask on every machine.
-        training: Whether to drop; False returns `x`.
+        training: If False, return `x` unchanged.
 
     Returns:
         A tensor of the same shape.
@@ -245,10 +245,10 @@ def dropout(x: Tensor, p: float = 0.5, key: Any = None, training: bool = True) -
 
 
 class Dropout(Module):
-    """Sets random elements to zero in training (Srivastava et al. 2014).
+    """Dropout layer: zeroes random elements in training (Srivastava et al. 2014).
 
     Args:
-        p: Probability of zero, in [0, 1).
+        p: Probability that an element is zeroed, in [0, 1).
 
     Examples:
         >>> import seqloom as sl
@@ -266,7 +266,7 @@ class Dropout(Module):
         self.p = p
 
     def __call__(self, x: Tensor, *, key: Key | None = None) -> Tensor:
-        """Drop elements of a tensor of any shape."""
+        """Apply dropout to a tensor of any shape."""
         if not self.training or self.p == 0:
             return x
         if key is None:

@@ -1,4 +1,4 @@
-"""Low-rank adapters beside linear layers."""
+"""Low-rank adapters (LoRA) for linear layers."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ Network = TypeVar("Network", bound=Module)
 
 
 class LoRALinear(Linear):
-    """A linear layer with an adapter: ``W x + b + alpha / rank * up (down x)``.
+    """Linear layer with an adapter: ``W x + b + alpha / rank * up (down x)``.
 
-    It has the weight and the bias of the layer that it replaces, under the same paths. `up`
-    begins at zero, so that the adapter changes nothing until it is trained
-    (Hu et al. 2021). `add_lora` makes it, and `merge_lora` makes a plain layer of it.
+    It keeps the weight and bias of the replaced layer, and their paths. `up` is
+    initialised to zero, so the adapter has no effect until it is trained (Hu et al.
+    2021). Use `add_lora` to create such layers, and `merge_lora` to convert them to plain
+    linear layers.
 
     Args:
         layer: The layer to adapt.
-        rank: Rows of `down`.
-        alpha: The adapter is multiplied by ``alpha / rank``.
+        rank: Number of rows of `down`.
+        alpha: Numerator of the adapter's factor ``alpha / rank``.
 
     Examples:
         >>> import seqloom as sl
@@ -47,10 +48,10 @@ class LoRALinear(Linear):
     def __init__(self, layer: Linear, rank: int, alpha: float) -> None:
         self.weight, self.bias = layer.weight, layer.bias
         outside, inside = layer.weight.shape
-        kind = layer.weight.dtype
+        dtype = layer.weight.dtype
         rank = as_integer("rank", rank, least=1)
-        self.down = Param((rank, inside), FanIn(inside), dtype=kind)
-        self.up = Param((outside, rank), Fill(0.0), dtype=kind)
+        self.down = Param((rank, inside), FanIn(inside), dtype=dtype)
+        self.up = Param((outside, rank), Fill(0.0), dtype=dtype)
         self.scale = alpha / rank
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -61,11 +62,11 @@ class LoRALinear(Linear):
     def merge(self) -> Linear:
         """Add the adapter to the weight.
 
-        This layer shares the weight from then on, and its adapter is zero: it gives what it
-        gave before.
+        Afterwards both layers share the weight, and the adapter of this layer is zero, so
+        its results do not change.
 
         Returns:
-            A plain layer, which has the changed weight.
+            A plain linear layer with the changed weight.
 
         Examples:
             >>> import seqloom as sl
@@ -90,26 +91,26 @@ def add_lora(
     *,
     key: Key | int = 0,
 ) -> Network:
-    """Put adapters beside linear layers of a module, and freezes everything else.
+    """Add adapters to linear layers of a module, and freeze all other parameters.
 
-    A record of the module then holds the adapters alone, and `Module.load_record` takes
-    such a record: the other numbers are those that the module began with. Parts that are
-    added later, such as a head, are trained and recorded as usual.
+    A record of the module then contains only the adapters, and `Module.load_record`
+    accepts such a record; the other parameters keep the values of the base model. Layers
+    that are added later, such as a head, are trained and saved as usual.
 
     Args:
-        module: The module to adapt; it is changed.
+        module: Module to adapt; it is changed in place.
         rank: Rank of each adapter.
-        alpha: Each adapter is multiplied by ``alpha / rank``.
-        targets: Patterns of the paths of linear layers, such as ``"*.qkv"``.
-        key: Random key, or an integer, that initialises the adapters of a module that is
-            bound already.
+        alpha: Numerator of the adapters' factor ``alpha / rank``.
+        targets: Glob patterns of the paths of linear layers, such as ``"*.qkv"``.
+        key: Random key or integer that initialises the adapters if the module is already
+            bound.
 
     Returns:
-        The same module.
+        The changed module.
 
     Raises:
-        ArgumentError: No linear layer matches, `rank` is below 1, or there are adapters
-            already.
+        ArgumentError: No linear layer matches, `rank` is below 1, or the module already
+            has adapters.
 
     Examples:
         >>> import seqloom as sl
@@ -123,14 +124,14 @@ def add_lora(
     alpha = as_number("alpha", alpha, expected="a number")
     if any(module.named(LoRALinear)):
         raise ArgumentError(
-            f"{type(module).__name__} has adapters already; merge_lora(module) joins them "
-            "with the layers, or train those"
+            f"{type(module).__name__} has adapters already; merge_lora(module) merges them "
+            "into the layers, or train those"
         )
-    chosen = find_linear(module, targets)
+    matches = find_linear(module, targets)
     module.freeze()
     for _, part in module.named(Stored):
         part.is_recorded = False
-    for path, layer in chosen:
+    for path, layer in matches:
         replace_layer(module, path, LoRALinear(layer, rank, alpha))
     root = key if isinstance(key, Key) else Key(key)
     parts = list(module.named(Stored))
@@ -142,16 +143,16 @@ def add_lora(
 
 
 def merge_lora(module: Network) -> Network:
-    """Join the adapters of a module with its linear layers, which are plain again.
+    """Merge the adapters of a module into its linear layers.
 
-    The module computes what it did, at the cost of the plain layers. All its parameters
-    are trained and recorded again.
+    The module computes the same results with plain linear layers. All its parameters are
+    trainable and saved again.
 
     Args:
-        module: A module that `add_lora` changed; it is changed again.
+        module: Module that `add_lora` changed; it is changed in place.
 
     Returns:
-        The same module.
+        The changed module.
 
     Raises:
         ArgumentError: The module has no adapters.

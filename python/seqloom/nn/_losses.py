@@ -1,4 +1,4 @@
-"""Losses of numbers, counts and distributions."""
+"""Losses for numbers, counts and distributions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from seqloom.tensor import Tensor, apply
 
 
 def mse_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
-    """Compute the mean squared difference.
+    """Compute the mean squared error, ``(x - target) ** 2``.
 
     Args:
         x: Predictions, of any shape.
@@ -18,11 +18,11 @@ def mse_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
         reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
 
     Returns:
-        A scalar; a tensor of the shape of `x` for ``"none"``.
+        A scalar; for ``"none"``, a tensor in the shape of `x`.
 
     Raises:
         DTypeError: `x` has an integer or boolean type.
-        ShapeError: `target` has another shape.
+        ShapeError: `target` does not have the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -34,7 +34,7 @@ def mse_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
 
 
 def l1_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
-    """Compute the mean absolute difference.
+    """Compute the mean absolute error, ``|x - target|``.
 
     Args:
         x: Predictions, of any shape.
@@ -42,11 +42,11 @@ def l1_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
         reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
 
     Returns:
-        A scalar; a tensor of the shape of `x` for ``"none"``.
+        A scalar; for ``"none"``, a tensor in the shape of `x`.
 
     Raises:
         DTypeError: `x` has an integer or boolean type.
-        ShapeError: `target` has another shape.
+        ShapeError: `target` does not have the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -60,23 +60,24 @@ def l1_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
 def smooth_l1_loss(
     x: Tensor, target: object, reduction: str = "mean", beta: float = 1.0
 ) -> Tensor:
-    """Compute a loss that is squared for small and absolute for large differences.
+    """Compute the smooth L1 loss: squared for small and absolute for large differences.
 
-    See Girshick (2015).
+    With ``d = |x - target|``, it is ``d ** 2 / (2 * beta)`` if ``d < beta``, and ``d -
+    beta / 2`` otherwise (Girshick 2015).
 
     Args:
         x: Predictions, of any shape.
         target: True values of the same shape; a tensor, array or list.
         reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
-        beta: Difference where the loss changes from squared to absolute.
+        beta: Difference at which the loss changes from squared to absolute.
 
     Returns:
-        A scalar; a tensor of the shape of `x` for ``"none"``.
+        A scalar; for ``"none"``, a tensor in the shape of `x`.
 
     Raises:
         DTypeError: `x` has an integer or boolean type.
         ArgumentError: `beta` is below 0.
-        ShapeError: `target` has another shape.
+        ShapeError: `target` does not have the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -97,21 +98,21 @@ def smooth_l1_loss(
 def huber_loss(
     x: Tensor, target: object, reduction: str = "mean", delta: float = 1.0
 ) -> Tensor:
-    """Compute `smooth_l1_loss` times `delta`.
+    """Compute the Huber loss: `smooth_l1_loss` times `delta`.
 
     Args:
         x: Predictions, of any shape.
         target: True values of the same shape; a tensor, array or list.
         reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
-        delta: Difference where the loss changes from squared to absolute.
+        delta: Difference at which the loss changes from squared to absolute.
 
     Returns:
-        A scalar; a tensor of the shape of `x` for ``"none"``.
+        A scalar; for ``"none"``, a tensor in the shape of `x`.
 
     Raises:
         DTypeError: `x` has an integer or boolean type.
         ArgumentError: `delta` is not above 0.
-        ShapeError: `target` has another shape.
+        ShapeError: `target` does not have the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -133,23 +134,23 @@ def poisson_nll_loss(
     eps: float = 1e-8,
     reduction: str = "mean",
 ) -> Tensor:
-    """Compute the negative log likelihood of counts under a Poisson distribution.
+    """Compute the negative log-likelihood of counts under a Poisson distribution.
 
     Args:
-        x: Logarithm of the expected count, or the count itself without `log_input`.
+        x: Logarithm of the expected count; the expected count if `log_input` is False.
         target: Counts of the same shape; a tensor, array or list.
-        log_input: Whether `x` is a logarithm.
-        full: Whether to add Stirling's approximation of the constant term, for counts
-            above 1.
-        eps: Number added to the expected count before its logarithm, without `log_input`.
+        log_input: If True, `x` is a logarithm, and the loss is ``exp(x) - target * x``.
+        full: If True, add Stirling's approximation of the constant term for counts above 1.
+        eps: Number added to the expected count before taking the logarithm, if
+            `log_input` is False.
         reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
 
     Returns:
-        A scalar; a tensor of the shape of `x` for ``"none"``.
+        A scalar; for ``"none"``, a tensor in the shape of `x`.
 
     Raises:
         DTypeError: `x` has an integer or boolean type.
-        ShapeError: `target` has another shape.
+        ShapeError: `target` does not have the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -175,21 +176,23 @@ def poisson_nll_loss(
 def kl_div(
     x: Tensor, target: object, reduction: str = "mean", log_target: bool = False
 ) -> Tensor:
-    """Compute the divergence from a target distribution (Kullback and Leibler 1951).
+    """Compute the Kullback-Leibler divergence from a target distribution.
+
+    The loss is ``target * (log(target) - x)`` (Kullback and Leibler 1951).
 
     Args:
-        x: Logarithms of probabilities.
+        x: Log-probabilities.
         target: Probabilities of the same shape; a tensor, array or list.
-        reduction: ``"mean"`` over all elements, ``"batchmean"`` over the first axis only,
-            ``"sum"`` or ``"none"``.
-        log_target: Whether `target` has logarithms of probabilities.
+        reduction: ``"mean"`` over all elements, ``"batchmean"`` (the sum divided by the
+            length of the first axis), ``"sum"`` or ``"none"``.
+        log_target: If True, `target` contains log-probabilities.
 
     Returns:
-        A scalar; a tensor of the shape of `x` for ``"none"``.
+        A scalar; for ``"none"``, a tensor in the shape of `x`.
 
     Raises:
         DTypeError: `x` has an integer or boolean type.
-        ShapeError: `target` has another shape.
+        ShapeError: `target` does not have the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -214,20 +217,20 @@ REDUCTIONS = ("mean", "sum", "none")
 
 
 def to_target(x: Tensor, target: object) -> Tensor:
-    """Return the target of a loss as a tensor, which must have the shape of `x`."""
-    found = as_operand(x, target, x.dtype)
-    if found.shape != x.shape:
+    """Return the target of a loss as a tensor; raise if its shape is not that of `x`."""
+    result = as_operand(x, target, x.dtype)
+    if result.shape != x.shape:
         # Shapes such as (n, 1) and (n,) would broadcast to (n, n).
-        same = found.size == x.size
-        hint = f"; give target.reshape({x.shape})" if same else ""
+        same = result.size == x.size
+        hint = f"; pass target.reshape({x.shape})" if same else ""
         raise ShapeError(
-            f"target must have the shape of x, {x.shape}, got {found.shape}{hint}"
+            f"target must have the shape of x, {x.shape}, got {result.shape}{hint}"
         )
-    return found
+    return result
 
 
 def reduce_losses(losses: Tensor, reduction: str) -> Tensor:
-    """Return the mean or the sum of losses, or the losses themselves."""
+    """Return the mean or the sum of losses, or the unreduced losses."""
     if reduction not in REDUCTIONS:
         raise ArgumentError(f"reduction must be one of {REDUCTIONS}, got {reduction!r}")
     if reduction == "none":
@@ -235,36 +238,36 @@ def reduce_losses(losses: Tensor, reduction: str) -> Tensor:
     return losses.mean() if reduction == "mean" else losses.sum()
 
 
-_LOWEST = -3.0e4  # of a logit: its exponential is 0, also in half precision
-# From here on Stirling's series of three terms is exact to single precision.
-_LARGE = 8.0
+_MASKED = -3.0e4  # its exponential is 0, also in half precision
+# From this number on, three terms of Stirling's series are exact in single precision.
+_MIN_STIRLING = 8.0
 
 
 def multinomial_nll(
     x: Tensor, target: object, mask: object = None, *, reduction: str = "mean"
 ) -> Tensor:
-    """Compute the negative log likelihood of counts under a multinomial distribution.
+    """Compute the negative log-likelihood of counts under a multinomial distribution.
 
-    It is the loss of BPNet's profiles (Avsec et al. 2021), with all terms, as ``MNLLLoss``
-    of bpnet-lite computes it: of N reads, k_i fall on position i with the probability p_i
-    of softmax(x), so the loss is ``-log N! + sum(log k_i!) - sum(k_i log p_i)``. The
-    factorials do not depend on `x`, but make losses comparable to published ones. Where
-    several strands share one distribution, as in bpnet-lite, flatten them first:
-    ``x.reshape(n, -1)``.
+    This is the profile loss of BPNet (Avsec et al. 2021), including the constant terms,
+    as in ``MNLLLoss`` of bpnet-lite. If k_i of N reads are at position i, and p =
+    softmax(x), the loss is ``-log N! + sum(log k_i!) - sum(k_i log p_i)``. The factorials
+    do not depend on `x`, but make losses comparable with published ones. If several
+    strands share one distribution, as in bpnet-lite, flatten them first: ``x.reshape(n,
+    -1)``.
 
     Args:
         x: Logits ``(..., l)``.
-        target: Counts of the same shape, of 0 or more; a tensor, array or list.
-        mask: Which positions are real, 1 or true; broadcasts to the shape of `x`. Others
-            have no probability, and their counts do not matter.
+        target: Counts of the same shape, 0 or more; a tensor, array or list.
+        mask: 1 or true at real positions; broadcasts to the shape of `x`. Masked
+            positions have probability 0, and their counts are ignored.
         reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
 
     Returns:
-        A scalar; a tensor of the shape of `x` without the last axis for ``"none"``.
+        A scalar; for ``"none"``, a tensor in the shape of `x` without the last axis.
 
     Raises:
         DTypeError: `x` has an integer or boolean type.
-        ShapeError: `target` has another shape.
+        ShapeError: `target` does not have the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -277,17 +280,17 @@ def multinomial_nll(
     if mask is not None:
         real = as_operand(x, mask)
         real = real if real.dtype.kind == "b" else apply("not_equal", real, 0)
-        counts, x = apply("where", real, counts, 0.0), apply("where", real, x, _LOWEST)
+        counts, x = apply("where", real, counts, 0.0), apply("where", real, x, _MASKED)
     log_product = (counts * apply("log_softmax", x)).sum(axis=-1)
     ways = _log_factorial(counts.sum(axis=-1)) - _log_factorial(counts).sum(axis=-1)
     return reduce_losses(-ways - log_product, reduction)
 
 
 def _log_factorial(counts: Tensor) -> Tensor:
-    """Compute log(k!) for numbers of 0 or more, by Stirling's series."""
+    """Compute log(k!) for counts of 0 or more by Stirling's series."""
     z = counts + 1.0
-    # log Gamma(z) = log Gamma(z + 7) - log(z (z + 1) ... (z + 6)), for small ones.
-    is_small = z < _LARGE
+    # For small z: log Gamma(z) = log Gamma(z + 7) - log(z (z + 1) ... (z + 6)).
+    is_small = z < _MIN_STIRLING
     small = apply("where", is_small, z, 1.0)
     product = small
     for step in range(1, 7):
@@ -295,7 +298,7 @@ def _log_factorial(counts: Tensor) -> Tensor:
     large = apply("where", is_small, z + 7.0, z)
     inverse = 1.0 / large
     series = inverse * (1 / 12 - apply("square", inverse) * (1 / 360))
-    found = (large - 0.5) * apply("log", large) - large + 0.5 * math.log(2 * math.pi)
-    found = found + series - apply("where", is_small, apply("log", product), 0.0)
-    # 0! and 1! are exact, as most positions have none or one.
-    return apply("where", counts * (counts - 1.0) == 0.0, 0.0, found)
+    result = (large - 0.5) * apply("log", large) - large + 0.5 * math.log(2 * math.pi)
+    result = result + series - apply("where", is_small, apply("log", product), 0.0)
+    # 0! and 1! are set exactly, because most counts are 0 or 1.
+    return apply("where", counts * (counts - 1.0) == 0.0, 0.0, result)

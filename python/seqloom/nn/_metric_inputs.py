@@ -1,4 +1,4 @@
-"""Labels and predictions that fit each other, and the curve that their ranks make."""
+"""Checks of labels and predictions for metrics, and the ROC and PR curve."""
 
 import math
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from seqloom._arguments import check_rows
 from seqloom.errors import DTypeError, NotFiniteError, OutOfRangeError, ShapeError
 
 Floats: TypeAlias = NDArray[np.float64]
-_TEXTS = "US"  # kinds of dtypes
-_TABLE = 2  # axes of scores with a column for each class
+_STRING_KINDS = "US"  # of dtypes
+_SCORE_AXES = 2  # axes of scores with a column for each class
 
 
 def read_classes(
     labels: ArrayLike, predicted: ArrayLike
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return true and predicted classes: of scores by class, the class of the highest."""
+    """Return true and predicted classes; for scores, the class with the highest score."""
     check_rows({"labels": labels, "predicted": predicted})
     true, guess = np.asarray(labels), np.asarray(predicted)
     if guess.ndim == true.ndim + 1 and guess.shape[1] > 1:
@@ -30,11 +30,11 @@ def read_classes(
             f"predicted must be classes in the shape of labels {true.shape}, or scores "
             f"with a column for each class, got shape {guess.shape}"
         )
-    if (true.dtype.kind in _TEXTS) != (guess.dtype.kind in _TEXTS):
-        name = "labels" if true.dtype.kind in _TEXTS else "predicted"
+    if (true.dtype.kind in _STRING_KINDS) != (guess.dtype.kind in _STRING_KINDS):
+        name = "labels" if true.dtype.kind in _STRING_KINDS else "predicted"
         raise DTypeError(
-            f"{name} are texts and the other classes are numbers; pass the indices of the "
-            "classes for both"
+            f"{name} are strings and the other classes are numbers; pass the indices "
+            "of the classes for both"
         )
     for name, classes in (("labels", true), ("predicted", guess)):
         if classes.dtype.kind != "f":
@@ -44,13 +44,13 @@ def read_classes(
         if (classes != np.floor(classes)).any():
             raise DTypeError(
                 f"{name} must be classes, which are integers, got fractions; pass for "
-                "example scores > 0.5 in place of scores"
+                "example scores > 0.5 instead of scores"
             )
     return true, guess
 
 
-def read_answers(labels: ArrayLike, scores: ArrayLike) -> tuple[Floats, Floats]:
-    """Return 0/1 labels and scores as columns; a class becomes a column of its own."""
+def read_label_columns(labels: ArrayLike, scores: ArrayLike) -> tuple[Floats, Floats]:
+    """Return 0/1 labels and scores as columns; classes are one-hot encoded."""
     true, guess = _read_numbers(labels, scores, "scores")
     if true.shape == guess.shape and true.ndim:
         wrong = true[(true != 0) & (true != 1)]
@@ -60,46 +60,46 @@ def read_answers(labels: ArrayLike, scores: ArrayLike) -> tuple[Floats, Floats]:
                 "with a column for each"
             )
         return _to_columns(true), _to_columns(guess)
-    if guess.ndim == _TABLE and guess.shape[1] > 1 and true.shape == guess.shape[:1]:
+    if guess.ndim == _SCORE_AXES and guess.shape[1] > 1 and true.shape == guess.shape[:1]:
         count = guess.shape[1]
         columns = np.arange(count, dtype=np.float64)
-        found = np.equal(true[:, None], columns)
-        if not (known := found.any(axis=1)).all():
+        one_hot = np.equal(true[:, None], columns)
+        if not (known := one_hot.any(axis=1)).all():
             raise OutOfRangeError(
                 f"labels must be classes from 0 to {count - 1}, got {true[~known][0]:g}"
             )
-        return found.astype(np.float64), guess
+        return one_hot.astype(np.float64), guess
     raise ShapeError(
-        f"labels must have the shape of scores {guess.shape}, or be classes (n,) beside "
-        f"scores with a column for each class, got {true.shape}"
-        + _say_column("scores", guess, true)
+        f"labels must have the shape of scores {guess.shape}, or be classes (n,) with "
+        f"scores that have a column for each class, got {true.shape}"
+        + _hint_at_column("scores", guess, true)
     )
 
 
 def read_values(labels: ArrayLike, predicted: ArrayLike) -> tuple[Floats, Floats]:
-    """Return true and predicted numbers as columns."""
+    """Return true and predicted values as columns."""
     true, guess = _read_numbers(labels, predicted, "predicted")
     if true.shape != guess.shape or not true.ndim:
         raise ShapeError(
             f"predicted must have the shape of labels {true.shape}, got shape "
-            f"{guess.shape}" + _say_column("predicted", guess, true)
+            f"{guess.shape}" + _hint_at_column("predicted", guess, true)
         )
     return _to_columns(true), _to_columns(guess)
 
 
 def require_no_nan(name: str, values: NDArray[Any]) -> None:
-    """Refuse NaN, which has no rank."""
+    """Raise if a value is NaN, which has no rank."""
     if values.dtype.kind != "f" or not (missing := np.isnan(values)).any():
         return
     first = ", ".join(str(int(axis[0])) for axis in np.nonzero(np.atleast_1d(missing)))
     raise NotFiniteError(
-        f"{name} holds {int(missing.sum())} NaN, the first at {first}; leave such "
-        "records out, or see where the model's outputs become NaN"
+        f"{name} holds {int(missing.sum())} NaN, the first at {first}; leave out such "
+        "records, or find where the model's outputs become NaN"
     )
 
 
 def _read_numbers(labels: ArrayLike, scores: ArrayLike, name: str) -> tuple[Floats, Floats]:
-    """Return both as floats without NaN."""
+    """Return labels and scores as floats; raise on NaN."""
     check_rows({"labels": labels, name: scores})
     true, guess = np.asarray(labels, np.float64), np.asarray(scores, np.float64)
     require_no_nan("labels", true)
@@ -108,12 +108,12 @@ def _read_numbers(labels: ArrayLike, scores: ArrayLike, name: str) -> tuple[Floa
 
 
 def _to_columns(values: Floats) -> Floats:
-    """Return a row for each record."""
+    """Reshape to one row for each record."""
     return values.reshape(len(values), -1) if values.size else values.reshape(0, 1)
 
 
 def _require_columns(labels: NDArray[Any], count: int) -> None:
-    """Raise if a label is not the number of a column of the scores."""
+    """Raise if a label is not the index of a column of the scores."""
     if labels.dtype.kind in "iuf" and labels.size:
         wrong = labels[(labels < 0) | (labels >= count)]
         if wrong.size:
@@ -122,19 +122,19 @@ def _require_columns(labels: NDArray[Any], count: int) -> None:
             )
 
 
-def _say_column(name: str, scores: Floats, labels: Floats) -> str:
-    """Say how to take the one column of scores that labels lack."""
+def _hint_at_column(name: str, scores: Floats, labels: Floats) -> str:
+    """Return a hint to select the only column of scores, or an empty string."""
     is_column = scores.shape == (*labels.shape, 1)
     return f"; pass {name}[:, 0]" if is_column and labels.ndim else ""
 
 
 @dataclass(frozen=True, slots=True)
 class RankCurve:
-    """Counts the records from each distinct score upwards, the highest score first.
+    """Cumulative counts of records by decreasing score, one for each distinct score.
 
     Args:
-        hits: The records of the class; the first count is 0.
-        misses: The other records.
+        hits: Counts of records of the class; the first count is 0.
+        misses: Counts of the other records.
 
     Examples:
         >>> curve = RankCurve.of([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
@@ -147,11 +147,11 @@ class RankCurve:
 
     @classmethod
     def of(cls, labels: ArrayLike, scores: ArrayLike) -> "RankCurve":
-        """Count records; a label above 0 means that a record is of the class."""
+        """Count records; a label above 0 marks a record of the class."""
         values = np.asarray(scores, float)
-        order = np.argsort(-values)  # records of one score may come in any order
+        order = np.argsort(-values)  # the order within equal scores does not matter
         ranked = values[order]
-        # Compared, not subtracted: infinity minus infinity is NaN.
+        # Compare instead of subtracting, because infinity minus infinity is NaN.
         is_last = np.append(ranked[1:] != ranked[:-1], True)[: ranked.size]
         last = np.flatnonzero(is_last)
         hits, records = np.cumsum(np.asarray(labels)[order] > 0)[last], last + 1
@@ -159,41 +159,42 @@ class RankCurve:
 
     @property
     def positives(self) -> int:
-        """The number of records of the class."""
+        """Number of records of the class."""
         return int(self.hits[-1])
 
     @property
     def negatives(self) -> int:
-        """The number of other records."""
+        """Number of records that are not of the class."""
         return int(self.misses[-1])
 
     @property
     def recall(self) -> Floats:
-        """The share of the class that is found; on the ROC curve the height."""
+        """Fraction of the class that is found: the y axis of the ROC curve."""
         return self.hits / self.positives
 
     @property
     def false_alarms(self) -> Floats:
-        """The share of the others that is taken for the class."""
+        """False positive rate: the x axis of the ROC curve."""
         return self.misses / self.negatives
 
     @property
     def precision(self) -> Floats:
-        """The share that is right of the records taken for the class, from the first on."""
+        """Fraction of correct records among those predicted as the class."""
         return self.hits[1:] / (self.hits + self.misses)[1:]
 
     @property
     def auroc(self) -> float:
-        """The area under the ROC curve; NaN if all records are of the class, or none is."""
+        """Area under the ROC curve; NaN if all or none of the records are of the class."""
         if not (self.positives and self.negatives):
             return math.nan
-        # Twice the area in whole pairs of records: a sum of fractions may exceed 1.
+        # Twice the area, counted in pairs of records: a sum of fractions might exceed
+        # 1.
         pairs = np.diff(self.misses) @ (self.hits[1:] + self.hits[:-1])
         return int(pairs) / (2 * self.positives * self.negatives)
 
     @property
     def auprc(self) -> float:
-        """The average precision; NaN if all records are of the class, or none is."""
+        """Average precision; NaN if all or none of the records are of the class."""
         if not (self.positives and self.negatives):
             return math.nan
         return float(self.precision @ np.diff(self.hits) / self.positives)

@@ -11,8 +11,8 @@ from seqloom.errors import ArgumentError, OutOfRangeError
 from seqloom.nn._metric_inputs import (
     Floats,
     RankCurve,
-    read_answers,
     read_classes,
+    read_label_columns,
     read_values,
 )
 
@@ -23,19 +23,19 @@ def confusion_matrix(
     """Count each pair of a true and a predicted class.
 
     Args:
-        labels: The true classes, from 0 to ``size - 1``.
-        predicted: The predicted classes, in the same shape; or scores with a column for
-            each class, of which the highest decides.
-        size: The number of classes.
+        labels: True classes, from 0 to ``size - 1``.
+        predicted: Predicted classes in the same shape; or scores with a column for each
+            class, where the highest score determines the class.
+        size: Number of classes.
 
     Returns:
-        An array of shape ``(size, size)``: a row for each true class, a column for each
-        predicted one.
+        Array of shape ``(size, size)``: rows are true classes, columns are predicted
+        classes.
 
     Raises:
         DTypeError: A class is not an integer.
-        OutOfRangeError: A class is not from 0 to ``size - 1``.
-        NotFiniteError: One of the scores is NaN.
+        OutOfRangeError: A class is not in the range 0 to ``size - 1``.
+        NotFiniteError: A score is NaN.
         ShapeError: `predicted` does not have the shape of `labels`, with or without a
             column for each class.
 
@@ -56,12 +56,12 @@ def confusion_matrix(
 
 
 def accuracy(labels: ArrayLike, predicted: ArrayLike) -> float:
-    """Compute the share of correct predictions.
+    """Compute the fraction of correct predictions.
 
     Args:
-        labels: The true classes, or a 0/1 table of labels.
-        predicted: The predicted classes, in the same shape; or scores with a column for
-            each class, of which the highest decides.
+        labels: True classes, or a 0/1 table of labels.
+        predicted: Predicted classes in the same shape; or scores with a column for each
+            class, where the highest score determines the class.
 
     Returns:
         A number from 0 to 1; NaN if there are no labels.
@@ -78,10 +78,10 @@ def balanced_accuracy(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> 
     """Compute the mean recall of the classes.
 
     Args:
-        labels: The true classes, from 0 to ``size - 1``.
-        predicted: The predicted classes, in the same shape; or scores with a column for
-            each class, of which the highest decides.
-        size: The number of classes; a class without labels does not count.
+        labels: True classes, from 0 to ``size - 1``.
+        predicted: Predicted classes in the same shape; or scores with a column for each
+            class, where the highest score determines the class.
+        size: Number of classes; a class without labels is ignored.
 
     Returns:
         A number from 0 to 1; NaN if there are no labels.
@@ -95,23 +95,23 @@ def balanced_accuracy(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> 
 
 def balanced_accuracy_of(counts: NDArray[np.int64]) -> float:
     """Compute the mean recall from a confusion matrix."""
-    seen = counts.sum(axis=1)
-    found = counts.diagonal()[seen > 0] / seen[seen > 0]
-    return float(found.mean()) if found.size else float("nan")
+    totals = counts.sum(axis=1)
+    hits = counts.diagonal()[totals > 0] / totals[totals > 0]
+    return float(hits.mean()) if hits.size else float("nan")
 
 
 def mcc(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> float:
-    """Compute Matthews's correlation coefficient for any number of classes.
+    """Compute the Matthews correlation coefficient for any number of classes.
 
     Args:
-        labels: The true classes, from 0 to ``size - 1``.
-        predicted: The predicted classes, in the same shape; or scores with a column for
-            each class, of which the highest decides.
-        size: The number of classes.
+        labels: True classes, from 0 to ``size - 1``.
+        predicted: Predicted classes in the same shape; or scores with a column for each
+            class, where the highest score determines the class.
+        size: Number of classes.
 
     Returns:
-        A number from -1 to 1; 0 if `labels` or `predicted` have a single class, NaN if
-        there are no labels.
+        A number from -1 to 1; 0 if `labels` or `predicted` contains only one class, NaN
+        if there are no labels.
 
     Examples:
         >>> mcc([0, 1, 2, 2], [0, 1, 2, 2], size=3)
@@ -121,8 +121,8 @@ def mcc(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> float:
 
 
 def mcc_of(matrix: NDArray[np.int64]) -> float:
-    """Compute Matthews's coefficient from a confusion matrix."""
-    # Python's integers: products of large counts are exact.
+    """Compute the Matthews correlation coefficient from a confusion matrix."""
+    # Python integers: products of large counts are exact.
     true, guess = (matrix.sum(axis=axis).tolist() for axis in (1, 0))
     total, right = sum(true), sum(matrix.diagonal().tolist())
     if not total:
@@ -140,19 +140,19 @@ def f1(
     """Compute the F1 score: the harmonic mean of precision and recall.
 
     Args:
-        labels: The true classes, from 0 to ``size - 1``.
-        predicted: The predicted classes, in the same shape; or scores with a column for
-            each class, of which the highest decides.
-        size: The number of classes.
-        average: ``"binary"`` for the score of class 1 of two; ``"macro"`` for the mean over
-            the classes that occur; ``"weighted"`` for their mean by number of labels;
-            ``"micro"`` for the score of all classes together.
+        labels: True classes, from 0 to ``size - 1``.
+        predicted: Predicted classes in the same shape; or scores with a column for each
+            class, where the highest score determines the class.
+        size: Number of classes.
+        average: ``"binary"``: score of class 1, for two classes. ``"macro"``: mean over
+            the classes that occur. ``"weighted"``: mean weighted by the number of labels.
+            ``"micro"``: score of all classes together.
 
     Returns:
-        A number from 0 to 1; 0 where nothing is found, NaN if there are no labels.
+        A number from 0 to 1; 0 without true positives, NaN if there are no labels.
 
     Raises:
-        ArgumentError: `average` is unknown, or is ``"binary"`` with another `size` than 2.
+        ArgumentError: `average` is unknown, or is ``"binary"`` and `size` is not 2.
 
     Examples:
         >>> f1([0, 1, 1, 1], [0, 0, 1, 1])
@@ -165,7 +165,7 @@ def f1(
 
 
 def require_average(average: str, size: int) -> None:
-    """Refuse an unknown way to average, and binary scores of several classes."""
+    """Raise if the average is unknown, or binary with more than two classes."""
     ways = ("binary", "macro", "micro", "weighted")
     if average not in ways:
         raise ArgumentError(f"average must be one of {ways}, got {average!r}")
@@ -178,14 +178,14 @@ def require_average(average: str, size: int) -> None:
 
 def f1_of(counts: NDArray[np.int64], average: str) -> float:
     """Compute the F1 score from a confusion matrix."""
-    labels, found = counts.sum(axis=1), counts.diagonal()
+    labels, hits = counts.sum(axis=1), counts.diagonal()
     both = labels + counts.sum(axis=0)
     if not counts.sum():
         return float("nan")
-    scores = 2 * found / np.maximum(both, 1)
+    scores = 2 * hits / np.maximum(both, 1)
     averages = {
         "binary": scores[min(1, len(scores) - 1)],
-        "micro": 2 * found.sum() / both.sum(),
+        "micro": 2 * hits.sum() / both.sum(),
         "macro": scores[both > 0].mean(),
         "weighted": (scores * labels).sum() / labels.sum(),
     }
@@ -193,64 +193,64 @@ def f1_of(counts: NDArray[np.int64], average: str) -> float:
 
 
 def auroc(labels: ArrayLike, scores: ArrayLike) -> float:
-    """Compute the area under the receiver operating characteristic.
+    """Compute the area under the receiver operating characteristic (ROC) curve.
 
     Args:
         labels: 0/1 labels ``(n,)`` for scores ``(n,)``, classes ``(n,)`` for scores
             ``(n, classes)``, or a 0/1 table in the scores' shape.
-        scores: Predicted scores; a higher score means a more likely class.
+        scores: Predicted scores; a higher score means that the class is more likely.
 
     Returns:
-        A number from 0 to 1: the mean over the columns that have both labels; NaN if no
-        column has both.
+        A number from 0 to 1: the mean over the columns that contain both labels; NaN if
+            no column contains both.
 
     Raises:
         NotFiniteError: A label or a score is NaN.
-        OutOfRangeError: A label is neither 0 nor 1, or no column's class.
-        ShapeError: The shapes do not fit; scores ``(n, 1)`` are none for labels ``(n,)``.
+        OutOfRangeError: A label is neither 0 nor 1, or is not the class of a column.
+        ShapeError: The shapes do not match; scores ``(n, 1)`` do not match labels ``(n,)``.
 
     Examples:
         >>> auroc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
         0.75
     """
-    curves = _rank_columns(*read_answers(labels, scores))
+    curves = _rank_columns(*read_label_columns(labels, scores))
     return _mean_of_defined(curve.auroc for curve in curves)
 
 
 def auprc(labels: ArrayLike, scores: ArrayLike) -> float:
-    """Compute the area under the precision-recall curve, as average precision.
+    """Compute the area under the precision-recall curve as average precision.
 
     Args:
-        labels: Labels as for `auroc`.
-        scores: Predicted scores; a higher score means a more likely class.
+        labels: See `auroc`.
+        scores: Predicted scores; a higher score means that the class is more likely.
 
     Returns:
-        A number from 0 to 1: the mean over the columns that have both labels; NaN if no
-        column has both.
+        A number from 0 to 1: the mean over the columns that contain both labels; NaN if
+            no column contains both.
 
     Raises:
         NotFiniteError: A label or a score is NaN.
-        OutOfRangeError: A label is neither 0 nor 1, or no column's class.
-        ShapeError: The shapes do not fit; scores ``(n, 1)`` are none for labels ``(n,)``.
+        OutOfRangeError: A label is neither 0 nor 1, or is not the class of a column.
+        ShapeError: The shapes do not match; scores ``(n, 1)`` do not match labels ``(n,)``.
 
     Examples:
         >>> round(auprc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]), 4)
         0.8333
     """
-    curves = _rank_columns(*read_answers(labels, scores))
+    curves = _rank_columns(*read_label_columns(labels, scores))
     return _mean_of_defined(curve.auprc for curve in curves)
 
 
 def r2(labels: ArrayLike, predicted: ArrayLike) -> float:
-    """Compute the share of the labels' variance that the predictions explain.
+    """Compute R2: the fraction of the labels' variance that the predictions explain.
 
     Args:
-        labels: The true values, ``(n,)`` or ``(n, columns)``.
-        predicted: The predicted values, in the same shape.
+        labels: True values, ``(n,)`` or ``(n, columns)``.
+        predicted: Predicted values in the same shape.
 
     Returns:
-        A number of at most 1: the mean over the columns whose labels vary; NaN if the
-        labels are constant or infinite.
+        A number of at most 1: the mean over the columns in which the labels vary; NaN if
+            the labels are constant or infinite.
 
     Raises:
         NotFiniteError: A value is NaN.
@@ -264,15 +264,15 @@ def r2(labels: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def pearson(labels: ArrayLike, predicted: ArrayLike) -> float:
-    """Compute Pearson's correlation coefficient.
+    """Compute the Pearson correlation coefficient.
 
     Args:
-        labels: The true values, ``(n,)`` or ``(n, columns)``.
-        predicted: The predicted values, in the same shape.
+        labels: True values, ``(n,)`` or ``(n, columns)``.
+        predicted: Predicted values in the same shape.
 
     Returns:
-        A number from -1 to 1: the mean over the columns where both sides vary; NaN if one
-        side is constant or infinite.
+        A number from -1 to 1: the mean over the columns in which labels and predictions
+        vary; NaN if either is constant or infinite.
 
     Raises:
         NotFiniteError: A value is NaN.
@@ -286,15 +286,15 @@ def pearson(labels: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def spearman(labels: ArrayLike, predicted: ArrayLike) -> float:
-    """Compute Spearman's rank correlation; ties get their mean rank.
+    """Compute the Spearman rank correlation; ties get their mean rank.
 
     Args:
-        labels: The true values, ``(n,)`` or ``(n, columns)``.
-        predicted: The predicted values, in the same shape.
+        labels: True values, ``(n,)`` or ``(n, columns)``.
+        predicted: Predicted values in the same shape.
 
     Returns:
-        A number from -1 to 1: the mean over the columns where both sides vary; NaN if one
-        side is constant.
+        A number from -1 to 1: the mean over the columns in which labels and predictions
+        vary; NaN if either is constant.
 
     Raises:
         NotFiniteError: A value is NaN.
@@ -311,14 +311,14 @@ def spearman(labels: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def _rank_columns(labels: Floats, scores: Floats) -> Iterator[RankCurve]:
-    """Rank the records of each column by their scores."""
+    """Rank the records of each column by score."""
     return map(RankCurve.of, labels.T, scores.T)
 
 
 def _mean_over_columns(
     measure: Callable[[Floats, Floats], float], true: Floats, guess: Floats
 ) -> float:
-    """Return the mean of a measure over the columns."""
+    """Return the mean of a metric over the columns."""
     return _mean_of_defined(map(measure, true.T, guess.T))
 
 
@@ -344,7 +344,7 @@ def _r2(labels: Floats, predicted: Floats) -> float:
 
 
 def _pearson(labels: Floats, predicted: Floats) -> float:
-    """Compute the cosine of the centred columns."""
+    """Compute the correlation of two columns as the cosine of the centred columns."""
     if _is_without_variance(labels) or _is_without_variance(predicted):
         return float("nan")
     left, right = (_centre(it / _unit_of(it)) for it in (labels, predicted))
@@ -354,38 +354,38 @@ def _pearson(labels: Floats, predicted: Floats) -> float:
 
 
 def _is_without_variance(values: Floats) -> bool:
-    """True for values of which the variance is zero or not defined."""
-    # By comparison: the mean of equal values is rounded, so that their sum of squares
-    # around it may be above 0.
+    """Return whether the variance of values is zero or undefined."""
+    # Compare values: with a rounded mean, the sum of squares of equal values may be >
+    # 0.
     return not len(values) or bool(
         values.min() == values.max() or not np.isfinite(values).all()
     )
 
 
 def _unit_of(*arrays: Floats) -> float:
-    """Return a power of two: divided by it no square overflows, and no bit changes."""
+    """Return a power of two: scaled by it, squares do not overflow, and no bit changes."""
     largest = max(float(np.abs(values).max()) for values in arrays)
     return math.ldexp(1.0, min(math.frexp(largest)[1], 1023))  # the largest of a float64
 
 
 def _clip(correlation: float) -> float:
-    """Remove what rounding adds beyond -1 and 1."""
+    """Clip rounding errors beyond -1 and 1."""
     return max(-1.0, min(1.0, correlation))
 
 
 def _centre(values: Floats) -> Floats:
-    """Subtract the mean; twice, because the mean of close large values is rounded."""
+    """Subtract the mean; twice, because the mean of large, close values is rounded."""
     once = values - _sum(values) / len(values)
     return once - _sum(once) / len(once)
 
 
 def _sum(values: Floats) -> float:
-    """Sum without a rounding, so that the order of the values does not matter."""
+    """Return the exact sum, rounded once, which does not depend on the order."""
     return math.fsum(values.tolist())
 
 
 def _ranks(values: Floats) -> Floats:
-    """Rank from 1; equal values share the mean of their ranks."""
+    """Return ranks from 1; equal values share their mean rank."""
     _, index, count = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(count)
     return ((2 * last - count + 1) / 2)[index]

@@ -1,4 +1,4 @@
-"""Module: the base of layers and networks, whose parts are its annotated fields."""
+"""Module: the base class of layers and networks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from seqloom.errors import ArgumentError, DTypeError, RecordError
 from seqloom.nn._hidden import (
     require_all_visible,
     require_no_class_parts,
-    require_part_again,
+    require_no_data_over_part,
     require_visible_field,
 )
 from seqloom.nn._initialisers import to_name
@@ -52,22 +52,23 @@ if TYPE_CHECKING:
 
 @dataclass_transform(eq_default=False)
 class Module:
-    """Base of layers and networks.
+    """Base class of layers and networks.
 
-    A subclass annotates its fields. Modules, `Param` and `Buffer`, and lists, tuples and
-    dicts of these, are its parts; any other field is plain data. The constructor is made
-    from the annotations, unless the subclass defines one or, without fields of its own,
-    takes over one. Methods may have any name and signature.
+    A subclass annotates its fields. Submodules, `Param` and `Buffer` objects, and lists,
+    tuples and dicts of these, are registered by their annotation; any other field is
+    plain data. The constructor is generated from the annotations, unless the subclass
+    defines a constructor, or has no new fields and inherits one. Methods may have any
+    name and signature.
 
     A field that is a `seqloom.tensor.Tensor` is a constant: it is neither trained nor
-    saved, and moves with the module. Copies of a module, by `map` too, share plain data.
-    Parameters in other places, such as a set or an object that is no module, are an error.
-    A module that only refers to another one, such as its parent, holds a ``weakref.ref``
-    of it. A module that is part of others writes and reads its own part of their records
-    if its class defines `to_record` or `load_record`.
+    saved, and moves with the module. Copies of a module, including those that `map`
+    returns, share plain data. Parameters in any other object, such as a set or an object
+    that is not a module, raise an error. To refer to another module without containing
+    it, such as the parent, store a ``weakref.ref``. A submodule whose class defines
+    `to_record` or `load_record` saves and loads its own section of the model's record.
 
     Attributes:
-        training: Whether the module is in training mode, which dropout and batch norm use.
+        training: True in training mode; dropout and batch norm depend on it.
 
     Examples:
         >>> import seqloom as sl
@@ -83,12 +84,12 @@ class Module:
     """
 
     training: ClassVar[bool] = True
-    # Whether the constructor is made from the fields. A class without fields of its own
-    # takes over the constructor of its base.
+    # True if the constructor is generated from the fields. A class without new fields
+    # inherits the constructor of its base.
     _has_made_init: ClassVar[bool] = True
 
     def __init_subclass__(cls, *, init: bool = True, **options: Any) -> None:
-        del init  # `init=False` says to type checkers that a class takes over a constructor
+        del init  # `init=False` tells type checkers that a class inherits a constructor
         super().__init_subclass__(**options)
         for name in vars(cls).get("__annotations__", {}):
             if hasattr(Module, name) and name != "training":
@@ -102,19 +103,19 @@ class Module:
         dataclass(eq=False, repr=False, init=cls._has_made_init)(cls)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        require_part_again(self, name, value)
+        require_no_data_over_part(self, name, value)
         require_visible_field(self, name, value)
         object.__setattr__(self, name, value)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Copy parts, and lists, tuples and dicts; any other field is shared."""
+        """Copy submodules, arrays, lists, tuples and dicts; share any other field."""
         twin = type(self).__new__(type(self))
         memo[id(self)] = twin
         copy_fields(self, twin, memo)
         return twin
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Call ``forward``, if the class defines that instead of ``__call__``.
+        """Call ``forward``, for a class that defines it instead of ``__call__``.
 
         Args:
             *args: Arguments of ``forward``.
@@ -124,7 +125,7 @@ class Module:
             The result of ``forward``.
 
         Raises:
-            ArgumentError: The class defines neither.
+            ArgumentError: The class defines neither ``forward`` nor ``__call__``.
 
         Examples:
             >>> import seqloom as sl
@@ -142,16 +143,17 @@ class Module:
             )
         return forward(*args, **options)
 
-    # Parts --------------------------------------------------------------------------------
+    # Submodules, parameters and buffers -------------------------------------------------
 
     def named(self, kind: type[Any] = object) -> Iterator[tuple[str, Any]]:
-        """Yield the modules, parameters and buffers inside this module, with their paths.
+        """Yield the submodules, parameters and buffers, with their paths.
 
         Args:
-            kind: Class of the parts to yield; default: all.
+            kind: Class of the objects to yield; default: all.
 
         Yields:
-            Pairs of path and part; a module comes before its parts, and each part once.
+            Pairs of path and object. A module comes before its contents; a shared object
+            is yielded once.
 
         Examples:
             >>> import seqloom as sl
@@ -165,23 +167,24 @@ class Module:
                 yield path, part
 
     def parameters(self, pattern: str = "*") -> list[tuple[str, Param]]:
-        """Return the parameters with their paths.
+        """Return the parameters and their paths.
 
         Args:
-            pattern: Pattern of the paths, such as ``"conv.*"``; default: all.
+            pattern: Glob pattern of the paths, such as ``"conv.*"``; default: all.
 
         Returns:
-            Pairs of path and parameter; a shared parameter comes once, with its first path.
+            Pairs of path and parameter. A shared parameter is listed once, with its first
+            path.
 
         Examples:
             >>> import seqloom as sl
             >>> sl.nn.Linear(2, 1).parameters("b*")
             [('bias', Param(1,))]
         """
-        found: list[tuple[str, Param]] = list(self.named(Param))
+        pairs: list[tuple[str, Param]] = list(self.named(Param))
         if pattern == "*":
-            return found
-        return [(path, part) for path, part in found if fnmatchcase(path, pattern)]
+            return pairs
+        return [(path, param) for path, param in pairs if fnmatchcase(path, pattern)]
 
     @property
     def number_of_parameters(self) -> int:
@@ -190,7 +193,7 @@ class Module:
 
     @property
     def backend(self) -> Backend:
-        """Backend that the module is bound to."""
+        """Backend to which the module is bound."""
         for _, part in self.named(Stored):
             return part.bound_backend
         raise RecordError(
@@ -198,10 +201,11 @@ class Module:
         )
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Return what selects the program of a compiled step, and the module's arrays.
+        """Return the key of the module's compiled program, and the module's arrays.
 
         Returns:
-            Classes, modes and plain fields as a hashable value; parameters and buffers.
+            A pair: the classes, modes and plain fields as a hashable value; and the
+                parameters and buffers.
 
         Examples:
             >>> import seqloom as sl
@@ -215,13 +219,13 @@ class Module:
     # State --------------------------------------------------------------------------------
 
     def bind(self, backend: Backend | str, key: Key | int) -> Self:
-        """Set the backend of the parameters, and the key that initialises them.
+        """Bind the parameters to a backend, and set the key that initialises them.
 
         Args:
             backend: A backend or its name.
             key: Random key, or an integer n for ``sl.Key(n)``. Each parameter is
-                initialised with ``key.fold(path)``, so the order of first use does not
-                matter.
+                initialised with ``key.fold(path)``, so the values do not depend on the
+                order of use.
 
         Returns:
             This module.
@@ -244,10 +248,10 @@ class Module:
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Set training mode for this module and all modules in it.
+        """Set training mode for this module and all its submodules.
 
         Args:
-            mode: Whether to train; False sets evaluation mode.
+            mode: If False, set evaluation mode.
 
         Returns:
             This module.
@@ -270,9 +274,9 @@ class Module:
 
         Args:
             backend: A backend or its name, such as ``"torch:cuda"``.
-            dtype: Name of a float type; default: the current one. It changes floats only,
-                and none to fewer bits than its `least_dtype`. Whole numbers and truths,
-                such as a count of batches, keep their type.
+            dtype: Name of a float type; default: the current one. Only floats are
+                converted, and never to fewer bits than their `least_dtype`. Integers and
+                booleans, such as a count of batches, keep their type.
 
         Returns:
             This module.
@@ -299,10 +303,10 @@ class Module:
         return self
 
     def freeze(self, pattern: str = "*") -> Self:
-        """Exclude parameters from training: `value_and_grad` gives no gradients for them.
+        """Exclude parameters from training: `value_and_grad` omits their gradients.
 
         Args:
-            pattern: Pattern of the paths, such as ``"conv.*"``; default: all.
+            pattern: Glob pattern of the paths, such as ``"conv.*"``; default: all.
 
         Returns:
             This module.
@@ -321,17 +325,17 @@ class Module:
         return self
 
     def unfreeze(self, pattern: str = "*") -> Self:
-        """Include parameters in training again; takes and return what `freeze` does."""
+        """Include parameters in training again; see `freeze`."""
         for _, param in _match_parameters(self, pattern):
             param.trainable = True
         return self
 
     def map(self, change: Callable[[str, Tensor], Any]) -> Self:
-        """Make a copy of the module with changed parameters and buffers.
+        """Copy the module, with new values for its parameters and buffers.
 
         Args:
-            change: Function of the path and the values of a parameter or buffer; it returns
-                new values of the same shape.
+            change: Function of the path and the values of a parameter or buffer that
+                returns new values of the same shape.
 
         Returns:
             A new module; this one does not change.
@@ -348,7 +352,7 @@ class Module:
         return twin
 
     def visit(self, function: Callable[[str, Param], None]) -> None:
-        """Call a function for each parameter; a shared parameter comes once.
+        """Call a function for each parameter; once for a shared parameter.
 
         Args:
             function: Function of the path and the parameter.
@@ -363,11 +367,12 @@ class Module:
             function(path, param)
 
     def summary(self, *args: Any, method: str = "__call__", **options: Any) -> Summary:
-        """Call the module on a sample, and return its layers with their figures.
+        """Call the module on a sample, and return a summary of its layers.
 
-        Shapes of results, numbers of parameters, their memory, and multiply-adds of the
-        products, convolutions, attention and recurrent layers of that call; twice these is
-        what PyTorch calls flops. The call is in evaluation mode and changes nothing.
+        The summary lists output shapes, numbers of parameters and their memory, and the
+        multiply-adds of matrix products, convolutions, attention and recurrent layers.
+        PyTorch's flops are twice the multiply-adds. The call runs in evaluation mode and
+        changes nothing.
 
         Args:
             *args: Arguments of the method; NumPy arrays become tensors.
@@ -375,10 +380,10 @@ class Module:
             **options: Keyword arguments of the method.
 
         Returns:
-            A summary, which ``print`` writes as a table.
+            A summary, which ``print`` shows as a table.
 
         Raises:
-            ArgumentError: The module has no such method.
+            ArgumentError: The module does not have the method.
             RecordError: The module is not bound to a backend.
 
         Examples:
@@ -395,10 +400,10 @@ class Module:
     def to_record(self) -> Record:
         """Return the current values of parameters and buffers by path.
 
-        Nothing is copied: a later step that writes an array copies it first.
+        Arrays are not copied until a later step overwrites them.
 
         Returns:
-            A record of arrays that cannot be written; later steps do not change it.
+            A record of read-only arrays; later steps do not change it.
 
         Examples:
             >>> import seqloom as sl
@@ -410,30 +415,31 @@ class Module:
     def load_record(
         self, record: Mapping[str, Any], *, strict: bool = True, keys: KeyMap | None = None
     ) -> Self:
-        """Set parameters and buffers from a record with exactly their paths.
+        """Set parameters and buffers from a record with exactly the same paths.
 
-        Numbers are converted to the element types of the module, array by array. The
-        attribute `load_report` says what was applied and what was converted.
+        Values are converted to the element types of the module, one array at a time. The
+        attribute `load_report` lists the paths that were set and the conversions.
 
         Args:
             record: Record that `to_record` returned, or arrays or lists of numbers by path.
-            strict: Whether every path must be in both, with equal shapes. False sets what
-                fits and leaves the rest.
-            keys: Paths in the module by paths in the record; a ``*`` in both stands for the
-                same text, the last match decides, and other paths stay. A pair ``(path,
-                function)`` changes the array too, and None leaves it out. Or a function
-                that returns these for a path.
+            strict: If True, every path must be in both, with equal shapes. If False, load
+                the paths that fit and leave the rest unchanged.
+            keys: Dict from paths in the record to paths in the module. A ``*`` in both
+                matches the same text, and the last matching pattern applies; paths
+                without a match stay the same. A pair ``(path, function)`` also transforms
+                the array, and None skips it. A function from path to one of these is
+                accepted too.
 
         Returns:
             This module.
 
         Raises:
             ArgumentError: `record` is not a mapping, for example the path of a file; or a
-                pattern of `keys` matches nothing.
-            RecordError: The record lacks a path, has an unknown one, or has values whose
-                shape does not fit; or values that the type of the module cannot hold
-                (complex ones, or too large ones), also where `strict` is False. The message
-                names all of them, and the module does not change.
+                pattern in `keys` matches nothing.
+            RecordError: The record lacks a path, has an unknown path, or has an array of
+                another shape. Also, even if `strict` is False, if the module's type
+                cannot represent the values (complex or too large). The message lists all
+                problems, and the module does not change.
 
         Examples:
             >>> import numpy as np, seqloom as sl
@@ -456,11 +462,11 @@ class Module:
 
     @property
     def load_report(self) -> LoadReport | None:
-        """What the last `load_record` applied, missed and converted; None before."""
+        """Report of the last `load_record`; None if no record was loaded."""
         return find_report(self)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return parameters and buffers by path as NumPy arrays, like torch's method.
+        """Return parameters and buffers by path as NumPy arrays, as in PyTorch.
 
         Returns:
             A dict of copies; later steps do not change them.
@@ -474,11 +480,11 @@ class Module:
         return {path: np.array(values) for path, values in self.to_record().items()}
 
     def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True) -> Self:
-        """Set parameters and buffers from `state_dict`: torch's name for `load_record`."""
+        """Load parameters and buffers from `state_dict`; an alias of `load_record`."""
         return self.load_record(state, strict=strict)
 
     def named_parameters(self) -> Iterator[tuple[str, Param]]:
-        """Yield the parameters with their paths: torch's name for `parameters`."""
+        """Yield the parameters with their paths; PyTorch's name for `parameters`."""
         yield from self.parameters()
 
     def __repr__(self) -> str:
@@ -489,7 +495,7 @@ class Module:
 
 
 def _match_parameters(module: Module, pattern: str) -> list[tuple[str, Param]]:
-    """Return the parameters whose paths match; refuses a pattern that matches none."""
+    """Return the parameters whose paths match; raise if none does."""
     matches = module.parameters(pattern)
     if matches or pattern == "*":
         return matches

@@ -1,4 +1,4 @@
-"""MultiHeadAttention: torch's, with rotary positions and packed sequences."""
+"""MultiHeadAttention, with optional rotary positions and packed sequences."""
 
 from __future__ import annotations
 
@@ -34,19 +34,20 @@ _PACKED, _BATCHED = 2, 3  # axes of (total, embed_dim) and of (n, l, embed_dim)
 class MultiHeadAttention(Module):
     """Multi-head attention (Vaswani et al. 2017), as ``torch.nn.MultiheadAttention``.
 
-    Sequences are batch first, ``(n, l, embed_dim)``. Parameters have torch's names and
-    shapes, so a state dict of torch's loads. Masks have torch's meaning: true where a key
-    is ignored, unlike in `SelfAttention` and `functional.scaled_dot_product_attention`.
+    Sequences are batch first, ``(n, l, embed_dim)``. Parameters have the names and shapes
+    of PyTorch, so a PyTorch state dict can be loaded. As in PyTorch, masks are true where
+    a key is ignored, unlike in `SelfAttention` and
+    `functional.scaled_dot_product_attention`.
 
     Args:
         embed_dim: Number of features of a query and of the output.
-        num_heads: Number of heads; it divides `embed_dim`.
+        num_heads: Number of heads; must divide `embed_dim`.
         dropout: Probability of dropping an attention weight in training.
-        bias: Whether there are biases.
+        bias: If True, add biases.
         kdim: Number of features of a key; default: `embed_dim`.
         vdim: Number of features of a value; default: `embed_dim`.
-        rotary: Base of the rotary position embedding of queries and keys, such as 10000.0;
-            None for none.
+        rotary: Base of the rotary position embedding of queries and keys, such as
+            10000.0; None to disable the embedding.
 
     Raises:
         ArgumentError: `embed_dim` is not a multiple of `num_heads`, or `dropout` is not in
@@ -92,7 +93,8 @@ class MultiHeadAttention(Module):
             raise ArgumentError(f"dropout must be in [0, 1), got {dropout}")
         keys = width if kdim is None else kdim
         values = width if vdim is None else vdim
-        # Declares one weight for queries, keys and values, or three of unequal widths.
+        # One joint weight for queries, keys and values, or three if their widths
+        # differ.
         self.in_proj_weight = self.q_proj_weight = None
         self.k_proj_weight = self.v_proj_weight = None
         if keys == values == width:
@@ -125,33 +127,36 @@ class MultiHeadAttention(Module):
         """Average values by the similarity of queries and keys, in each head.
 
         Args:
-            query: ``(n, l, embed_dim)``, or ``(l, embed_dim)`` for one sequence; with
-                `cu_seqlens` ``(total, embed_dim)``.
+            query: ``(n, l, embed_dim)``; ``(l, embed_dim)`` for one sequence; ``(total,
+                embed_dim)`` with `cu_seqlens`.
             key: ``(n, s, kdim)``; default: `query`, which is self-attention.
             value: ``(n, s, vdim)``; default: `key`.
             key_padding_mask: ``(n, s)`` booleans, true where a key is padding.
-            need_weights: Whether to return the weights; False is faster, because the
-                weights are never held in memory.
+            need_weights: If True, return the attention weights. False is faster, because
+                the weights are not stored.
             attn_mask: ``(l, s)``, ``(n * num_heads, l, s)`` or ``(n, num_heads, l, s)``:
-                booleans, true where a query ignores a key, or numbers to add to the scores.
-            average_attn_weights: Whether the weights are the mean over the heads.
-            is_causal: Whether query i ignores the keys after i; no `attn_mask` is needed.
-            cu_seqlens: Start of each of several sequences that lie end to end, and the
-                total, ``(n + 1,)``. Only for self-attention, without masks, dropout and
-                weights.
-            max_seqlen: Length of the longest of these; needed in a compiled step.
+                booleans, true where a query ignores a key, or numbers to add to the
+                scores.
+            average_attn_weights: If True, average the returned weights over the heads.
+            is_causal: If True, query i ignores the keys after i; `attn_mask` is not needed.
+            cu_seqlens: Offsets of concatenated sequences ``(n + 1,)``: the start of each
+                sequence, and the total length. Only for self-attention without masks,
+                dropout and weights.
+            max_seqlen: Length of the longest concatenated sequence; required in a
+                compiled step.
             rng: Random key for dropout in training.
 
         Returns:
-            The output in the form of `query`, and the weights ``(n, l, s)``, or for each
-            head ``(n, num_heads, l, s)``; None without `need_weights` or with `cu_seqlens`.
-            A query that ignores all keys has the weights 0.
+            The output in the form of `query`, and the weights: ``(n, l, s)``, or ``(n,
+                num_heads, l, s)`` for each head. The weights are None without
+                `need_weights` or with `cu_seqlens`, and 0 for a query that ignores all
+                keys.
 
         Raises:
-            ArgumentError: `rng` is missing for dropout in training, or packed sequences
-                come with what they do not take.
+            ArgumentError: `rng` is missing for dropout in training, or `cu_seqlens` is
+                combined with masks, dropout or cross-attention.
             DTypeError: `key_padding_mask` is not boolean.
-            ShapeError: The shapes do not fit.
+            ShapeError: The shapes do not match.
         """
         key = query if key is None else key
         value = key if value is None else value
@@ -163,7 +168,7 @@ class MultiHeadAttention(Module):
             )
         if cu_seqlens is not None:
             plain = key is query is value and key_padding_mask is None and attn_mask is None
-            _require_plain(plain=plain, rate=rate)
+            _check_packed_arguments(plain=plain, rate=rate)
             return self._attend_packed(query, cu_seqlens, max_seqlen, is_causal), None
         options = (is_causal, need_weights, average_attn_weights)
         if query.ndim != _PACKED:
@@ -185,7 +190,7 @@ class MultiHeadAttention(Module):
         rate: float,
         rng: Key | None,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend in padded sequences."""
+        """Attend within padded sequences."""
         is_causal, need_weights, average = options
         rows, length = inputs[0].shape[:2]
         q, k, v = self._project(*inputs)
@@ -208,7 +213,7 @@ class MultiHeadAttention(Module):
         max_seqlen: int | None,
         is_causal: bool,
     ) -> Tensor:
-        """Attend in sequences that lie end to end."""
+        """Attend within concatenated sequences."""
         if x.ndim != _PACKED:
             raise ShapeError(
                 "MultiHeadAttention: with cu_seqlens expected query (total, embed_dim), "
@@ -223,7 +228,7 @@ class MultiHeadAttention(Module):
         return self.out_proj(out.reshape(x.shape[0], out.shape[-2] * out.shape[-1]))
 
     def _project(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
-        """Return queries, keys and values by head, ``(n, h, l, d)``."""
+        """Return queries, keys and values for each head, ``(n, h, l, d)``."""
         if query.ndim != _BATCHED or key.shape[:2] != value.shape[:2]:
             raise ShapeError(
                 "MultiHeadAttention: expected query (n, l, embed_dim), key (n, s, kdim) "
@@ -237,7 +242,7 @@ class MultiHeadAttention(Module):
         return [rotary_embedding(x, base=base) for x in parts[:2]] + parts[2:]
 
     def _map_inputs(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
-        """Map queries, keys and values, and split the last axis into heads."""
+        """Project queries, keys and values, and split the last axis into heads."""
         bias, joined = get_value(self.in_proj_bias), get_value(self.in_proj_weight)
         width = self.out_proj.weight.shape[0]
         thirds = [slice(i * width, (i + 1) * width) for i in range(3)]
@@ -259,21 +264,21 @@ class MultiHeadAttention(Module):
 
 
 def _make_xavier(rows: int, columns: int) -> Param:
-    """Make a weight that is drawn as Glorot and Bengio (2010) propose."""
+    """Create a weight with Xavier uniform initialisation (Glorot and Bengio 2010)."""
     return Param((rows, columns), FanIn((rows + columns) / 6))
 
 
-def _require_plain(*, plain: bool, rate: float) -> None:
-    """Refuse what packed sequences do not take."""
+def _check_packed_arguments(*, plain: bool, rate: float) -> None:
+    """Raise if packed sequences are combined with masks, dropout or cross-attention."""
     if not plain:
         raise ArgumentError(
-            "with cu_seqlens pass the query alone, without key, value and masks: packed "
-            "sequences have self-attention only, and no padding"
+            "with cu_seqlens pass query alone, without key, value and masks: packed "
+            "sequences support self-attention only, and have no padding"
         )
     if rate:
         raise ArgumentError(
-            f"packed attention drops no weights, got dropout={rate} in training; make the "
-            "layer with dropout=0.0, or pad the sequences"
+            f"packed attention drops no weights, got dropout={rate} in training; create "
+            "the layer with dropout=0.0, or pad the sequences"
         )
 
 
@@ -283,26 +288,24 @@ def join_masks(
     padding: Tensor | ArrayLike | None,
     pairs: Tensor | ArrayLike | None,
 ) -> Tensor | None:
-    """Return one mask of both: true where a query sees a key, or numbers to add.
-
-    Torch's masks, which are given, are true where a key is ignored.
-    """
-    seen = None if padding is None else _convert_padding(k, padding)
+    """Combine both masks: true where a query attends to a key, or numbers to add."""
+    # The arguments are PyTorch's masks, which are true where a key is ignored.
+    allowed = None if padding is None else _convert_padding(k, padding)
     if pairs is None:
-        return seen
-    given = _convert_pairs(q, k, pairs)
-    if given.dtype.kind == "b":
-        given = apply("logical_not", given)
-        return given if seen is None else apply("logical_and", given, seen)
-    return given if seen is None else apply("where", seen, given, -math.inf)
+        return allowed
+    both = _convert_pairs(q, k, pairs)
+    if both.dtype.kind == "b":
+        both = apply("logical_not", both)
+        return both if allowed is None else apply("logical_and", both, allowed)
+    return both if allowed is None else apply("where", allowed, both, -math.inf)
 
 
 def _convert_padding(k: Tensor, padding: Tensor | ArrayLike | None) -> Tensor:
-    """Return true for keys that are no padding, ``(n, 1, 1, s)``."""
+    """Return a mask of the keys ``(n, 1, 1, s)``, true where a key is not padding."""
     padding = as_operand(k, padding)
     if padding.dtype.kind != "b":
         raise DTypeError(
-            f"key_padding_mask must hold booleans, true at padding, got {padding.dtype}; "
+            f"key_padding_mask must be boolean, true at padding, got {padding.dtype}; "
             "for a mask that is 1 at real positions pass mask == 0"
         )
     if padding.shape != (k.shape[0], k.shape[2]):
@@ -314,7 +317,7 @@ def _convert_padding(k: Tensor, padding: Tensor | ArrayLike | None) -> Tensor:
 
 
 def _convert_pairs(q: Tensor, k: Tensor, pairs: Tensor | ArrayLike | None) -> Tensor:
-    """Return a mask of queries and keys with the axes of batch and heads."""
+    """Return a mask of query-key pairs, with axes for batch and heads."""
     pairs = as_operand(q, pairs)
     rows, heads, length = q.shape[:3]
     sizes = (length, k.shape[2])
@@ -337,22 +340,23 @@ def attend_with_weights(
     rate: float,
     rng: Key | None,
 ) -> tuple[Tensor, Tensor]:
-    """Attend with weights that are returned; 0 for a query that sees no key."""
+    """Return the output and the weights; 0 for a query that attends to no key."""
     scores = apply("matmul", q * q.shape[-1] ** -0.5, apply("matrix_transpose", k))
-    seen = apply("ones_like", scores, dtype="bool")
+    allowed = apply("ones_like", scores, dtype="bool")
     if is_causal:
-        seen = apply("tril", seen)
+        allowed = apply("tril", allowed)
     if mask is not None and mask.dtype.kind == "b":
-        seen = apply("logical_and", seen, mask)
+        allowed = apply("logical_and", allowed, mask)
     elif mask is not None:
         scores = scores + mask
-        seen = apply("logical_and", seen, scores > -math.inf)
-    scores = apply("where", seen, scores, -math.inf)
-    # The softmax of a row of -inf alone is NaN, and so is its gradient: such a row gets
-    # scores of 0 first, and weights of 0 afterwards.
-    some = apply("any", seen, axis=-1, keepdims=True)
+        allowed = apply("logical_and", allowed, scores > -math.inf)
+    scores = apply("where", allowed, scores, -math.inf)
+    # The softmax of a row of -inf is NaN, and so is its gradient. Set the scores of
+    # such a
+    # row to 0, and afterwards its weights to 0.
+    some = apply("any", allowed, axis=-1, keepdims=True)
     weights = apply("softmax", apply("where", some, scores, 0.0))
-    weights = apply("where", apply("logical_and", seen, some), weights, 0.0)
+    weights = apply("where", apply("logical_and", allowed, some), weights, 0.0)
     if rate:
         weights = dropout(weights, rate, rng)
     return apply("matmul", weights, v), weights

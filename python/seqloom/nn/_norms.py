@@ -1,4 +1,4 @@
-"""Norms of each record: layer norm, RMS norm and group norm; and norms of vectors."""
+"""Layer norm, RMS norm, group norm, and normalisation of vectors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from seqloom.nn._batch_norm import fill_channels, require_norm_dtypes, scale_cha
 from seqloom.nn._initialisers import Fill
 from seqloom.nn._module import Module
 from seqloom.nn._operands import as_operand, as_size, require_floats
-from seqloom.nn._parts import require_axis, spell_layer
+from seqloom.nn._parts import label_layer, require_axis
 from seqloom.nn._stored import Param, get_value
 from seqloom.tensor import Tensor, apply
 
@@ -26,11 +26,11 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalise over the last axes (Ba et al. 2016).
+    """Normalise over the last axes to mean 0 and variance 1 (Ba et al. 2016).
 
     Args:
         x: ``(..., *normalized_shape)``.
-        normalized_shape: Lengths of the last axes, or of the last one.
+        normalized_shape: Lengths of the last axes; an integer for one axis.
         weight: Standard deviation of the result, of shape `normalized_shape`.
         bias: Mean of the result, of shape `normalized_shape`.
         eps: Number added to the variance.
@@ -40,7 +40,7 @@ def layer_norm(
 
     Raises:
         DTypeError: The arguments do not have the same float type.
-        ShapeError: The last axes of `x` have other lengths.
+        ShapeError: The last axes of `x` do not have the shape `normalized_shape`.
 
     Examples:
         >>> import seqloom as sl
@@ -64,7 +64,7 @@ def rms_norm(
 
     Args:
         x: ``(..., *normalized_shape)``.
-        normalized_shape: Lengths of the last axes, or of the last one.
+        normalized_shape: Lengths of the last axes; an integer for one axis.
         weight: Factor of the result, of shape `normalized_shape`.
         eps: Number added to the mean square; default: the machine epsilon of the dtype.
 
@@ -73,7 +73,7 @@ def rms_norm(
 
     Raises:
         DTypeError: The arguments do not have the same float type.
-        ShapeError: The last axes of `x` have other lengths.
+        ShapeError: The last axes of `x` do not have the shape `normalized_shape`.
 
     Examples:
         >>> import seqloom as sl
@@ -89,7 +89,7 @@ def rms_norm(
 
 
 def axes_of(shape: Any) -> tuple[int, ...]:
-    """Return the lengths of the normalised axes; one number is that of the last."""
+    """Return the lengths of the normalised axes as a tuple."""
     kind: Any = type(shape)  # pyright: ignore[reportUnknownVariableType]
     lengths: Any = shape if issubclass(kind, (list, tuple)) else (shape,)
     return tuple(as_integer("normalized_shape", length) for length in lengths)
@@ -98,7 +98,7 @@ def axes_of(shape: Any) -> tuple[int, ...]:
 def _join_axes(
     x: Tensor, sizes: Sequence[int] | int, *further: Tensor | None
 ) -> tuple[Tensor, Any]:
-    """Reshape the normalised axes of all arguments to one."""
+    """Reshape the normalised axes of all arguments to one axis."""
     sizes = axes_of(sizes)
     if not sizes or x.shape[-len(sizes) :] != sizes:
         raise ShapeError(
@@ -113,13 +113,13 @@ def _join_axes(
 
 
 class LayerNorm(Module):
-    """Normalises rows to mean 0 and variance 1, then scales and shifts (Ba et al. 2016).
+    """Layer norm: rows of mean 0 and variance 1, scaled and shifted (Ba et al. 2016).
 
     Args:
-        normalized_shape: Lengths of the last axes, or of the last one.
+        normalized_shape: Lengths of the last axes; an integer for one axis.
         eps: Number added to the variance.
-        elementwise_affine: Whether to scale and shift by learned numbers.
-        bias: Whether to shift; with `elementwise_affine` only.
+        elementwise_affine: If True, scale and shift by learned parameters.
+        bias: If True, shift; only with `elementwise_affine`.
 
     Examples:
         >>> import seqloom as sl
@@ -146,19 +146,19 @@ class LayerNorm(Module):
         self.eps = eps
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Normalise a tensor whose last axes are `normalized_shape`."""
+        """Normalise a tensor whose last axes have the shape `normalized_shape`."""
         weight, bias = get_value(self.weight), get_value(self.bias)
         _require_last(self, x, self.normalized_shape)
         return layer_norm(x, self.normalized_shape, weight, bias, self.eps)
 
 
 class RMSNorm(Module):
-    """Divides rows by their root mean square, then scales (Zhang and Sennrich 2019).
+    """RMS norm: rows divided by their root mean square (Zhang and Sennrich 2019).
 
     Args:
-        normalized_shape: Lengths of the last axes, or of the last one.
+        normalized_shape: Lengths of the last axes; an integer for one axis.
         eps: Number added to the mean square; default: the machine epsilon of the dtype.
-        elementwise_affine: Whether to scale by learned numbers.
+        elementwise_affine: If True, scale by learned parameters.
 
     Examples:
         >>> import seqloom as sl
@@ -182,18 +182,18 @@ class RMSNorm(Module):
         self.eps = eps
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Normalise a tensor whose last axes are `normalized_shape`."""
+        """Normalise a tensor whose last axes have the shape `normalized_shape`."""
         weight = get_value(self.weight)
         _require_last(self, x, self.normalized_shape)
         return rms_norm(x, self.normalized_shape, weight, self.eps)
 
 
 def _require_last(layer: Module, x: Tensor, lengths: tuple[int, ...]) -> None:
-    """Refuse an input whose last axes have other lengths."""
+    """Raise if the last axes of the input do not have the layer's shape."""
     if tuple(x.shape[-len(lengths) :]) != lengths:
         form = ", ".join(("...", *map(str, lengths)))
         raise ShapeError(
-            f"{spell_layer(layer)}: expected x of shape ({form}), got {tuple(x.shape)}"
+            f"{label_layer(layer)}: expected x of shape ({form}), got {tuple(x.shape)}"
         )
 
 
@@ -204,13 +204,13 @@ def group_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalise each record over groups of its channels (Wu and He 2018).
+    """Normalise groups of channels of each record (Wu and He 2018).
 
     Args:
         x: ``(n, c, ...)``.
-        num_groups: Number of groups of channels that are normalised together.
+        num_groups: Number of groups; the channels of a group are normalised together.
         weight: ``(c,)``, factor of each channel; default 1.
-        bias: ``(c,)``, summand of each channel; default 0.
+        bias: ``(c,)``, offset of each channel; default 0.
         eps: Number added to the variance.
 
     Returns:
@@ -218,7 +218,7 @@ def group_norm(
 
     Raises:
         DTypeError: The arguments do not have the same float type.
-        ShapeError: The groups do not divide the channels, or a group has only one value.
+        ShapeError: `num_groups` does not divide the channels, or a group has one value.
 
     Examples:
         >>> import seqloom as sl
@@ -241,9 +241,10 @@ def join_records(
     bias: Tensor | None,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Normalise groups of channels of each record; each channel alone for None."""
-    # A batch norm of one record, whose channels are the groups of all records. It returns
-    # the output, and the means and biased variances of all groups.
+    """Normalise each group of channels of each record; None for one group per channel."""
+    # A batch norm of one record whose channels are the groups of all records. Returns
+    # the
+    # output, and the means and biased variances of all groups.
     records, channels = x.shape[:2]
     groups = channels if groups is None else as_size("num_groups", groups, 1)
     values = math.prod(x.shape[1:]) // max(groups, 1)
@@ -260,21 +261,22 @@ def join_records(
         for part, default in ((weight, 1.0), (bias, 0.0))
     )
     out, *statistics = apply("batch_norm", rows, weight, bias, None, eps=eps)
-    # Also where the shape is the same: an exported graph is one for any number of records.
+    # Always reshape, so that an exported graph accepts any number of records.
     return apply("reshape", out, x.shape), *statistics
 
 
 class GroupNorm(Module):
-    """Normalises each record over groups of its channels (Wu and He 2018).
+    """Group norm: normalises groups of channels of each record (Wu and He 2018).
 
     Args:
-        num_groups: Number of groups, which divides `num_channels`.
+        num_groups: Number of groups; must divide `num_channels`.
         num_channels: Number of channels.
         eps: Number added to the variance.
-        affine: Whether to scale and shift each channel by learned numbers.
+        affine: If True, scale and shift each channel by learned parameters.
 
     Raises:
-        ArgumentError: A number is not an integer, or the groups do not divide the channels.
+        ArgumentError: A number is not an integer, or `num_groups` does not divide
+            `num_channels`.
 
     Examples:
         >>> import seqloom as sl
@@ -316,7 +318,8 @@ def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Te
 
     Args:
         x: A tensor.
-        p: Order of the norm; infinity for the maximum, 0 for the number of non-zeros.
+        p: Order of the norm; infinity for the maximum, 0 for the number of non-zero
+            elements.
         dim: Axis of the vectors.
         eps: Lower limit of the divisor.
 
@@ -337,16 +340,16 @@ def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Te
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """Compute the cosine of the angle between vectors along an axis.
+    """Compute the cosine of the angle between two vectors along an axis.
 
     Args:
         x1: A tensor.
-        x2: A tensor, array or list that broadcasts with it.
+        x2: A tensor, array or list that broadcasts with `x1`.
         dim: Axis of the vectors.
         eps: Lower limit of each norm.
 
     Returns:
-        A tensor without that axis.
+        A tensor without the axis `dim`.
 
     Raises:
         DTypeError: `x1` has an integer or boolean type.
@@ -365,7 +368,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 
 
 def _norm(x: Tensor, p: float, dim: int) -> Tensor:
-    """Compute the norm with keepdims; where it is 0, its gradient is 0 too."""
+    """Compute the norm, keeping the axis; the gradient of a zero vector is 0."""
     if p == 1:
         return abs(x).sum(axis=dim, keepdims=True)
     if p == 0:

@@ -1,4 +1,4 @@
-"""Arguments of functions: arrays of one backend and dtype, sizes, lengths of sequences."""
+"""Checks and conversions of function arguments: arrays, dtypes, sizes, offsets."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 def as_operand(x: Tensor, data: object, dtype: Any = None) -> Tensor:
-    """Return data as a tensor on the backend of `x`, cast to `dtype` if that is given."""
+    """Convert data to a tensor on the backend of `x`, and to `dtype` if given."""
     if not isinstance(data, Tensor):
-        # Copied: a gradient may read the array after the caller has changed it.
+        # Copy, because the gradient may read the array after the caller has changed it.
         return Tensor(make_array(data, dtype, x.backend), x.backend)
     return data if dtype is None or data.dtype == dtype else data.astype(dtype)
 
 
 def make_range(x: Tensor, length: int) -> Tensor:
-    """Return whole numbers from 0, made on the device of `x`: nothing is copied there."""
+    """Return the integers from 0, created on the device of `x` without a copy."""
     return Tensor(x.backend.arange(length, dtype="int32"), x.backend)
 
 
@@ -45,7 +45,7 @@ def read_host_array(data: Any) -> NDArray[Any] | None:
 
 
 def require_below(name: str, data: object, count: int) -> None:
-    """Refuse integers outside of 0 to `count`, if they are on the host."""
+    """Raise if integers on the host are not in the range 0 to `count - 1`."""
     values = read_host_array(data)
     if values is None or not values.size:
         return
@@ -58,39 +58,40 @@ def require_below(name: str, data: object, count: int) -> None:
 
 
 def replace_negative(data: Tensor, count: int) -> Tensor:
-    """Replace negative integers, which an operation would count from the end."""
+    """Replace negative integers, which the operation would count from the end."""
     if read_host_array(data) is not None:
         return data
-    # An index out of range, which the operation refuses, or for which it gives NaN.
+    # An out-of-range index: the operation raises, or returns NaN.
     return apply("where", data < 0, count, data)
 
 
-# A cache: the dtype objects of the libraries that passed `is_inexact`, by `id`. The dict
-# keeps them alive, so that no other object gets the same id.
-_INEXACT: dict[int, Any] = {}
+# Cache of dtype objects that passed `is_inexact`, by `id`. The dict keeps them alive,
+# so no
+# other object can get the same id.
+_FLOAT_DTYPES: dict[int, Any] = {}
 
 
-_CACHE_SIZE = 64
+_MAX_CACHED_DTYPES = 64
 _INTEGER_OR_BOOL = frozenset("biu")  # codes of `dtype.kind`
-# Argument names for `require_same_dtype`, the one whose dtype decides first.
+# Argument names for `require_same_dtype`; the first one determines the dtype.
 LAYER = "weight", "x", "bias"
 ATTENTION = "query", "key", "value"
 
 
 def is_inexact(x: object) -> bool:
-    """Return False for an array of integers or bool; True for everything else."""
-    if type(x) is Tensor and id(x.raw.dtype) in _INEXACT:
+    """Return False for an array of integers or booleans, True for everything else."""
+    if type(x) is Tensor and id(x.raw.dtype) in _FLOAT_DTYPES:
         return True
     if _kind(x) in _INTEGER_OR_BOOL:
         return False
-    if type(x) is Tensor and len(_INEXACT) < _CACHE_SIZE:
+    if type(x) is Tensor and len(_FLOAT_DTYPES) < _MAX_CACHED_DTYPES:
         dtype = x.raw.dtype
-        _INEXACT[id(dtype)] = dtype
+        _FLOAT_DTYPES[id(dtype)] = dtype
     return True
 
 
 def require_floats(name: str, x: Any, argument: str = "x") -> None:
-    """Refuse integers and bool: the result would be truncated or wrong."""
+    """Raise for integers and booleans, because the result would be truncated or wrong."""
     if is_inexact(x):
         return
     raise DTypeError(
@@ -100,7 +101,7 @@ def require_floats(name: str, x: Any, argument: str = "x") -> None:
 
 
 def require_numbers(name: str, x: object) -> None:
-    """Refuse bool, which a function that compares numbers does not take."""
+    """Raise for booleans, which cannot be compared as numbers."""
     if _kind(x) == "b":
         raise DTypeError(
             f'{name}: x holds bool, expected numbers; pass x.astype("float32")'
@@ -110,24 +111,24 @@ def require_numbers(name: str, x: object) -> None:
 def require_same_dtype(
     name: str, arguments: tuple[str, ...], first: Tensor, *others: Tensor | None
 ) -> None:
-    """Refuse arrays unless all have the float or complex dtype of the first."""
-    # `name` is the function's and `arguments` are the arrays', for the message.
+    """Raise unless all arrays have the float or complex dtype of the first one."""
+    # `name` is the function and `arguments` are the arrays' names, for the message.
     try:
         dtype = first.raw.dtype
         for other in others:
             if other is not None and other.raw.dtype is not dtype:
                 _compare_dtypes(name, arguments, first, others)
                 break
-        if id(dtype) not in _INEXACT:
+        if id(dtype) not in _FLOAT_DTYPES:
             require_floats(name, first, arguments[0])
-    except AttributeError:  # one is not a Tensor, such as a NumPy array
+    except AttributeError:  # not a Tensor, for example a NumPy array
         _compare_dtypes(name, arguments, first, others)
 
 
 def _compare_dtypes(
     name: str, arguments: tuple[str, ...], first: Any, others: Sequence[Any]
 ) -> None:
-    """Raise an error for the first array with another dtype; compares dtypes by value."""
+    """Raise for the first array with another dtype; dtypes are compared by value."""
     require_floats(name, first, arguments[0])
     if autocast_state.get() is not None:
         return  # `autocast` makes them equal
@@ -146,13 +147,13 @@ def _compare_dtypes(
 
 
 def _kind(x: object) -> str | None:
-    """Return `dtype.kind` of an array; None for anything else, which `apply` checks."""
+    """Return `dtype.kind` of an array; None for other objects, which `apply` checks."""
     is_array = isinstance(x, (Tensor, np.ndarray, np.generic))
     return cast("Any", x).dtype.kind if is_array else None
 
 
-# Lower than any activation, and finite, so that it does not cause NaN.
-_LOWEST = -3.0e38
+# Lower than any activation, but finite: -inf would cause NaN.
+_MASKED_SCORE = -3.0e38
 
 
 def masked_mean(x: Tensor, mask: object = None) -> Tensor:
@@ -200,23 +201,23 @@ def masked_max(x: Tensor, mask: object = None) -> Tensor:
         return x.max(axis=-1)
     mask = as_operand(x, mask, x.dtype)
     wide = apply("expand_dims", mask, axis=1)
-    highest = apply("where", wide > 0, x, _LOWEST).max(axis=-1)
+    highest = apply("where", wide > 0, x, _MASKED_SCORE).max(axis=-1)
     return apply("where", mask.sum(axis=-1, keepdims=True) > 0, highest, 0.0)
 
 
 class Packing(NamedTuple):
-    """Where sequences lie end to end."""
+    """Layout of concatenated sequences."""
 
-    offsets: Tensor  # (n + 1,), the start of each and the total
-    longest: int  # positions of the longest
-    owner: Tensor  # (total,), the number of each position's sequence
-    position: Tensor  # (total,), the number of each position in its sequence
+    offsets: Tensor  # (n + 1,), the start of each sequence, and the total
+    longest: int  # length of the longest sequence
+    owner: Tensor  # (total,), the index of each position's sequence
+    position: Tensor  # (total,), the index of each position in its sequence
 
 
 def find_packing(
     x: Tensor, cu_seqlens: Sequence[int] | Tensor, max_seqlen: int | None
 ) -> Packing:
-    """Return where the sequences of ``x`` (total, ...) lie; refuses wrong offsets."""
+    """Return the layout of the sequences in ``x`` (total, ...); raise on wrong offsets."""
     if max_seqlen is not None:
         longest = as_size("max_seqlen", max_seqlen, 0)
     elif (host := read_host_array(cu_seqlens)) is not None:
@@ -228,13 +229,13 @@ def find_packing(
         )
     require_rising(cu_seqlens, x.shape[0], longest)
     offsets = as_operand(x, cu_seqlens, "int32")
-    place = make_range(x, x.shape[0])
-    owner = apply("searchsorted", offsets[1:], place, side="right").astype("int32")
-    return Packing(offsets, longest, owner, place - apply("take", offsets, owner, axis=0))
+    index = make_range(x, x.shape[0])
+    owner = apply("searchsorted", offsets[1:], index, side="right").astype("int32")
+    return Packing(offsets, longest, owner, index - apply("take", offsets, owner, axis=0))
 
 
 def pad_packed(x: Tensor, packing: Packing) -> tuple[Tensor, Tensor]:
-    """Return packed values as ``(n, longest, ...)``, and which positions are real."""
+    """Return packed values as ``(n, longest, ...)``, and a mask of real positions."""
     starts = apply("expand_dims", packing.offsets[:-1], axis=1)
     ends = apply("expand_dims", packing.offsets[1:], axis=1)
     rows = starts + make_range(x, packing.longest)
@@ -246,13 +247,13 @@ def pad_packed(x: Tensor, packing: Packing) -> tuple[Tensor, Tensor]:
 
 
 def pack_padded(x: Tensor, packing: Packing) -> Tensor:
-    """Return padded values ``(n, longest, ...)`` end to end again."""
+    """Return padded values ``(n, longest, ...)`` as concatenated sequences."""
     flat = apply("reshape", x, (-1, *x.shape[2:]))
     return apply("take", flat, packing.owner * packing.longest + packing.position, axis=0)
 
 
 def require_rising(cu_seqlens: object, total: int, longest: int) -> None:
-    """Refuse wrong offsets, unless they are on a device."""
+    """Raise if offsets on the host are wrong."""
     offsets = read_host_array(cu_seqlens)
     if offsets is None:
         return
@@ -285,7 +286,7 @@ def as_size(name: str, size: Any, least: int) -> int:
 
 
 def as_sizes(name: str, size: Any, least: int, axes: int) -> tuple[int, ...]:
-    """Convert an argument to one integer for each axis: from one integer, or from each."""
+    """Convert one integer, or one for each axis, to a tuple with one for each axis."""
     if type(size) is int and size >= least:  # the usual case
         return (size,) * axes
     sizes = _to_integers(name, size, axes)
@@ -295,12 +296,12 @@ def as_sizes(name: str, size: Any, least: int, axes: int) -> tuple[int, ...]:
 
 
 def as_option(sizes: tuple[int, ...]) -> int | tuple[int, ...]:
-    """Convert sizes to what operations take: a number for one axis."""
+    """Convert sizes to an operation's argument: an integer for one axis, or a tuple."""
     return sizes if len(sizes) != 1 else sizes[0]
 
 
 def _to_integers(name: str, size: Any, axes: int) -> tuple[int, ...]:
-    """Convert any integer or sequence of integers to as many as there are axes."""
+    """Convert an integer or a sequence of integers to one integer for each axis."""
     parts = cast("Sequence[Any]", size) if isinstance(size, (list, tuple)) else (size,)
     sizes: tuple[int, ...] = ()
     with suppress(TypeError):
@@ -312,18 +313,18 @@ def _to_integers(name: str, size: Any, axes: int) -> tuple[int, ...]:
 
 
 def with_or_without_batch(rank: int) -> Callable[[Function], Function]:
-    """Let a function of arrays of `rank` axes also take one without the batch axis."""
+    """Let a function of arrays with `rank` axes also accept arrays without batch axis."""
 
     def decorate(function: Function) -> Function:
         @wraps(function)
         def call(x: Tensor, *args: Any, **options: Any) -> Any:
             if getattr(x, "ndim", rank) != rank - 1:
                 return function(x, *args, **options)
-            found = function(apply("expand_dims", x, axis=0), *args, **options)
-            if isinstance(found, tuple):
-                several = cast("tuple[Tensor, ...]", found)
-                return tuple(apply("squeeze", part, axis=0) for part in several)
-            return apply("squeeze", found, axis=0)
+            result = function(apply("expand_dims", x, axis=0), *args, **options)
+            if isinstance(result, tuple):
+                results = cast("tuple[Tensor, ...]", result)
+                return tuple(apply("squeeze", part, axis=0) for part in results)
+            return apply("squeeze", result, axis=0)
 
         return cast("Function", call)
 
@@ -331,12 +332,12 @@ def with_or_without_batch(rank: int) -> Callable[[Function], Function]:
 
 
 def require_axes(name: str, rank: int, *arrays: Tensor) -> None:
-    """Raise an error for arrays of another number of axes."""
+    """Raise if an array has another number of axes."""
     for x in arrays:
         if x.ndim != rank:
             raise ShapeError(
                 f"{name} takes arrays of {rank} axes, its input {_SHAPES[rank]}, and got "
-                f"shape {x.shape}; reshape it: one record is a batch of one"
+                f"shape {x.shape}; reshape it: a single record is a batch of one"
             )
 
 
@@ -347,7 +348,7 @@ def require_pool(
     dilation: tuple[int, ...],
     name: str,
 ) -> None:
-    """Raise an error for windows of padding only, or longer than the input."""
+    """Raise if a window covers only padding or is longer than the input."""
     axes = len(kernel)
     if x.ndim != axes + 2:
         require_axes(name, axes + 2, x)
@@ -366,10 +367,10 @@ def require_window(
     dilation: tuple[int, ...],
     name: str,
 ) -> None:
-    """Raise an error for windows longer than the input: jax returns nothing for them."""
+    """Raise if a window is longer than the input, for which JAX returns nothing."""
     sizes = zip(x.shape[2:], kernel, padding, dilation, strict=True)
-    for length, size, around, apart in sizes:
-        if apart * (size - 1) + 1 > length + 2 * around:
+    for length, size, around, spacing in sizes:
+        if spacing * (size - 1) + 1 > length + 2 * around:
             raise ShapeError(
                 f"{name}: a window of {list(kernel)} positions does not fit into an input "
                 f"of {list(x.shape[2:])} with its padding and dilation; pass a longer "

@@ -1,4 +1,4 @@
-"""The parts of a module: its modules, parameters and buffers, by path."""
+"""Submodules, parameters and buffers of a module, by path."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
     Describe = Callable[[Any, list[Leaf]], object]
 
-Parts = list[tuple[str, Any]]  # paths and modules, parameters or buffers
+Parts = list[tuple[str, Any]]  # paths and submodules, parameters or buffers
 
-# Methods of containers that pass arguments on, with functions that say what they take.
+# Call methods of containers -> functions that return the arguments of the contents.
 CONTAINERS: dict[Any, Callable[[Any], Any]] = {}
-PLAIN = frozenset({int, float, str, bool, type(None)})
+PLAIN_TYPES = frozenset({int, float, str, bool, type(None)})
 
 
 @runtime_checkable
 class HasParts(Protocol):
-    """A module, for files that `Module` imports."""
+    """Protocol of a module, for files that `Module` imports."""
 
     def named(self, kind: type[Any] = object) -> Iterator[tuple[str, Any]]:
-        """Yield the parts with their paths."""
+        """Yield the submodules, parameters and buffers, with their paths."""
         ...
 
 
@@ -45,25 +45,26 @@ def list_fields(module: type) -> Mapping[str, object]:
     return getattr(module, "__dataclass_fields__", {})
 
 
-def walk(module: object, prefix: str, parts: Parts) -> None:
-    """Add all parts of a module, each before its own parts; hot in eager steps."""
+def collect_parts(module: object, prefix: str, parts: Parts) -> None:
+    """Append all submodules and parameters, parents first; called in each eager step."""
     fields = list_fields(type(module))
-    # GRU and LSTM name their parameters by layer and direction, so no annotation can.
+    # GRU and LSTM name parameters by layer and direction, so annotations cannot list
+    # them.
     named = getattr(module, "part_names", ())
     for name, value in vars(module).items():
-        if type(value) in PLAIN:
+        if type(value) in PLAIN_TYPES:
             continue
         if name in fields or name in named:
             _collect(value, prefix + name, parts)
-        elif find_parts(value):  # a list that got a part after it was assigned
-            raise ArgumentError(say_unannotated(module, name, value))
+        elif find_parts(value):  # a list that got a parameter after its assignment
+            raise ArgumentError(describe_unannotated(module, name, value))
 
 
 def list_parts(module: object) -> Parts:
-    """Return all parts of a module, some of them twice; refuses one within itself."""
+    """Return all submodules and arrays, possibly repeated; raise on a cycle."""
     parts: Parts = []
     try:
-        walk(module, "", parts)
+        collect_parts(module, "", parts)
     except RecursionError:
         _require_no_cycle(module, "", ())
         raise
@@ -71,11 +72,11 @@ def list_parts(module: object) -> Parts:
 
 
 def _require_no_cycle(value: object, path: str, above: tuple[object, ...]) -> None:
-    """Refuse a module that is a part of itself."""
+    """Raise if a module contains itself."""
     if any(value is other for other in above):
         raise ArgumentError(
-            f"{type(above[0]).__name__}: {path[1:]} is a module that this field is a part "
-            "of, so paths would never end; to refer to a module without owning it, assign "
+            f"{type(above[0]).__name__}: {path[1:]} is a module that contains this field, "
+            "so paths would never end; to refer to a module without owning it, assign "
             "weakref.ref(module)"
         )
     if is_module(value):
@@ -87,19 +88,19 @@ def _require_no_cycle(value: object, path: str, above: tuple[object, ...]) -> No
 
 
 def list_modules(module: HasParts) -> list[Any]:
-    """Return a module and all modules in it."""
+    """Return a module and all its submodules."""
     return [module, *(part for _, part in module.named() if is_module(part))]
 
 
 def find_parts(value: object) -> Parts:
-    """Return the parts that a value is or holds."""
+    """Return the modules, parameters and buffers in a value."""
     parts: Parts = []
     _collect(value, "", parts)
     return parts
 
 
-def say_unannotated(owner: object, name: str, value: object) -> str:
-    """Say which part an attribute without annotation holds, and how to annotate it."""
+def describe_unannotated(owner: object, name: str, value: object) -> str:
+    """Return the message for an attribute that contains parameters but no annotation."""
     path = find_parts(value)[0][0]
     where = f" ({name}{path})" if path else ""
     return (
@@ -110,24 +111,24 @@ def say_unannotated(owner: object, name: str, value: object) -> str:
 
 
 def _collect(value: object, path: str, parts: Parts) -> None:
-    """Add a part and the parts in it, or the parts in a container."""
+    """Append a module, parameter or buffer and its contents."""
     role = _roles.get(type(value)) or _find_role(type(value))
     if role == "stored":
         parts.append((path, value))
     elif role == "module":
         parts.append((path, value))
-        walk(value, f"{path}.", parts)
+        collect_parts(value, f"{path}.", parts)
     elif role == "container":
         for key, item in items_of(value):
             _collect(item, f"{path}.{key}", parts)
 
 
-# What a value of a class is to a module: looked up for each field of each step.
+# Role of each class: looked up for every field in every step.
 _roles: dict[type, str] = {}
 
 
 def _find_role(kind: type[Any]) -> str:
-    """Find the role of a class that is met for the first time."""
+    """Return the role of a class, and cache it."""
     role = "module" if hasattr(kind, "named") else "plain"
     bases = {Stored: "stored", dict: "container", list: "container", tuple: "container"}
     role = next((bases[base] for base in bases if issubclass(kind, base)), role)
@@ -136,12 +137,12 @@ def _find_role(kind: type[Any]) -> str:
 
 
 def list_own(module: Any) -> dict[str, Any]:
-    """Return the attributes of a module by name, fields or not."""
+    """Return the attributes of a module by name, annotated or not."""
     return cast("Any", vars(module))
 
 
-def spell_layer(module: object) -> str:
-    """Return the path and the class of a layer for a message: ``head.0 (Linear)``."""
+def label_layer(module: object) -> str:
+    """Return the path and class of a layer for a message: ``head.0 (Linear)``."""
     stored = (value for value in list_own(module).values() if isinstance(value, Stored))
     path = next((value.path.rpartition(".")[0] for value in stored), "")
     name = type(module).__name__
@@ -149,18 +150,18 @@ def spell_layer(module: object) -> str:
 
 
 def require_axis(module: object, x: Any, axis: int, length: int, *, form: str) -> None:
-    """Refuse an input whose axis has another length than the layer needs."""
+    """Raise if the input's axis does not have the length that the layer needs."""
     shape: Any = getattr(x, "shape", None)
     least = axis + 1 if axis >= 0 else -axis
     if shape is not None and (len(shape) < least or shape[axis] != length):
         raise ShapeError(
-            f"{spell_layer(module)}: expected x of shape {form}, got {tuple(shape)}"
+            f"{label_layer(module)}: expected x of shape {form}, got {tuple(shape)}"
         )
 
 
 def is_module(value: object) -> bool:
     """Return True for a module, not for its class."""
-    return hasattr(type(value), "named")  # isinstance of the Protocol is slower
+    return hasattr(type(value), "named")  # faster than isinstance with the Protocol
 
 
 def is_container(value: object) -> bool:
@@ -169,7 +170,7 @@ def is_container(value: object) -> bool:
 
 
 def items_of(value: Any) -> Iterable[tuple[Any, Any]]:
-    """Return the items of a container, with their keys or positions."""
+    """Return the items of a container, with their keys or indices."""
     return value.items() if isinstance(value, dict) else enumerate(value)  # pyright: ignore[reportUnknownVariableType]
 
 
@@ -177,18 +178,18 @@ def items_of(value: Any) -> Iterable[tuple[Any, Any]]:
 
 
 def copy_fields(module: Any, twin: Any, memo: dict[int, Any]) -> None:
-    """Copy the fields of a module to its twin: parts and containers, nothing else."""
+    """Copy the arrays, submodules and containers of a module; share the other fields."""
 
     def copy_part(value: Any) -> Any:
         is_part = isinstance(value, Stored) or is_module(value)
         return deepcopy(value, memo) if is_part else value
 
     for name, value in list_own(module).items():
-        vars(twin)[name] = _change(value, copy_part, memo)
+        vars(twin)[name] = _map_items(value, copy_part, memo)
 
 
 def move_constants(modules: list[Any], backend: Backend, dtype: str | None = None) -> None:
-    """Move the tensors that are fields of modules; floats to an element type too."""
+    """Move the tensors among the fields of modules; convert floats to `dtype`."""
 
     def move(value: Any) -> Any:
         if not isinstance(value, Tensor):
@@ -200,45 +201,46 @@ def move_constants(modules: list[Any], backend: Backend, dtype: str | None = Non
     for module in modules:
         own = list_own(module)
         for name, value in own.items():
-            if type(value) not in PLAIN and _holds_tensor(value):
-                own[name] = _change(value, move, {})
+            if type(value) not in PLAIN_TYPES and _has_tensor(value):
+                own[name] = _map_items(value, move, {})
 
 
-def _holds_tensor(value: object) -> bool:
-    """Return whether a field is a tensor, or a list, a tuple or a dict that holds one."""
+def _has_tensor(value: object) -> bool:
+    """Return whether a field is a tensor or a container of tensors."""
     if not is_container(value):
         return isinstance(value, Tensor)
-    return any(_holds_tensor(item) for _, item in items_of(value))
+    return any(_has_tensor(item) for _, item in items_of(value))
 
 
-def _change(value: Any, change: Callable[[Any], Any], memo: dict[int, Any]) -> Any:
-    """Return a value, or a new container of its changed items."""
+def _map_items(value: Any, change: Callable[[Any], Any], memo: dict[int, Any]) -> Any:
+    """Return the changed value, or a new container of changed items."""
     if not is_container(value):
         return change(value)
-    if id(value) in memo:  # a list in two fields, or in itself
+    if id(value) in memo:  # a list in two fields, or a list that contains itself
         return memo[id(value)]
     if isinstance(value, tuple):
-        items = [_change(item, change, memo) for _, item in items_of(value)]
+        items = [_map_items(item, change, memo) for _, item in items_of(value)]
         return _make_tuple(type(value), items)  # pyright: ignore[reportUnknownArgumentType]
     twin = memo.setdefault(id(value), copy(value))
     for key, item in list(items_of(value)):
-        twin[key] = _change(item, change, memo)
+        twin[key] = _map_items(item, change, memo)
     return twin
 
 
 def _make_tuple(kind: Any, items: list[Any]) -> Any:
-    """Make a tuple, or a named one, which is not made of one list."""
+    """Create a tuple or a named tuple from a list of items."""
     return getattr(kind, "_make", kind)(items)
 
 
-# What selects the program of a compiled step ---------------------------------------------
+# Keys of compiled programs
+# ---------------------------------------------------------------
 
-# To compare an array at each call takes time; a larger one is better a `Buffer`.
-_MOST_BYTES = 1 << 20
+# Larger arrays are compared by identity: a checksum at each call would take too long.
+_MAX_CHECKSUM_BYTES = 1 << 20
 
 
 def describe_fields(fields: Mapping[str, object], leaves: list[Leaf]) -> list[object]:
-    """Describe the fields of a module, hashable; adds its arrays to `leaves`."""
+    """Describe the fields of a module as hashable values; append arrays to `leaves`."""
     return [
         (name, _describe(value, leaves))
         for name, value in fields.items()
@@ -247,9 +249,9 @@ def describe_fields(fields: Mapping[str, object], leaves: list[Leaf]) -> list[ob
 
 
 def _describe(value: object, leaves: list[Leaf]) -> object:
-    """Describe a field."""
+    """Describe one field as a hashable value."""
     kind = cast("type[Any]", type(value))
-    if kind in PLAIN:
+    if kind in PLAIN_TYPES:
         return (kind, value)
     return (_DESCRIBE.get(kind) or _find_describe(kind))(value, leaves)
 
@@ -260,7 +262,7 @@ def _describe_stored(value: Stored, leaves: list[Leaf]) -> object:
     return value.static
 
 
-def _describe_holder(value: HasLeaves, leaves: list[Leaf]) -> object:
+def _describe_with_leaves(value: HasLeaves, leaves: list[Leaf]) -> object:
     """Describe a module, or another object with leaves."""
     static, own = value.leaves()
     leaves += own
@@ -273,13 +275,13 @@ def _describe_sequence(value: list[object], leaves: list[Leaf]) -> object:
 
 
 def _describe_dict(value: dict[object, object], leaves: list[Leaf]) -> object:
-    """Describe a dict, with its order."""
+    """Describe a dict, including the order of its keys."""
     return (type(value), *[(key, _describe(v, leaves)) for key, v in value.items()])
 
 
 def _describe_array(value: NDArray[np.generic], _leaves: list[Leaf]) -> object:
-    """Describe an array by its contents, which may change between two calls."""
-    if value.nbytes > _MOST_BYTES or value.dtype.hasobject:
+    """Describe an array by a checksum, because its contents may change between calls."""
+    if value.nbytes > _MAX_CHECKSUM_BYTES or value.dtype.hasobject:
         return freeze(value)
     return (np.ndarray, value.shape, value.dtype.str, zlib.crc32(value.tobytes()))
 
@@ -300,10 +302,11 @@ _DESCRIBE: dict[type, Describe] = {
 
 
 def _find_describe(kind: type) -> Describe:
-    """Find the function for a class that is met for the first time."""
-    found: Describe = _describe_holder if hasattr(kind, "leaves") else _describe_other
+    """Return the function that describes objects of a class, and cache it."""
+    has_leaves = hasattr(kind, "leaves")
+    describe: Describe = _describe_with_leaves if has_leaves else _describe_other
     for base in (Stored, list, tuple, dict):
         if issubclass(kind, base):
-            found = _describe_stored if base is Stored else _DESCRIBE[base]
-    _DESCRIBE[kind] = found
-    return found
+            describe = _describe_stored if base is Stored else _DESCRIBE[base]
+    _DESCRIBE[kind] = describe
+    return describe

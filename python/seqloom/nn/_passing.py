@@ -1,4 +1,4 @@
-"""Passes arguments on to the parts of a container, by the signature of each part."""
+"""Pass arguments on to the layers of a container, by the signature of each layer."""
 
 from __future__ import annotations
 
@@ -17,169 +17,169 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Takes:
-    """The arguments that a part takes."""
+class Accepted:
+    """Arguments that a layer or function accepts."""
 
-    positional: tuple[str, ...]  # names, without `key`, which the container gives
+    positional: tuple[str, ...]  # names, without `key`, which the container passes
     required: tuple[str, ...]  # names without a default
     keywords: frozenset[str]
-    many: bool = False  # whether it takes any number of positional arguments
-    others: bool = False  # whether it takes keywords of any name
+    has_var_positional: bool = False  # accepts any number of positional arguments
+    has_var_keyword: bool = False  # accepts keywords of any name
     text: str = "(x)"  # the signature, for messages
-    needs_one: bool = True  # whether it can be called with one positional argument
+    needs_one: bool = True  # can be called with exactly one positional argument
 
-    def has(self, name: str) -> bool:
-        """Return whether the part takes a keyword."""
-        return self.others or name in self.keywords
+    def accepts(self, name: str) -> bool:
+        """Return whether the layer accepts a keyword."""
+        return self.has_var_keyword or name in self.keywords
 
     def with_key(self, options: Mapping[str, Any], key: Any) -> Mapping[str, Any]:
-        """Return keywords with a key, if there is one or the part does not go without."""
-        is_given = key is not None or "key" in self.required
-        return {**options, "key": key} if is_given else options
+        """Add a random key, if there is one or the layer requires a key."""
+        needs_key = key is not None or "key" in self.required
+        return {**options, "key": key} if needs_key else options
 
-    def takes_several(self) -> bool:
-        """Return whether a tuple is spread over the positional arguments."""
-        return self.many or len(self.positional) > 1
+    def unpacks_tuples(self) -> bool:
+        """Return whether a tuple is unpacked into positional arguments."""
+        return self.has_var_positional or len(self.positional) > 1
 
 
-# Of a function of C that does not say what it takes.
-_UNKNOWN = Takes(("x",), ("x",), frozenset())
+# Default for C functions without a signature.
+_ONE_ARGUMENT = Accepted(("x",), ("x",), frozenset())
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
-# What modules of a class take, unless they are containers.
-_classes: dict[type[Any], Takes] = {}
+# Signatures by class of module; containers are excluded.
+_accepted_by_class: dict[type[Any], Accepted] = {}
 
 
-# What functions take, without and with a first argument that is the object of a method.
-_known: tuple[WeakKeyDictionary[Any, Takes], ...] = (
+# Signatures of functions: [0] plain functions, [1] methods, without `self`.
+_accepted_by_function: tuple[WeakKeyDictionary[Any, Accepted], ...] = (
     WeakKeyDictionary(),
     WeakKeyDictionary(),
 )
 
 
-def takes_of(part: Any) -> Takes:
-    """Return what a part takes; a container takes what its own parts take."""
-    return _classes.get(part.__class__) or _find_takes(part)
+def find_accepted(layer: Any) -> Accepted:
+    """Return the arguments that a layer accepts; a container those of its layers."""
+    return _accepted_by_class.get(layer.__class__) or _inspect_callable(layer)
 
 
-def _find_takes(part: Any) -> Takes:
-    """Return what a function takes, a container, or a module of a class not met yet."""
-    if isinstance(part, Module):
-        return _of_module(part, type(part))
-    if isinstance(part, FunctionType):
-        return _of_function(part, 0)
-    if isinstance(part, MethodType) and isinstance(part.__func__, FunctionType):
-        return _of_function(part.__func__, 1)
-    return _inspect(part, 0)
+def _inspect_callable(layer: Any) -> Accepted:
+    """Inspect a function, a container, or a module of a new class."""
+    if isinstance(layer, Module):
+        return _inspect_module(layer, type(layer))
+    if isinstance(layer, FunctionType):
+        return _inspect_function(layer, 0)
+    if isinstance(layer, MethodType) and isinstance(layer.__func__, FunctionType):
+        return _inspect_function(layer.__func__, 1)
+    return _read_signature(layer, 0)
 
 
-def _of_module(module: Any, kind: Any) -> Takes:
-    """Return what a module takes: by ``__call__``, or by ``forward``."""
+def _inspect_module(module: Any, kind: Any) -> Accepted:
+    """Return the arguments that a module accepts in ``__call__`` or ``forward``."""
     function = kind.__call__
     if function in CONTAINERS:
         return CONTAINERS[function](module)
     if function is Module.__call__:
         function = getattr(kind, "forward", function)
-    _classes[kind] = _inspect(function, 1)
-    return _classes[kind]
+    _accepted_by_class[kind] = _read_signature(function, 1)
+    return _accepted_by_class[kind]
 
 
-def _of_function(function: FunctionType, skip: int) -> Takes:
-    """Return what a function takes; it is examined once."""
-    known = _known[skip]
-    found = known.get(function)
-    if found is None:
-        found = known[function] = _inspect(function, skip)
-    return found
+def _inspect_function(function: FunctionType, skip: int) -> Accepted:
+    """Return the arguments that a function accepts, from the cache if possible."""
+    cache = _accepted_by_function[skip]
+    accepted = cache.get(function)
+    if accepted is None:
+        accepted = cache[function] = _read_signature(function, skip)
+    return accepted
 
 
-def _inspect(function: Any, skip: int) -> Takes:
-    """Return what a function takes after the first arguments, from its signature."""
+def _read_signature(function: Any, skip: int) -> Accepted:
+    """Read the arguments of a function from its signature, after the first `skip`."""
     try:
-        every = list(inspect.signature(function).parameters.values())[skip:]
+        args = list(inspect.signature(function).parameters.values())[skip:]
     except (ValueError, TypeError):  # a C function without a signature
-        return _UNKNOWN
-    named = [each for each in every if each.kind not in _VARIADIC]
-    by_place = [each.name for each in named if each.kind != each.KEYWORD_ONLY]
-    by_name = [each.name for each in named if each.kind != each.POSITIONAL_ONLY]
-    plain = [each.replace(annotation=each.empty) for each in every]
-    places = tuple(name for name in by_place if name != "key")
-    required = tuple(each.name for each in named if each.default is each.empty)
-    return Takes(
-        places,
+        return _ONE_ARGUMENT
+    named = [arg for arg in args if arg.kind not in _VARIADIC]
+    by_index = [arg.name for arg in named if arg.kind != arg.KEYWORD_ONLY]
+    by_name = [arg.name for arg in named if arg.kind != arg.POSITIONAL_ONLY]
+    unannotated = [arg.replace(annotation=arg.empty) for arg in args]
+    positional = tuple(name for name in by_index if name != "key")
+    required = tuple(arg.name for arg in named if arg.default is arg.empty)
+    return Accepted(
+        positional,
         required,
         frozenset(by_name),
-        any(each.kind == each.VAR_POSITIONAL for each in every),
-        any(each.kind == each.VAR_KEYWORD for each in every),
-        str(inspect.Signature(plain)),
-        required == places[:1],
+        any(arg.kind == arg.VAR_POSITIONAL for arg in args),
+        any(arg.kind == arg.VAR_KEYWORD for arg in args),
+        str(inspect.Signature(unannotated)),
+        required == positional[:1],
     )
 
 
-def spread(output: object, takes: Takes) -> tuple[Any, ...]:
-    """Return a part's output as the positional arguments of the next part."""
-    if type(output) is not tuple or not takes.takes_several():
+def unpack_output(output: object, accepted: Accepted) -> tuple[Any, ...]:
+    """Unpack a layer's output into the positional arguments of the next layer."""
+    if type(output) is not tuple or not accepted.unpacks_tuples():
         return (cast("Any", output),)
     return cast("tuple[Any, ...]", output)
 
 
-def call_part(
-    part: Any,
-    place: tuple[str, object],
-    takes: Takes,
+def call_layer(
+    layer: Any,
+    label: tuple[str, object],
+    accepted: Accepted,
     values: Sequence[Any],
-    given: Mapping[str, Any],
+    keywords: Mapping[str, Any],
 ) -> Any:
-    """Call a part with what it takes; an error of its gets a line that names the part."""
-    options = {name: given[name] for name in given if takes.has(name)}
-    if refusal := _find_refusal(takes, values, options):
-        raise ArgumentError(f"{_name(part, place)} {refusal}")
-    # Gives each value its argument; those after one that is a keyword go by name.
-    free = [name for name in takes.positional if name not in options]
-    taken = [at for at, name in enumerate(takes.positional) if name in options]
-    count = min([*taken, len(values)])  # of values that go by position
-    by_name = zip(free[count:], values[count:], strict=False)
-    values, options = values[:count], {**dict(by_name), **options}
+    """Call a layer with the arguments that it accepts; errors name the layer."""
+    options = {name: keywords[name] for name in keywords if accepted.accepts(name)}
+    if problem := _find_argument_error(accepted, values, options):
+        raise ArgumentError(f"{_format_layer(layer, label)} {problem}")
+    # Values after one that was passed by keyword are passed by keyword, too.
+    free = [name for name in accepted.positional if name not in options]
+    taken = [at for at, name in enumerate(accepted.positional) if name in options]
+    count = min([*taken, len(values)])  # number of positional values
+    keyword_names = zip(free[count:], values[count:], strict=False)
+    values, options = values[:count], {**dict(keyword_names), **options}
     try:
-        return part(*values, **options)
+        return layer(*values, **options)
     except Exception as error:
-        add_place(error, part, place)
+        add_layer_note(error, layer, label)
         raise
 
 
-def _find_refusal(
-    takes: Takes, values: Sequence[Any], options: Mapping[str, Any]
+def _find_argument_error(
+    accepted: Accepted, values: Sequence[Any], options: Mapping[str, Any]
 ) -> str | None:
-    """Say which arguments a part lacks, or that it gets too many."""
-    free = [name for name in takes.positional if name not in options]
+    """Return a message if arguments are missing or too many; otherwise None."""
+    free = [name for name in accepted.positional if name not in options]
     filled = {*free[: len(values)], *options}
-    missing = [name for name in takes.required if name not in filled]
+    missing = [name for name in accepted.required if name not in filled]
     if missing:
         return (
             f"also needs {' and '.join(missing)}; pass {missing[0]}=... in the call, or "
-            "let the part before return a tuple"
+            "let the layer before it return a tuple"
         )
-    has_place = takes.many and len(free) == len(takes.positional)
-    if len(values) <= len(free) or has_place:
+    takes_rest = accepted.has_var_positional and len(free) == len(accepted.positional)
+    if len(values) <= len(free) or takes_rest:
         return None
     return (
-        f"takes {len(free)} positional arguments here, got {len(values)}; let the part "
-        "before return fewer, or put a function between them that chooses"
+        f"takes {len(free)} positional arguments here, got {len(values)}; let the layer "
+        "before it return fewer, or insert a function that selects some"
     )
 
 
-def add_place(error: Exception, part: Any, place: tuple[str, object]) -> None:
-    """Add a line to an error that a part raised: which part it was."""
-    error.add_note(f"in {_name(part, place)}")
+def add_layer_note(error: Exception, layer: Any, label: tuple[str, object]) -> None:
+    """Add a note to an error that names the layer that raised it."""
+    error.add_note(f"in {_format_layer(layer, label)}")
 
 
-def _name(part: Any, place: tuple[str, object]) -> str:
-    """Name a part, such as ``layer 1 of Sequential (Linear(x))``."""
-    where, name = place
-    return f"{where.format(name)} ({describe(part)}{takes_of(part).text})"
+def _format_layer(layer: Any, label: tuple[str, object]) -> str:
+    """Return a label for a layer, such as ``layer 1 of Sequential (Linear(x))``."""
+    where, name = label
+    return f"{where.format(name)} ({name_of(layer)}{find_accepted(layer).text})"
 
 
-def describe(part: Any) -> str:
+def name_of(layer: Any) -> str:
     """Return the name of a function, or of the class of a module."""
-    return getattr(part, "__name__", type(part).__name__)
+    return getattr(layer, "__name__", type(layer).__name__)

@@ -1,4 +1,4 @@
-"""Pooling along one axis or two: one number for each window."""
+"""Max pooling and average pooling along one axis or two."""
 
 from __future__ import annotations
 
@@ -39,19 +39,20 @@ def max_pool1d(
         x: ``(n, c, l)``, or ``(c, l)``.
         kernel_size: Number of positions in a window.
         stride: Distance between neighbouring windows; default `kernel_size`.
-        padding: Number of positions before and after, which are never the maximum.
+        padding: Number of positions added on each side; they are never the maximum.
         dilation: Distance between neighbouring positions of a window.
-        ceil_mode: Whether the last window may end, but not start, beyond the padding.
-        return_indices: Whether to return the index of each maximum in its row too.
+        ceil_mode: If True, the last window may extend beyond the padding if it starts
+            inside.
+        return_indices: If True, also return the index of each maximum in its row.
 
     Returns:
-        ``(n, c, l')``; with `return_indices`, a pair of that and the indices.
+        ``(n, c, l')``; with `return_indices`, a pair of the maxima and their indices.
 
     Raises:
-        ArgumentError: A size is not an integer, or too small, or the padding is more than
+        ArgumentError: A size is not an integer or too small, or the padding is more than
             half the window.
         DTypeError: `x` has a boolean type.
-        ShapeError: `x` has another number of axes, or the window is longer than the input.
+        ShapeError: `x` has a wrong number of axes, or the window is longer than the input.
 
     Examples:
         >>> import seqloom as sl
@@ -60,8 +61,8 @@ def max_pool1d(
         [[[5.0, 3.0]]]
     """
     sizes = kernel_size, stride, padding, dilation
-    found = _find_maxima(x, 1, sizes, ceil_mode=ceil_mode)
-    return found if return_indices else found[0]
+    maxima = _find_maxima(x, 1, sizes, ceil_mode=ceil_mode)
+    return maxima if return_indices else maxima[0]
 
 
 @with_or_without_batch(4)
@@ -74,26 +75,27 @@ def max_pool2d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """Compute the maximum of each window of an image.
+    """Compute the maximum of each window of a two-dimensional input.
 
     Args:
         x: ``(n, c, h, w)``, or ``(c, h, w)``.
-        kernel_size: Number of positions in a window, for each axis or for both.
+        kernel_size: Number of positions in a window: one number, or one for each axis.
         stride: Distance between neighbouring windows; default `kernel_size`.
-        padding: Number of positions on each side, which are never the maximum.
+        padding: Number of positions added on each side; they are never the maximum.
         dilation: Distance between neighbouring positions of a window.
-        ceil_mode: Whether the last windows may end, but not start, beyond the padding.
-        return_indices: Whether to return the index of each maximum in the flattened
-            image too.
+        ceil_mode: If True, the last windows may extend beyond the padding if they start
+            inside.
+        return_indices: If True, also return the index of each maximum in the flattened
+            plane.
 
     Returns:
-        ``(n, c, h', w')``; with `return_indices`, a pair of that and the indices.
+        ``(n, c, h', w')``; with `return_indices`, a pair of the maxima and their indices.
 
     Raises:
-        ArgumentError: A size is not an integer, or too small, or the padding is more than
+        ArgumentError: A size is not an integer or too small, or the padding is more than
             half the window.
         DTypeError: `x` has a boolean type.
-        ShapeError: `x` has another number of axes, or the window is longer than the input.
+        ShapeError: `x` has a wrong number of axes, or the window is longer than the input.
 
     Examples:
         >>> import seqloom as sl
@@ -102,8 +104,8 @@ def max_pool2d(
         5.0
     """
     sizes = kernel_size, stride, padding, dilation
-    found = _find_maxima(x, 2, sizes, ceil_mode=ceil_mode)
-    return found if return_indices else found[0]
+    maxima = _find_maxima(x, 2, sizes, ceil_mode=ceil_mode)
+    return maxima if return_indices else maxima[0]
 
 
 @with_or_without_batch(3)
@@ -121,19 +123,19 @@ def avg_pool1d(
         x: ``(n, c, l)``, or ``(c, l)``.
         kernel_size: Number of positions in a window.
         stride: Distance between neighbouring windows; default `kernel_size`.
-        padding: Number of zeros before and after.
-        ceil_mode: Whether the last window may end, but not start, beyond the padding;
-            positions beyond the padding do not count.
-        count_include_pad: Whether the zeros of the padding count as values.
+        padding: Number of zeros added on each side.
+        ceil_mode: If True, the last window may extend beyond the padding if it starts
+            inside; positions beyond the padding are not counted.
+        count_include_pad: If True, the zeros of the padding count as values.
 
     Returns:
-        ``(n, c, l')``, without `n` where `x` has none.
+        ``(n, c, l')``, or ``(c, l')`` if `x` has no batch axis.
 
     Raises:
-        ArgumentError: A size is not an integer, or too small, or the padding is more than
+        ArgumentError: A size is not an integer or too small, or the padding is more than
             half the window.
         DTypeError: `x` has an integer or boolean type.
-        ShapeError: `x` has another number of axes, or the window is longer than the input.
+        ShapeError: `x` has a wrong number of axes, or the window is longer than the input.
 
     Examples:
         >>> import seqloom as sl
@@ -143,7 +145,7 @@ def avg_pool1d(
     """
     require_floats("avg_pool1d", x)
     flags = {"ceil_mode": bool(ceil_mode), "count_include_pad": bool(count_include_pad)}
-    return apply("avg_pool1d", x, **_windows(x, 1, kernel_size, stride, padding, **flags))
+    return apply("avg_pool1d", x, **_convert(x, 1, kernel_size, stride, padding, **flags))
 
 
 @with_or_without_batch(4)
@@ -156,25 +158,26 @@ def avg_pool2d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Tensor:
-    """Compute the mean of each window of an image.
+    """Compute the mean of each window of a two-dimensional input.
 
     Args:
         x: ``(n, c, h, w)``, or ``(c, h, w)``.
-        kernel_size: Number of positions in a window, for each axis or for both.
+        kernel_size: Number of positions in a window: one number, or one for each axis.
         stride: Distance between neighbouring windows; default `kernel_size`.
-        padding: Number of zeros on each side.
-        ceil_mode: Whether the last windows may end, but not start, beyond the padding.
-        count_include_pad: Whether the zeros of the padding count as values.
-        divisor_override: Divisor of each sum; default the number of positions that count.
+        padding: Number of zeros added on each side.
+        ceil_mode: If True, the last windows may extend beyond the padding if they start
+            inside.
+        count_include_pad: If True, the zeros of the padding count as values.
+        divisor_override: Divisor of each sum; default: the number of counted positions.
 
     Returns:
-        ``(n, c, h', w')``, without `n` where `x` has none.
+        ``(n, c, h', w')``, or ``(c, h', w')`` if `x` has no batch axis.
 
     Raises:
-        ArgumentError: A size is not an integer, or too small, the padding is more than
+        ArgumentError: A size is not an integer or too small, the padding is more than
             half the window, or the divisor is 0.
         DTypeError: `x` has an integer or boolean type.
-        ShapeError: `x` has another number of axes, or the window is longer than the input.
+        ShapeError: `x` has a wrong number of axes, or the window is longer than the input.
 
     Examples:
         >>> import seqloom as sl
@@ -186,7 +189,7 @@ def avg_pool2d(
         raise ArgumentError("divisor_override must not be 0; omit it to get the mean")
     require_floats("avg_pool2d", x)
     flags = {"ceil_mode": bool(ceil_mode), "count_include_pad": bool(count_include_pad)}
-    options = _windows(
+    options = _convert(
         x, 2, kernel_size, stride, padding, **flags, divisor_override=divisor_override
     )
     return apply("avg_pool2d", x, **options)
@@ -194,12 +197,12 @@ def avg_pool2d(
 
 def _find_maxima(x: Tensor, axes: int, sizes: tuple[Any, ...], *, ceil_mode: bool) -> Any:
     """Return the maximum of each window along `axes` axes, and its index."""
-    options = _windows(x, axes, *sizes, ceil_mode=bool(ceil_mode))
+    options = _convert(x, axes, *sizes, ceil_mode=bool(ceil_mode))
     require_numbers(f"max_pool{axes}d", x)
     return apply(f"max_pool{axes}d", x, **options)
 
 
-def _windows(
+def _convert(
     x: Tensor,
     axes: int,
     kernel: Size,
@@ -208,25 +211,25 @@ def _windows(
     dilation: Size = 1,
     **flags: Any,
 ) -> dict[str, Any]:
-    """Check the windows of a pool; returns the options of the operation."""
+    """Check the windows of a pooling operation; return the operation's options."""
     size = as_sizes("kernel_size", kernel, 1, axes)
     step = size if stride is None else as_sizes("stride", stride, 1, axes)
     around = as_sizes("padding", padding, 0, axes)
-    apart = as_sizes("dilation", dilation, 1, axes)
-    require_pool(x, size, around, apart, f"pooling of {'rows' if axes == 1 else 'images'}")
+    gaps = as_sizes("dilation", dilation, 1, axes)
+    require_pool(x, size, around, gaps, f"pooling of {'rows' if axes == 1 else 'images'}")
     options = {"kernel": size, "stride": step, "padding": around}
-    if apart != (1,) * axes:
-        options["dilation"] = apart
+    if gaps != (1,) * axes:
+        options["dilation"] = gaps
     sizes = {name: as_option(value) for name, value in options.items()}
     return sizes | {name: flag for name, flag in flags.items() if flag != _DEFAULTS[name]}
 
 
-# What a custom backend need not take where the default is asked for.
+# Defaults are not passed on, so a custom backend does not need these arguments.
 _DEFAULTS = {"ceil_mode": False, "count_include_pad": True, "divisor_override": None}
 
 
 class MaxPool(Module):
-    """A maximum of windows along one axis or two."""
+    """Base class of the max pooling layers."""
 
     kernel_size: Size
     stride: Size | None
@@ -250,23 +253,24 @@ class MaxPool(Module):
         self.return_indices = return_indices
 
     def __call__(self, x: Tensor) -> Any:
-        """``(n, c, ...)`` to ``(n, c, ...)``, or a pair of that and the indices."""
+        """Pool ``(n, c, ...)``; return the maxima, or a pair of maxima and indices."""
         function: Callable[..., Any] = max_pool1d if self._axes == 1 else max_pool2d
         sizes = self.kernel_size, self.stride, self.padding, self.dilation
         return function(x, *sizes, self.ceil_mode, self.return_indices)
 
 
 class MaxPool1d(MaxPool, init=False):
-    """Computes the maximum of each window.
+    """Max pooling along the last axis.
 
     Args:
         kernel_size: Number of positions in a window.
         stride: Distance between neighbouring windows; default `kernel_size`.
-        padding: Number of positions before and after, which are never the maximum.
+        padding: Number of positions added on each side; they are never the maximum.
         dilation: Distance between neighbouring positions of a window.
-        return_indices: Whether to return the index of each maximum too, as
-            `functional.max_pool1d` does.
-        ceil_mode: Whether the last window may end, but not start, beyond the padding.
+        return_indices: If True, also return the index of each maximum, as in
+            `functional.max_pool1d`.
+        ceil_mode: If True, the last window may extend beyond the padding if it starts
+            inside.
 
     Examples:
         >>> import seqloom as sl
@@ -276,16 +280,17 @@ class MaxPool1d(MaxPool, init=False):
 
 
 class MaxPool2d(MaxPool, init=False):
-    """Computes the maximum of each window of an image.
+    """Max pooling along the last two axes.
 
     Args:
-        kernel_size: Number of positions in a window, for each axis or for both.
+        kernel_size: Number of positions in a window: one number, or one for each axis.
         stride: Distance between neighbouring windows; default `kernel_size`.
-        padding: Number of positions on each side, which are never the maximum.
+        padding: Number of positions added on each side; they are never the maximum.
         dilation: Distance between neighbouring positions of a window.
-        return_indices: Whether to return the index of each maximum too, as
-            `functional.max_pool2d` does.
-        ceil_mode: Whether the last window may end, but not start, beyond the padding.
+        return_indices: If True, also return the index of each maximum, as in
+            `functional.max_pool2d`.
+        ceil_mode: If True, the last windows may extend beyond the padding if they start
+            inside.
 
     Examples:
         >>> import seqloom as sl
@@ -298,14 +303,15 @@ class MaxPool2d(MaxPool, init=False):
 
 
 class AvgPool1d(Module):
-    """Computes the mean of each window.
+    """Average pooling along the last axis.
 
     Args:
         kernel_size: Number of positions in a window.
         stride: Distance between neighbouring windows; default `kernel_size`.
-        padding: Number of zeros before and after.
-        ceil_mode: Whether the last window may end, but not start, beyond the padding.
-        count_include_pad: Whether the zeros of the padding count as values.
+        padding: Number of zeros added on each side.
+        ceil_mode: If True, the last window may extend beyond the padding if it starts
+            inside.
+        count_include_pad: If True, the zeros of the padding count as values.
 
     Examples:
         >>> import seqloom as sl
@@ -331,21 +337,22 @@ class AvgPool1d(Module):
         self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
 
     def __call__(self, x: Tensor) -> Tensor:
-        """``(n, c, l)`` to ``(n, c, l')``."""
+        """Pool ``(n, c, l)`` to ``(n, c, l')``."""
         sizes = self.kernel_size, self.stride, self.padding
         return avg_pool1d(x, *sizes, self.ceil_mode, self.count_include_pad)
 
 
 class AvgPool2d(Module):
-    """Computes the mean of each window of an image.
+    """Average pooling along the last two axes.
 
     Args:
-        kernel_size: Number of positions in a window, for each axis or for both.
+        kernel_size: Number of positions in a window: one number, or one for each axis.
         stride: Distance between neighbouring windows; default `kernel_size`.
-        padding: Number of zeros on each side.
-        ceil_mode: Whether the last windows may end, but not start, beyond the padding.
-        count_include_pad: Whether the zeros of the padding count as values.
-        divisor_override: Divisor of each sum; default the number of positions that count.
+        padding: Number of zeros added on each side.
+        ceil_mode: If True, the last windows may extend beyond the padding if they start
+            inside.
+        count_include_pad: If True, the zeros of the padding count as values.
+        divisor_override: Divisor of each sum; default: the number of counted positions.
 
     Examples:
         >>> import seqloom as sl
@@ -375,7 +382,7 @@ class AvgPool2d(Module):
         self.divisor_override = divisor_override
 
     def __call__(self, x: Tensor) -> Tensor:
-        """``(n, c, h, w)`` to ``(n, c, h', w')``."""
+        """Pool ``(n, c, h, w)`` to ``(n, c, h', w')``."""
         sizes = self.kernel_size, self.stride, self.padding
         flags = self.ceil_mode, self.count_include_pad, self.divisor_override
         return avg_pool2d(x, *sizes, *flags)

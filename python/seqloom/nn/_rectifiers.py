@@ -1,4 +1,4 @@
-"""Activations that keep positive values and damp negative ones."""
+"""Rectifier activations: ReLU, LeakyReLU, PReLU, ELU, CELU, GELU, SiLU and Mish."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from seqloom.tensor import apply
 if TYPE_CHECKING:
     from seqloom.tensor import Tensor
 
-_ROOT = math.sqrt(2 / math.pi)
+_GELU_SCALE = math.sqrt(2 / math.pi)
 
 
 def relu(x: Tensor) -> Tensor:
@@ -43,10 +43,10 @@ def relu(x: Tensor) -> Tensor:
 
 
 class ReLU(Module):
-    """Computes ``max(x, 0)``.
+    """Rectified linear unit: ``max(x, 0)``.
 
     Args:
-        inplace: Changes nothing, because no tensor is overwritten; here for torch's calls.
+        inplace: Ignored; accepted for compatibility with PyTorch.
 
     Examples:
         >>> import seqloom as sl
@@ -59,16 +59,16 @@ class ReLU(Module):
         del inplace
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Map a tensor of any shape."""
+        """Apply the activation to a tensor of any shape."""
         return relu(x)
 
 
 def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """Multiply negative values by a slope (Maas et al. 2013).
+    """Compute the leaky ReLU: multiply negative values by a slope (Maas et al. 2013).
 
     Args:
         x: A tensor of any shape.
-        negative_slope: Slope of the negative side.
+        negative_slope: Factor of negative values.
 
     Returns:
         A tensor of the same shape.
@@ -83,11 +83,11 @@ def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
 
 
 class LeakyReLU(Module):
-    """Multiplies negative values by a slope (Maas et al. 2013).
+    """Leaky ReLU: multiplies negative values by a slope (Maas et al. 2013).
 
     Args:
-        negative_slope: Slope of the negative side.
-        inplace: Changes nothing, because no tensor is overwritten; here for torch's calls.
+        negative_slope: Factor of negative values.
+        inplace: Ignored; accepted for compatibility with PyTorch.
 
     Examples:
         >>> import seqloom as sl
@@ -103,22 +103,22 @@ class LeakyReLU(Module):
         del inplace
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Map a tensor of any shape."""
+        """Apply the activation to a tensor of any shape."""
         return leaky_relu(x, self.negative_slope)
 
 
 def prelu(x: Tensor, weight: Tensor) -> Tensor:
-    """Multiply negative values by a learned slope (He et al. 2015).
+    """Compute the PReLU: multiply negative values by a learned slope (He et al. 2015).
 
     Args:
-        x: A tensor; channels are its axis 1.
+        x: A tensor; axis 1 is the channel.
         weight: ``(1,)``, or ``(c,)`` with a slope for each channel.
 
     Returns:
         A tensor of the same shape.
 
     Raises:
-        ShapeError: `weight` has another length than 1 or the number of channels.
+        ShapeError: The length of `weight` is neither 1 nor the number of channels.
 
     Examples:
         >>> import seqloom as sl
@@ -139,10 +139,10 @@ def prelu(x: Tensor, weight: Tensor) -> Tensor:
 
 
 class PReLU(Module):
-    """Multiplies negative values by a learned slope (He et al. 2015).
+    """Parametric ReLU: multiplies negative values by a learned slope (He et al. 2015).
 
     Args:
-        num_parameters: Number of slopes: 1, or one for each channel, which is axis 1.
+        num_parameters: Number of slopes: 1, or one for each channel (axis 1).
         init: Initial slope.
 
     Raises:
@@ -162,16 +162,16 @@ class PReLU(Module):
         self.weight = Param((count,), Fill(init))
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Map ``(n, c, ...)``, or any shape if there is one slope."""
+        """Apply the activation to ``(n, c, ...)``; with one slope, to any shape."""
         return prelu(x, self.weight.value)
 
 
 def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
-    """Replace negative values by ``alpha * (exp(x) - 1)`` (Clevert et al. 2016).
+    """Compute the ELU: ``alpha * (exp(x) - 1)`` if x < 0, else x (Clevert et al. 2016).
 
     Args:
         x: A tensor of any shape.
-        alpha: Factor; the limit for very negative values is ``-alpha``.
+        alpha: Factor; very negative values approach ``-alpha``.
 
     Returns:
         A tensor of the same shape.
@@ -187,11 +187,11 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
 
 
 class ELU(Module):
-    """Replaces negative values by ``alpha * (exp(x) - 1)`` (Clevert et al. 2016).
+    """Exponential linear unit: ``alpha * (exp(x) - 1)`` if x < 0 (Clevert et al. 2016).
 
     Args:
-        alpha: Factor; the limit for very negative values is ``-alpha``.
-        inplace: Changes nothing, because no tensor is overwritten; here for torch's calls.
+        alpha: Factor; very negative values approach ``-alpha``.
+        inplace: Ignored; accepted for compatibility with PyTorch.
 
     Examples:
         >>> import seqloom as sl
@@ -207,16 +207,16 @@ class ELU(Module):
         del inplace
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Map a tensor of any shape."""
+        """Apply the activation to a tensor of any shape."""
         return elu(x, self.alpha)
 
 
 def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
-    """Replace negative values by ``alpha * (exp(x / alpha) - 1)`` (Barron 2017).
+    """Compute the CELU: ``alpha * (exp(x / alpha) - 1)`` if x < 0 (Barron 2017).
 
     Args:
         x: A tensor of any shape.
-        alpha: The limit for very negative values is ``-alpha``.
+        alpha: Scale; very negative values approach ``-alpha``.
 
     Returns:
         A tensor of the same shape.
@@ -237,17 +237,18 @@ def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
 
 
 def gelu(x: Tensor, approximate: str = "none") -> Tensor:
-    """Compute ``x * Phi(x)`` of the normal distribution (Hendrycks and Gimpel 2016).
+    """Compute the GELU: x times the normal distribution function (Hendrycks, Gimpel 2016).
 
     Args:
         x: A tensor of any shape.
-        approximate: ``"none"``, or ``"tanh"`` for the form with a hyperbolic tangent.
+        approximate: ``"none"``, or ``"tanh"`` for the approximation by a hyperbolic
+            tangent.
 
     Returns:
         A tensor of the same shape.
 
     Raises:
-        ArgumentError: `approximate` has another value.
+        ArgumentError: `approximate` is neither ``"none"`` nor ``"tanh"``.
         DTypeError: `x` has an integer or boolean type.
 
     Examples:
@@ -260,18 +261,21 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
         return apply("gelu", x)
     if approximate != "tanh":
         raise ArgumentError(f'approximate must be "none" or "tanh", got {approximate!r}')
-    inside = (x + x * x * x * 0.044715) * _ROOT
+    inside = (x + x * x * x * 0.044715) * _GELU_SCALE
     return x * 0.5 * (apply("tanh", inside) + 1.0)
 
 
 class GELU(Module):
-    """Computes ``x * Phi(x)`` of the normal distribution (Hendrycks and Gimpel 2016).
+    """Gaussian error linear unit: ``x * Phi(x)`` (Hendrycks and Gimpel 2016).
+
+    Phi is the cumulative distribution function of the standard normal distribution.
 
     Args:
-        approximate: ``"none"``, or ``"tanh"`` for the form with a hyperbolic tangent.
+        approximate: ``"none"``, or ``"tanh"`` for the approximation by a hyperbolic
+            tangent.
 
     Raises:
-        ArgumentError: `approximate` has another value.
+        ArgumentError: `approximate` is neither ``"none"`` nor ``"tanh"``.
 
     Examples:
         >>> import seqloom as sl
@@ -285,12 +289,12 @@ class GELU(Module):
         self.approximate = as_choice("approximate", approximate, ("none", "tanh"))
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Map a tensor of any shape."""
+        """Apply the activation to a tensor of any shape."""
         return gelu(x, self.approximate)
 
 
 def silu(x: Tensor) -> Tensor:
-    """Compute ``x * sigmoid(x)`` (Elfwing et al. 2018).
+    """Compute the SiLU (Swish): ``x * sigmoid(x)`` (Elfwing et al. 2018).
 
     Args:
         x: A tensor of any shape.
@@ -311,10 +315,10 @@ def silu(x: Tensor) -> Tensor:
 
 
 class SiLU(Module):
-    """Computes ``x * sigmoid(x)`` (Elfwing et al. 2018).
+    """Sigmoid linear unit (Swish): ``x * sigmoid(x)`` (Elfwing et al. 2018).
 
     Args:
-        inplace: Changes nothing, because no tensor is overwritten; here for torch's calls.
+        inplace: Ignored; accepted for compatibility with PyTorch.
 
     Examples:
         >>> import seqloom as sl
@@ -327,7 +331,7 @@ class SiLU(Module):
         del inplace
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Map a tensor of any shape."""
+        """Apply the activation to a tensor of any shape."""
         return silu(x)
 
 

@@ -1,4 +1,4 @@
-"""GRU and LSTM, which carry a state along the sequence."""
+"""GRU and LSTM: recurrent layers."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ def gru(
 ) -> tuple[Tensor, Tensor]:
     """Run one layer of gated recurrent units in one direction (Cho et al. 2014).
 
-    The gates are torch's: reset, update, new; the reset gate multiplies what the state adds
-    to the new value, with its bias.
+    As in PyTorch, the gates are ordered reset, update, new, and the reset gate multiplies
+    the state's contribution to the new value, including its bias.
 
     Args:
-        x: ``(n, l, in)``, with the positions on the second axis.
-        hx: The first state of each sequence, ``(n, width)``.
-        w_ih: Weights of the inputs, ``(3 * width, in)``.
-        w_hh: Weights of the states, ``(3 * width, width)``.
-        b_ih: Bias of the inputs' part, ``(3 * width,)``.
-        b_hh: Bias of the states' part, ``(3 * width,)``.
-        mask: ``(n, l)``, true or 1 at real positions; default: all real. A position that is
-            not real leaves the state as it is, and its output is 0.
-        reverse: Whether to begin at the last position.
+        x: ``(n, l, in)``; the second axis is the position.
+        hx: Initial state of each sequence, ``(n, width)``.
+        w_ih: Input weights, ``(3 * width, in)``.
+        w_hh: State weights, ``(3 * width, width)``.
+        b_ih: Bias of the input term, ``(3 * width,)``.
+        b_hh: Bias of the state term, ``(3 * width,)``.
+        mask: ``(n, l)``, true or 1 at real positions; default: all real. Padding does not
+            change the state, and its output is 0.
+        reverse: If True, run from the last position to the first.
 
     Returns:
         The output at each position ``(n, l, width)``, and the last state ``(n, width)``.
 
     Raises:
         DTypeError: The arguments do not have the same float type.
-        ShapeError: The shapes do not fit together, or there is no position.
+        ShapeError: The shapes do not match, or there are no positions.
 
     Examples:
         >>> import seqloom as sl
@@ -75,19 +75,19 @@ def gru(
 class GRU(Recurrent, init=False):
     """Gated recurrent units (Cho et al. 2014), as ``torch.nn.GRU``.
 
-    Sequences are batch first by default, ``(n, l, in)``, unlike in torch. The channels are
-    the last axis, while those of convolutions are the second one: between the two, call
-    ``permute_dims(x, (0, 2, 1))``. Parameters have torch's names and shapes, so a state
-    dict of torch's loads.
+    Unlike in PyTorch, sequences are batch first by default, ``(n, l, in)``. The channels
+    are the last axis, but the second axis in convolutions: to convert, call
+    ``permute_dims(x, (0, 2, 1))``. Parameters have the names and shapes of PyTorch, so a
+    PyTorch state dict can be loaded.
 
     Args:
         input_size: Number of features of a position.
         hidden_size: Number of features of a state.
-        num_layers: Number of layers; each reads the outputs of the one before.
-        bias: Whether there are biases.
-        batch_first: Whether the input is ``(n, l, in)``; False for ``(l, n, in)``.
+        num_layers: Number of layers; each reads the outputs of the previous one.
+        bias: If True, add biases.
+        batch_first: If True, the input is ``(n, l, in)``; if False, ``(l, n, in)``.
         dropout: Probability of dropping an element between two layers in training.
-        bidirectional: Whether each layer also runs from the last position to the first.
+        bidirectional: If True, each layer also runs from the last position to the first.
 
     Raises:
         ArgumentError: A size is not a positive integer, or `dropout` is not in [0, 1).
@@ -112,32 +112,34 @@ class GRU(Recurrent, init=False):
         max_seqlen: int | None = None,
         key: Key | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Run all layers over each sequence.
+        """Apply all layers to each sequence.
 
         Args:
-            x: ``(n, l, in)``, or ``(l, in)`` for one sequence; ``(total, in)`` with
+            x: ``(n, l, in)``; ``(l, in)`` for one sequence; ``(total, in)`` with
                 `cu_seqlens`.
-            hx: First states ``(layers * directions, n, hidden)``; default: zeros.
-            mask: ``(n, l)``, true or 1 at real positions. Padding leaves the state as it
-                is: the result is that of torch's packed sequences.
-            lengths: Number of real positions of each sequence ``(n,)``, in place of `mask`.
-            cu_seqlens: Start of each of several sequences that lie end to end, and the
-                total, ``(n + 1,)``, as a `VarlenCollator` makes them.
-            max_seqlen: Length of the longest of these; needed in a compiled step.
+            hx: Initial states ``(layers * directions, n, hidden)``; default: zeros.
+            mask: ``(n, l)``, true or 1 at real positions. Padding does not change the
+                state, so the result equals that of PyTorch's packed sequences.
+            lengths: Number of real positions of each sequence ``(n,)``, instead of `mask`.
+            cu_seqlens: Offsets of concatenated sequences ``(n + 1,)``, as from a
+                `VarlenCollator`: the start of each sequence, and the total length.
+            max_seqlen: Length of the longest concatenated sequence; required in a
+                compiled step.
             key: Random key for dropout in training.
 
         Returns:
-            The outputs of the last layer ``(n, l, directions * hidden)``, 0 at padding, in
-            the form of `x`; and the last states ``(layers * directions, n, hidden)``.
+            The outputs of the last layer ``(n, l, directions * hidden)``, in the form of
+            `x` and 0 at padding; and the final states ``(layers * directions, n,
+            hidden)``.
 
         Raises:
-            ArgumentError: `key` is missing for dropout in training, or there are two of
-                `mask`, `lengths` and `cu_seqlens`.
-            ShapeError: The shapes do not fit.
+            ArgumentError: `key` is missing for dropout in training, or more than one of
+                `mask`, `lengths` and `cu_seqlens` is passed.
+            ShapeError: The shapes do not match.
         """
-        given = {"mask": mask, "lengths": lengths, "cu_seqlens": cu_seqlens}
+        layout = {"mask": mask, "lengths": lengths, "cu_seqlens": cu_seqlens}
         first = None if hx is None else [hx]
-        out, (last,) = self._run_any_form(x, first, given, max_seqlen, key)
+        out, (last,) = self._run_any_form(x, first, layout, max_seqlen, key)
         return out, last
 
     def _run_direction(
@@ -162,27 +164,27 @@ def lstm(
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """Run one layer of long short-term memory in one direction.
 
-    See Hochreiter and Schmidhuber (1997), with the forget gate of Gers et al. (2000). The
-    gates are torch's: input, forget, cell, output.
+    See Hochreiter and Schmidhuber (1997), with the forget gate of Gers et al. (2000). As
+    in PyTorch, the gates are ordered input, forget, cell, output.
 
     Args:
-        x: ``(n, l, in)``, with the positions on the second axis.
-        hx: The first state and the first cell of each sequence, each ``(n, width)``.
-        w_ih: Weights of the inputs, ``(4 * width, in)``.
-        w_hh: Weights of the states, ``(4 * width, width)``.
-        b_ih: Bias of the inputs' part, ``(4 * width,)``.
-        b_hh: Bias of the states' part, ``(4 * width,)``.
-        mask: ``(n, l)``, true or 1 at real positions; default: all real. A position that is
-            not real leaves the state as it is, and its output is 0.
-        reverse: Whether to begin at the last position.
+        x: ``(n, l, in)``; the second axis is the position.
+        hx: Initial state and initial cell of each sequence, each ``(n, width)``.
+        w_ih: Input weights, ``(4 * width, in)``.
+        w_hh: State weights, ``(4 * width, width)``.
+        b_ih: Bias of the input term, ``(4 * width,)``.
+        b_hh: Bias of the state term, ``(4 * width,)``.
+        mask: ``(n, l)``, true or 1 at real positions; default: all real. Padding does not
+            change the state, and its output is 0.
+        reverse: If True, run from the last position to the first.
 
     Returns:
-        The output at each position ``(n, l, width)``, and a pair of the last state and the
-        last cell, each ``(n, width)``.
+        The output at each position ``(n, l, width)``, and a pair of the final state and
+        the final cell, each ``(n, width)``.
 
     Raises:
         DTypeError: The arguments do not have the same float type.
-        ShapeError: The shapes do not fit together, or there is no position.
+        ShapeError: The shapes do not match, or there are no positions.
 
     Examples:
         >>> import seqloom as sl
@@ -215,11 +217,11 @@ class LSTM(Recurrent, init=False):
     Args:
         input_size: Number of features of a position.
         hidden_size: Number of features of a state and of a cell.
-        num_layers: Number of layers; each reads the outputs of the one before.
-        bias: Whether there are biases.
-        batch_first: Whether the input is ``(n, l, in)``; False for ``(l, n, in)``.
+        num_layers: Number of layers; each reads the outputs of the previous one.
+        bias: If True, add biases.
+        batch_first: If True, the input is ``(n, l, in)``; if False, ``(l, n, in)``.
         dropout: Probability of dropping an element between two layers in training.
-        bidirectional: Whether each layer also runs from the last position to the first.
+        bidirectional: If True, each layer also runs from the last position to the first.
 
     Raises:
         ArgumentError: A size is not a positive integer, or `dropout` is not in [0, 1).
@@ -246,31 +248,31 @@ class LSTM(Recurrent, init=False):
         max_seqlen: int | None = None,
         key: Key | None = None,
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Run all layers over each sequence.
+        """Apply all layers to each sequence.
 
         Args:
-            x: As for `GRU`.
-            hx: First states and first cells, each ``(layers * directions, n, hidden)``;
-                default: zeros.
-            mask: As for `GRU`.
-            lengths: As for `GRU`.
-            cu_seqlens: As for `GRU`.
-            max_seqlen: As for `GRU`.
+            x: See `GRU`.
+            hx: Initial states and initial cells, each ``(layers * directions, n,
+                hidden)``; default: zeros.
+            mask: See `GRU`.
+            lengths: See `GRU`.
+            cu_seqlens: See `GRU`.
+            max_seqlen: See `GRU`.
             key: Random key for dropout in training.
 
         Returns:
-            The outputs of the last layer ``(n, l, directions * hidden)``, 0 at padding, in
-            the form of `x`; and a pair of the last states and the last cells, each
+            The outputs of the last layer ``(n, l, directions * hidden)``, in the form of
+            `x` and 0 at padding; and a pair of the final states and the final cells, each
             ``(layers * directions, n, hidden)``.
 
         Raises:
-            ArgumentError: `key` is missing for dropout in training, or there are two of
-                `mask`, `lengths` and `cu_seqlens`.
-            ShapeError: The shapes do not fit.
+            ArgumentError: `key` is missing for dropout in training, or more than one of
+                `mask`, `lengths` and `cu_seqlens` is passed.
+            ShapeError: The shapes do not match.
         """
-        given = {"mask": mask, "lengths": lengths, "cu_seqlens": cu_seqlens}
+        layout = {"mask": mask, "lengths": lengths, "cu_seqlens": cu_seqlens}
         first = None if hx is None else list(hx)
-        out, (last, cell) = self._run_any_form(x, first, given, max_seqlen, key)
+        out, (last, cell) = self._run_any_form(x, first, layout, max_seqlen, key)
         return out, (last, cell)
 
     def _run_direction(
@@ -284,7 +286,7 @@ class LSTM(Recurrent, init=False):
 
 
 def _require_shapes(name: str, gates: int, arrays: tuple[Tensor, ...]) -> None:
-    """Refuse arrays that do not fit together."""
+    """Raise if the shapes of the arguments do not match."""
     x, h0, w_ih, w_hh = (array.shape for array in arrays)
     if len(x) != _AXES or 0 in x:
         raise ShapeError(
@@ -300,7 +302,7 @@ def _require_shapes(name: str, gates: int, arrays: tuple[Tensor, ...]) -> None:
 
 
 def _drop_padding(x: Tensor, mask: object) -> tuple[Tensor, Tensor | None]:
-    """Set padding, which may be NaN, to 0; returns the mask as booleans too."""
+    """Set padding, which may be NaN, to 0; return the mask as booleans, too."""
     if mask is None:
         return x, None
     real = as_real(x, mask)

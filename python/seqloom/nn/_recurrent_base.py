@@ -1,4 +1,4 @@
-"""The base of GRU and LSTM: layers over layers, forms of input, first states."""
+"""Base class of GRU and LSTM: stacked layers, input layouts, initial states."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from seqloom.nn._operands import (
     pad_packed,
     read_host_array,
 )
-from seqloom.nn._parts import spell_layer
+from seqloom.nn._parts import label_layer
 from seqloom.nn._stored import Param
 from seqloom.tensor import Tensor, apply
 
@@ -32,7 +32,7 @@ _AXES = 3  # n, l, in
 
 
 class Recurrent(Module):
-    """What GRU and LSTM share: layers over layers, in one direction or both."""
+    """Base class of GRU and LSTM: stacked layers in one or both directions."""
 
     part_names: tuple[str, ...]
     input_size: int
@@ -41,7 +41,7 @@ class Recurrent(Module):
     batch_first: bool
     dropout: float
     bidirectional: bool
-    # Gates of a unit, and states that it carries from position to position.
+    # Number of gates of a unit, and of states that are carried between positions.
     _gates = 3
     _states = 1
 
@@ -62,7 +62,7 @@ class Recurrent(Module):
             raise ArgumentError(f"dropout must be in [0, 1), got {dropout}")
         self.dropout = float(dropout)
         self.batch_first, self.bidirectional = batch_first, bidirectional
-        # Declares the parameters under torch's names.
+        # The parameters have PyTorch's names.
         width, fan_in = self.hidden_size, FanIn(self.hidden_size)
         inside, rows = self.input_size, self._gates * self.hidden_size
         parts: dict[str, Param] = {}
@@ -78,7 +78,7 @@ class Recurrent(Module):
             setattr(self, name, param)
 
     def _list_suffixes(self, layer: int) -> list[str]:
-        """Return the suffix of a layer's parameters in torch, for each direction."""
+        """Return PyTorch's suffix of the layer's parameters for each direction."""
         forward = f"_l{layer}"
         return [forward, f"{forward}_reverse"] if self.bidirectional else [forward]
 
@@ -89,7 +89,7 @@ class Recurrent(Module):
         mask: Tensor | ArrayLike | None,
         key: Key | None,
     ) -> tuple[Tensor, list[Tensor]]:
-        """Run all layers from the given states ``(k, n, width)``, or from zeros."""
+        """Run all layers from the initial states ``(k, n, width)``, or from zeros."""
         first = self._find_first(x, first)
         lasts: list[list[Tensor]] = []
         number = 0
@@ -97,8 +97,8 @@ class Recurrent(Module):
             x = self._drop(x, layer, key)
             outs: list[Tensor] = []
             for suffix in self._list_suffixes(layer):
-                own = [state[number] for state in first]
-                out, last = self._run_direction(x, own, suffix, mask)
+                states = [state[number] for state in first]
+                out, last = self._run_direction(x, states, suffix, mask)
                 outs.append(out)
                 lasts.append(last)
                 number += 1
@@ -107,7 +107,7 @@ class Recurrent(Module):
         return x, [apply("stack", list(states), axis=0) for states in by_kind]
 
     def _drop(self, x: Tensor, layer: int, key: Key | None) -> Tensor:
-        """Drop elements between two layers in training."""
+        """Apply dropout between two layers in training."""
         if not layer or not self.dropout or not self.training:
             return x
         if key is None:
@@ -134,14 +134,14 @@ class Recurrent(Module):
         self,
         x: Tensor,
         first: list[Tensor] | None,
-        given: dict[str, Any],
+        layout: dict[str, Any],
         max_seqlen: int | None,
         key: Key | None,
     ) -> tuple[Tensor, list[Tensor]]:
-        """Bring any form of input to ``(n, l, in)``, and the output back to that form."""
-        # Refuses inputs of another width, and two ways to say what is real.
+        """Convert any input layout to ``(n, l, in)``, and the output back."""
+        # Raise for another input width, or for two definitions of the real positions.
         name = type(self).__name__
-        ways = [way for way, value in given.items() if value is not None]
+        ways = [way for way, value in layout.items() if value is not None]
         if len(ways) > 1:
             raise ArgumentError(f"{name} takes one of {' and '.join(ways)}, got both")
         axes = (_AXES - 1,) if "cu_seqlens" in ways else (_AXES,)
@@ -150,11 +150,11 @@ class Recurrent(Module):
             form = "(n, l, in)" if self.batch_first else "(l, n, in)"
             form = "(total, in)" if "cu_seqlens" in ways else form
             raise ShapeError(
-                f"{spell_layer(self)}: expected x {form} with in={self.input_size}, got "
+                f"{label_layer(self)}: expected x {form} with in={self.input_size}, got "
                 f"shape {tuple(x.shape)}"
             )
-        if given["cu_seqlens"] is not None:
-            packing = find_packing(x, given["cu_seqlens"], max_seqlen)
+        if layout["cu_seqlens"] is not None:
+            packing = find_packing(x, layout["cu_seqlens"], max_seqlen)
             padded, real = pad_packed(x, packing)
             out, last = self._run(padded, first, real, key)
             return pack_padded(out, packing), last
@@ -164,15 +164,15 @@ class Recurrent(Module):
             return out[0], [state[:, 0] for state in last]
         x = x if self.batch_first else apply("permute_dims", x, (1, 0, 2))
         mask = None
-        if given["lengths"] is not None:
-            mask = mask_lengths(x, given["lengths"])
-        elif given["mask"] is not None:
-            mask = as_real(x, given["mask"])
+        if layout["lengths"] is not None:
+            mask = mask_lengths(x, layout["lengths"])
+        elif layout["mask"] is not None:
+            mask = as_real(x, layout["mask"])
         out, last = self._run(x, first, mask, key)
         return (out if self.batch_first else apply("permute_dims", out, (1, 0, 2))), last
 
     def _find_first(self, x: Tensor, first: list[Tensor] | None) -> list[Tensor]:
-        """Return the first states that were given, or zeros."""
+        """Return the initial states, or zeros."""
         if not x.shape[1]:
             raise ShapeError(
                 f"{type(self).__name__}: expected at least one position, got length 0; "
@@ -193,7 +193,7 @@ class Recurrent(Module):
 
 
 def as_real(x: Tensor, mask: object) -> Tensor:
-    """Return a mask of positions as booleans; refuses another shape."""
+    """Return a mask of positions as booleans; raise if the shape is wrong."""
     real = as_operand(x, mask)
     if real.shape != x.shape[:2]:
         raise ShapeError(
@@ -204,7 +204,7 @@ def as_real(x: Tensor, mask: object) -> Tensor:
 
 
 def mask_lengths(x: Tensor, lengths: object) -> Tensor:
-    """Return a mask of positions that is true up to each sequence's length."""
+    """Return a mask that is true at positions below each sequence's length."""
     rows, longest = x.shape[:2]
     host: Any = read_host_array(lengths)
     if host is not None and not (

@@ -1,8 +1,8 @@
 """Metrics that accumulate over batches and processes, exactly.
 
-A metric of counts holds integers, and a metric of values all values that it was given.
-Neither depends on their order: a result does not depend on how data were cut into batches,
-or in which order parts were merged. A running sum would round differently for each cut.
+A metric of counts stores integers, and a metric of values stores all values. Therefore the
+result does not depend on how the data are split into batches, or on the order in which
+processes are merged. A running sum would be rounded differently for each split.
 """
 
 from __future__ import annotations
@@ -30,20 +30,19 @@ if TYPE_CHECKING:
 
     Arrays = dict[str, NDArray[np.generic]]
 
-# Every float64 is an integer times this power of two.
-_UNIT = 1126
-_BITS = 53  # of a float's fraction
-_HALF = 26
-_BYTES = 288  # of a sum: 2,150 bits of a float, and 2 ** 150 of them
+# Every float64 is an integer multiple of 2 ** -1126.
+_SCALE = 1126
+_MANTISSA = 53  # of a float64
+_LOW = 26
+_N_BYTES = 288  # room for the 2,150 bits of a float, summed 2 ** 150 times
 
 
 class Metric(ABC):
-    """Base of metrics that accumulate: `update` for each batch, `compute` at the end.
+    """Base class of accumulating metrics: `update` for each batch, `compute` at the end.
 
-    The result equals that of the function of the same name on all data, bit for bit,
-    however the data are cut into batches. Each of several processes updates its own metric,
-    and one merges them in any order. `to_record` returns the state as arrays for a
-    checkpoint.
+    The result is bitwise equal to that of the function of the same name on all data, for
+    any split into batches. If several processes each update a metric, merge the metrics
+    in any order. `to_record` returns the state as arrays for a checkpoint.
 
     Examples:
         >>> import seqloom as sl
@@ -59,24 +58,24 @@ class Metric(ABC):
         """Add a batch.
 
         Args:
-            labels: As for the function of the same name.
-            scores: The predictions, as for that function.
+            labels: Labels, as for the function of the same name.
+            scores: Predictions, as for that function.
         """
 
     @abstractmethod
     def compute(self) -> float:
-        """Return the metric of all batches so far.
+        """Return the metric over all batches.
 
         Returns:
-            A number; NaN where the function gives NaN.
+            A number; NaN if the function of the same name returns NaN.
         """
 
     @abstractmethod
     def reset(self) -> None:
-        """Forget all batches."""
+        """Remove all batches."""
 
     def merge(self, other: Metric) -> Self:
-        """Add what another metric of the same class and settings has seen.
+        """Add the state of another metric of the same class and settings.
 
         Args:
             other: The other metric, which does not change.
@@ -135,10 +134,10 @@ class Metric(ABC):
             RecordError: `record` is not a state of this class.
         """
 
-    _settings: ClassVar[tuple[str, ...]] = ()  # the attributes that both must share
+    _settings: ClassVar[tuple[str, ...]] = ()  # attributes that merged metrics must share
 
     def _read(self, record: Mapping[str, Any], *names: str) -> list[NDArray[np.generic]]:
-        """Return the arrays of a record; refuses other names."""
+        """Return the arrays of a record; raise if the names differ."""
         if set(record) != set(names):
             raise RecordError(
                 f"a record of {type(self).__name__} has {', '.join(names)}, got "
@@ -148,7 +147,7 @@ class Metric(ABC):
 
 
 class Accuracy(Metric):
-    """Accumulates `accuracy`; keeps two integers.
+    """Accumulating `accuracy`; stores two integers.
 
     Examples:
         >>> import seqloom as sl
@@ -184,8 +183,8 @@ class Accuracy(Metric):
         return self
 
 
-class _OfCounts(Metric):
-    """Keeps a confusion matrix."""
+class _ConfusionMetric(Metric):
+    """Base class of the metrics that store a confusion matrix."""
 
     _settings = ("size",)
 
@@ -216,11 +215,11 @@ class _OfCounts(Metric):
         return self
 
 
-class BalancedAccuracy(_OfCounts):
-    """Accumulates `balanced_accuracy`; keeps a confusion matrix of integers.
+class BalancedAccuracy(_ConfusionMetric):
+    """Accumulating `balanced_accuracy`; stores a confusion matrix of integers.
 
     Args:
-        size: The number of classes.
+        size: Number of classes.
 
     Examples:
         >>> import seqloom as sl
@@ -235,11 +234,11 @@ class BalancedAccuracy(_OfCounts):
         return balanced_accuracy_of(self._counts)
 
 
-class MCC(_OfCounts):
-    """Accumulates `mcc`; keeps a confusion matrix of integers.
+class MCC(_ConfusionMetric):
+    """Accumulating `mcc`; stores a confusion matrix of integers.
 
     Args:
-        size: The number of classes.
+        size: Number of classes.
 
     Examples:
         >>> import seqloom as sl
@@ -253,15 +252,15 @@ class MCC(_OfCounts):
         return mcc_of(self._counts)
 
 
-class F1(_OfCounts):
-    """Accumulates `f1`; keeps a confusion matrix of integers.
+class F1(_ConfusionMetric):
+    """Accumulating `f1`; stores a confusion matrix of integers.
 
     Args:
-        size: The number of classes.
+        size: Number of classes.
         average: ``"binary"``, ``"macro"``, ``"micro"`` or ``"weighted"``, as for `f1`.
 
     Raises:
-        ArgumentError: `average` is unknown, or is ``"binary"`` with another `size` than 2.
+        ArgumentError: `average` is unknown, or is ``"binary"`` and `size` is not 2.
 
     Examples:
         >>> import seqloom as sl
@@ -284,10 +283,10 @@ class F1(_OfCounts):
 
 
 class Mean(Metric):
-    """Accumulates a mean, such as that of losses; keeps an exact sum and a count.
+    """Accumulating mean, for example of losses; stores an exact sum and a count.
 
-    The sum is an integer multiple of the smallest float, so the result is the mean of all
-    values, rounded once, whatever the batches and the order of merging.
+    The sum is an integer multiple of the smallest float. So the result is the mean of all
+    values, rounded once, for any split into batches and any order of merging.
 
     Examples:
         >>> import seqloom as sl
@@ -306,20 +305,20 @@ class Mean(Metric):
 
         Args:
             labels: Numbers, of any shape.
-            scores: How many records each of them stands for, such as the size of a batch
-                whose mean is given.
+            scores: Number of records that each value represents, such as the batch size
+                if the value is the mean of a batch.
         """
         values = np.asarray(labels, np.float64).ravel()
         weight = as_integer("scores", scores, least=0)
         finite = np.isfinite(values)
         fractions, powers = np.frexp(values[finite])
-        whole = np.ldexp(fractions, _BITS).astype(np.int64)
+        whole = np.ldexp(fractions, _MANTISSA).astype(np.int64)
         total = 0
         for power in np.unique(powers).tolist():
             some = whole[powers == power]
-            # In two halves, whose sums stay below 2 ** 63.
-            high, low = int((some >> _HALF).sum()), int((some & ((1 << _HALF) - 1)).sum())
-            total += ((high << _HALF) + low) << (power - _BITS + _UNIT)
+            # Sum the high and the low bits separately: both sums stay below 2 ** 63.
+            high, low = int((some >> _LOW).sum()), int((some & ((1 << _LOW) - 1)).sum())
+            total += ((high << _LOW) + low) << (power - _MANTISSA + _SCALE)
         self._total += weight * total
         self._count += weight * values.size
         if weight and not finite.all():
@@ -327,15 +326,15 @@ class Mean(Metric):
                 self._beyond += float(values[~finite].sum())
 
     def compute(self) -> float:
-        """Return the mean of all values so far; NaN if there are none."""
+        """Return the mean of all values; NaN if there are none."""
         if not self._count:
             return float("nan")
-        return self._total / (self._count << _UNIT) + self._beyond
+        return self._total / (self._count << _SCALE) + self._beyond
 
     def reset(self) -> None:
-        """Forget all values."""
+        """Remove all values."""
         self._total = self._count = 0
-        self._beyond = 0.0  # the sum of infinities and NaN
+        self._beyond = 0.0  # sum of the infinite and NaN values
 
     def _add(self, other: Self) -> None:
         self._total += other._total
@@ -343,8 +342,8 @@ class Mean(Metric):
         self._beyond += other._beyond
 
     def to_record(self) -> dict[str, NDArray[np.generic]]:
-        """Return the sum as bytes, and the count."""
-        total = self._total.to_bytes(_BYTES, "little", signed=True)
+        """Return the sum as bytes, with the count."""
+        total = self._total.to_bytes(_N_BYTES, "little", signed=True)
         return {
             "total": np.frombuffer(total, np.uint8).copy(),
             "count": np.array(self._count),
@@ -354,9 +353,9 @@ class Mean(Metric):
     def load_record(self, record: Mapping[str, Any]) -> Self:
         """Replace the state by one that `to_record` returned."""
         total, count, beyond = self._read(record, "total", "count", "beyond")
-        if total.shape != (_BYTES,) or total.dtype != np.uint8:
+        if total.shape != (_N_BYTES,) or total.dtype != np.uint8:
             raise RecordError(
-                f"total must be {_BYTES} bytes, got {total.dtype} of shape {total.shape}"
+                f"total must be {_N_BYTES} bytes, got {total.dtype} of shape {total.shape}"
             )
         self._total = int.from_bytes(total.tobytes(), "little", signed=True)
         self._count, self._beyond = int(count), float(beyond)

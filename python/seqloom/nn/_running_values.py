@@ -1,7 +1,7 @@
-"""Metrics that accumulate all labels and scores.
+"""Metrics that store all labels and scores.
 
-Areas under curves and rank correlations order all values at the end. The others store the
-values because a running sum would round differently for each cut into batches.
+Areas under curves and rank correlations sort all values at the end. The other metrics store
+the values because a running sum would be rounded differently for each split into batches.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from seqloom.errors import RecordError, ShapeError
-from seqloom.nn._metric_inputs import read_answers, read_values
+from seqloom.nn._metric_inputs import read_label_columns, read_values
 from seqloom.nn._metrics import auprc, auroc, pearson, r2, spearman
 from seqloom.nn._running_counts import Metric
 
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
     from seqloom.nn._running_counts import Arrays
 
 
-class _OfValues(Metric):
-    """Keeps all labels and scores."""
+class _StoredValuesMetric(Metric):
+    """Base class of the metrics that store all labels and scores."""
 
-    _takes_answers = False  # whether labels are 0/1 or classes
+    _has_classes = False  # True if labels are 0/1 or classes
 
     def __init__(self) -> None:
         self.reset()
 
     def update(self, labels: ArrayLike, scores: ArrayLike) -> None:
-        true, guess = np.array(labels), np.array(scores)  # copies: the caller may write
+        true, guess = np.array(labels), np.array(scores)  # copies, as callers may overwrite
         if not true.ndim or not guess.ndim or len(true) != len(guess):
             raise ShapeError(
                 "labels and scores must have the same length, got shapes "
                 f"{true.shape} and {guess.shape}"
             )
-        read = read_answers if self._takes_answers else read_values
+        read = read_label_columns if self._has_classes else read_values
         read(true, guess)
         self._append(true, guess)
 
     def _append(self, true: NDArray[np.generic], guess: NDArray[np.generic]) -> None:
-        """Add arrays; refuses other columns than before."""
+        """Append arrays; raise if the number of columns changes."""
         if self._labels:
             before = self._labels[0].shape[1:], self._scores[0].shape[1:]
             if before != (true.shape[1:], guess.shape[1:]):
@@ -62,7 +62,7 @@ class _OfValues(Metric):
 
     @abstractmethod
     def _measure(self, labels: NDArray[np.generic], scores: NDArray[np.generic]) -> float:
-        """Compute the metric of all data."""
+        """Compute the metric over all data."""
 
     def _join(self) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
         """Return all labels and all scores."""
@@ -95,8 +95,8 @@ class _OfValues(Metric):
         return self
 
 
-class AUROC(_OfValues):
-    """Accumulates `auroc`; keeps all labels and scores, which it sorts at the end.
+class AUROC(_StoredValuesMetric):
+    """Accumulating `auroc`; stores all labels and scores, and sorts them at the end.
 
     Examples:
         >>> import seqloom as sl
@@ -107,14 +107,14 @@ class AUROC(_OfValues):
         0.75
     """
 
-    _takes_answers = True
+    _has_classes = True
 
     def _measure(self, labels: NDArray[np.generic], scores: NDArray[np.generic]) -> float:
         return auroc(labels, scores)
 
 
-class AUPRC(_OfValues):
-    """Accumulates `auprc`; keeps all labels and scores, which it sorts at the end.
+class AUPRC(_StoredValuesMetric):
+    """Accumulating `auprc`; stores all labels and scores, and sorts them at the end.
 
     Examples:
         >>> import seqloom as sl
@@ -124,14 +124,14 @@ class AUPRC(_OfValues):
         0.8333
     """
 
-    _takes_answers = True
+    _has_classes = True
 
     def _measure(self, labels: NDArray[np.generic], scores: NDArray[np.generic]) -> float:
         return auprc(labels, scores)
 
 
-class Pearson(_OfValues):
-    """Accumulates `pearson`; keeps all values, so that no sum is rounded on the way.
+class Pearson(_StoredValuesMetric):
+    """Accumulating `pearson`; stores all values, so no intermediate sum is rounded.
 
     Examples:
         >>> import seqloom as sl
@@ -145,8 +145,8 @@ class Pearson(_OfValues):
         return pearson(labels, scores)
 
 
-class Spearman(_OfValues):
-    """Accumulates `spearman`; keeps all values, which it sorts at the end.
+class Spearman(_StoredValuesMetric):
+    """Accumulating `spearman`; stores all values, and sorts them at the end.
 
     Examples:
         >>> import seqloom as sl
@@ -160,8 +160,8 @@ class Spearman(_OfValues):
         return spearman(labels, scores)
 
 
-class R2(_OfValues):
-    """Accumulates `r2`; keeps all values, so that no sum is rounded on the way.
+class R2(_StoredValuesMetric):
+    """Accumulating `r2`; stores all values, so no intermediate sum is rounded.
 
     Examples:
         >>> import seqloom as sl

@@ -1,4 +1,4 @@
-"""Sequential and Residual: layers that run one after the other, and one that is added."""
+"""Sequential and Residual: a chain of layers, and a skip connection."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, cast
 from seqloom.errors import ArgumentError, OutOfRangeError, ShapeError
 from seqloom.nn._module import Module
 from seqloom.nn._parts import CONTAINERS
-from seqloom.nn._passing import Takes, add_place, call_part, describe, spread, takes_of
+from seqloom.nn._passing import (
+    Accepted,
+    add_layer_note,
+    call_layer,
+    find_accepted,
+    name_of,
+    unpack_output,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,24 +27,25 @@ _INNER = ("inner of Residual", "")
 
 
 class Sequential(Module):
-    """Calls layers one after the other.
+    """Chain of layers: each layer is called with the output of the previous one.
 
-    A layer may be a module, whose method is ``__call__`` or ``forward``, or a function.
-    What it gets depends on its signature:
+    A layer is a module that defines ``__call__`` or ``forward``, or a function. Its
+    arguments depend on its signature:
 
-    - The first layer gets the positional arguments of the call, each further one the output
-      of the layer before. An output that is a tuple is spread over the positional arguments
-      of a layer that has more than one; a layer that has one gets the tuple itself.
-    - A keyword, such as ``mask=``, goes to each layer that takes one of that name.
-    - A layer with an argument ``key`` gets its own key, folded from the call's by position.
+    - The first layer gets the positional arguments of the call. A tuple that a layer
+      returns is unpacked if the next layer has more than one positional argument;
+      otherwise it is passed as one argument.
+    - A keyword such as ``mask=`` is passed to each layer that accepts it.
+    - A layer with an argument ``key`` gets ``key.fold(index)``, where `index` is its
+      position in the chain.
 
     Args:
-        *layers: Modules or functions; or one dict of these, whose keys become their names:
-            ``net["conv"]`` is then a layer, and ``layers.conv.weight`` a path.
+        *layers: Modules or functions, or one dict of them. The keys of the dict are the
+            layers' names: ``net["conv"]`` is a layer, and ``layers.conv.weight`` a path.
 
     Raises:
-        ArgumentError: A layer cannot be called. In a call: a layer lacks an argument or
-            gets too many, or no layer takes a keyword.
+        ArgumentError: A layer is not callable. On a call: a layer has too few or too many
+            arguments, or no layer accepts a keyword.
 
     Examples:
         >>> import seqloom as sl
@@ -50,12 +58,12 @@ class Sequential(Module):
         (1, 1)
     """
 
-    layers: Any  # a list; or a dict, of layers with names
+    layers: Any  # a list, or a dict from name to layer
 
     def __init__(self, *layers: Callable[..., Any] | Mapping[str, Any]) -> None:
-        given: list[Any] = list(layers)
-        is_named = len(given) == 1 and isinstance(given[0], dict)
-        self.layers = {**given[0]} if is_named else given
+        keywords: list[Any] = list(layers)
+        is_named = len(keywords) == 1 and isinstance(keywords[0], dict)
+        self.layers = {**keywords[0]} if is_named else keywords
         for name, layer in self._named_layers():
             if not callable(layer):
                 raise ArgumentError(
@@ -64,49 +72,49 @@ class Sequential(Module):
                 )
 
     def __call__(self, *args: Any, key: Key | None = None, **options: Any) -> Any:
-        """Return the output of the last layer.
+        """Call the layers one after the other.
 
         Args:
             *args: Positional arguments of the first layer.
-            key: Random key for the layers that take one; others ignore it.
-            **options: Keyword arguments, for each layer that takes one of that name.
+            key: Random key for the layers that accept one.
+            **options: Keyword arguments, each passed to the layers that accept it.
 
         Returns:
             The output of the last layer.
 
         Raises:
-            ArgumentError: A layer lacks an argument or gets too many, or no layer takes a
-                keyword.
+            ArgumentError: A layer has too few or too many arguments, or no layer accepts
+                a keyword.
         """
         if options:
-            found = [takes_of(layer) for layer in self]
+            signatures = [find_accepted(layer) for layer in self]
             for name in options:
-                if not any(takes.has(name) for takes in found):
+                if not any(accepted.accepts(name) for accepted in signatures):
                     raise ArgumentError(
                         f"no layer of Sequential takes {name}=; its layers: "
                         + ", ".join(
-                            f"{describe(layer)}{takes.text}"
-                            for layer, takes in zip(self, found, strict=True)
+                            f"{name_of(layer)}{accepted.text}"
+                            for layer, accepted in zip(self, signatures, strict=True)
                         )
                     )
         output: Any = args[0] if len(args) == 1 else args
         is_plain = not options and key is None
         for index, (name, layer) in enumerate(self._named_layers()):
-            takes = takes_of(layer)
-            if is_plain and takes.needs_one and type(output) is not tuple:
+            accepted = find_accepted(layer)
+            if is_plain and accepted.needs_one and type(output) is not tuple:
                 try:
                     output = layer(output)
                 except Exception as error:
-                    add_place(error, layer, (_LAYER, name))
+                    add_layer_note(error, layer, (_LAYER, name))
                     raise
                 continue
-            values = spread(cast("object", output), takes) if index else args
-            given = takes.with_key(options, key and key.fold(index))
-            output = call_part(layer, (_LAYER, name), takes, values, given)
+            values = unpack_output(cast("object", output), accepted) if index else args
+            keywords = accepted.with_key(options, key and key.fold(index))
+            output = call_layer(layer, (_LAYER, name), accepted, values, keywords)
         return output
 
     def _named_layers(self) -> Iterable[tuple[str | int, Any]]:
-        """Return pairs of name or position, and layer."""
+        """Return pairs of name or index, and layer."""
         if isinstance(self.layers, dict):
             return cast("dict[str, Any]", self.layers).items()
         return enumerate(cast("list[Any]", self.layers))
@@ -115,13 +123,13 @@ class Sequential(Module):
         return len(self.layers)
 
     def __bool__(self) -> bool:
-        return True  # as for every module, also without layers
+        return True  # a module is true, also one without layers
 
     def __iter__(self) -> Iterator[Any]:
         return (layer for _, layer in self._named_layers())
 
     def __getitem__(self, index: int | str | slice) -> Any:
-        """Return a layer, or for a slice a Sequential that shares the layers."""
+        """Return a layer; for a slice, a Sequential that shares the layers."""
         pairs = list(self._named_layers())
         if isinstance(index, slice):
             chosen: dict[Any, Any] = dict(pairs[index])
@@ -136,7 +144,7 @@ class Sequential(Module):
         return pairs[index][1]
 
     def _find(self, name: str) -> Any:
-        """Return the layer of a name."""
+        """Return the layer with a name."""
         layers = cast(
             "dict[str, Any]", self.layers if isinstance(self.layers, dict) else {}
         )
@@ -147,17 +155,17 @@ class Sequential(Module):
 
 
 class Residual(Module):
-    """Adds its input to the output of a module (He et al. 2016).
+    """Skip connection: ``x + inner(x)`` (He et al. 2016).
 
-    Keywords and further positional arguments are passed on to the module, where it takes
-    them. If it returns a tuple, the input is added to the first item.
+    Keyword arguments and further positional arguments are passed to `inner` if it accepts
+    them. If `inner` returns a tuple, the input is added to the first item.
 
     Args:
         inner: Module or function whose output has the shape of its input.
 
     Raises:
-        ArgumentError: `inner` cannot be called, or lacks an argument in a call.
-        ShapeError: In a call, the output has another shape than the input.
+        ArgumentError: `inner` is not callable, or an argument is missing in a call.
+        ShapeError: In a call, the output does not have the shape of the input.
 
     Examples:
         >>> import seqloom as sl
@@ -181,55 +189,55 @@ class Residual(Module):
         """Return the input plus the output of `inner`.
 
         Args:
-            x: Tensor that is added.
+            x: Input, which is also added to the output.
             *args: Further positional arguments of `inner`.
-            key: Random key, if `inner` takes one.
+            key: Random key, if `inner` accepts one.
             **options: Keyword arguments of `inner`.
 
         Returns:
-            A tensor of the shape of `x`; or a tuple that begins with it.
+            A tensor of the shape of `x`, or a tuple that begins with it.
 
         Raises:
-            ArgumentError: `inner` lacks an argument, gets too many, or takes no such
-                keyword.
-            ShapeError: The output has another shape than `x`.
+            ArgumentError: An argument of `inner` is missing, or `inner` does not accept
+                an argument.
+            ShapeError: The output does not have the shape of `x`.
         """
-        takes = takes_of(self.inner)
+        accepted = find_accepted(self.inner)
         for name in options:
-            if not takes.has(name):
+            if not accepted.accepts(name):
                 raise ArgumentError(
-                    f"inner of Residual ({describe(self.inner)}{takes.text}) takes no "
+                    f"inner of Residual ({name_of(self.inner)}{accepted.text}) takes no "
                     f"{name}="
                 )
-        given = takes.with_key(options, key)
-        output = call_part(self.inner, _INNER, takes, (x, *args), given)
+        keywords = accepted.with_key(options, key)
+        output = call_layer(self.inner, _INNER, accepted, (x, *args), keywords)
         if type(output) is tuple:
             first, *rest = cast("tuple[Any, ...]", output)
             return (self._add(x, first), *rest)
         return self._add(x, output)
 
     def _add(self, x: Any, output: Any) -> Any:
-        """Adds; refuses an output that would be broadcast."""
+        """Return the sum; raise if the output would be broadcast."""
         if tuple(x.shape) != tuple(output.shape):
             raise ShapeError(
-                f"inner of Residual ({describe(self.inner)}) returned shape "
+                f"inner of Residual ({name_of(self.inner)}) returned shape "
                 f"{tuple(output.shape)} for an input of {tuple(x.shape)}, expected the "
                 "same shape"
             )
         return x + output
 
 
-def _list_taken(container: Sequential) -> Takes:
-    """Return what layers take: positional arguments of the first one, keywords of all."""
-    found = [takes_of(layer) for layer in container]
-    if not found:
-        return Takes(("x",), ("x",), frozenset({"key"}))
-    keywords = frozenset({"key"}).union(*(each.keywords for each in found))
-    others = any(each.others for each in found)
-    return replace(found[0], keywords=keywords, others=others)
+def _find_accepted_by_all(container: Sequential) -> Accepted:
+    """Return the accepted arguments: positional of the first layer, keywords of all."""
+    signatures = [find_accepted(layer) for layer in container]
+    if not signatures:
+        return Accepted(("x",), ("x",), frozenset({"key"}))
+    keywords = frozenset({"key"}).union(*(signature.keywords for signature in signatures))
+    has_var_keyword = any(signature.has_var_keyword for signature in signatures)
+    return replace(signatures[0], keywords=keywords, has_var_keyword=has_var_keyword)
 
 
-CONTAINERS[Sequential.__call__] = _list_taken
+CONTAINERS[Sequential.__call__] = _find_accepted_by_all
 
 
-CONTAINERS[Residual.__call__] = lambda residual: takes_of(residual.inner)
+CONTAINERS[Residual.__call__] = lambda residual: find_accepted(residual.inner)

@@ -1,4 +1,4 @@
-"""Padding, one-hot encoding and resizing, and modules that change shapes only."""
+"""Padding, one-hot encoding, resizing, and modules that only change shapes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def one_hot(x: Tensor, num_classes: int | None = None) -> Tensor:
-    """Add a last axis with 1 at the index of each integer, and 0 elsewhere.
+    """One-hot encode integers: add a last axis with 1 at each integer's index, else 0.
 
     Args:
         x: Integers from 0 to ``num_classes - 1``, of any shape ``(...)``. In a compiled
-            step, or on a GPU, another integer gives zeros.
-        num_classes: Length of the new axis; default: one more than the largest integer,
-            which is unknown in a compiled step.
+            step or on a GPU, any other integer gives zeros.
+        num_classes: Length of the new axis; default: the largest integer plus one, which
+            is unknown in a compiled step.
 
     Returns:
         ``(..., num_classes)``, int64.
@@ -61,14 +61,14 @@ def pad(
 
     Args:
         x: A tensor.
-        pad: Number of elements to add before and after the last axis, then the one before
-            it, and so on; a negative number cuts. ``"circular"`` cuts first, then repeats
-            what remains.
+        pad: Number of elements to add before and after the last axis, then the axis
+            before it, and so on. A negative number removes elements; ``"circular"``
+            removes first, then repeats the remaining elements.
         mode: ``"constant"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
-        value: Value of ``"constant"``; default 0.
+        value: Value for ``"constant"``; default 0.
 
     Returns:
-        A tensor with longer axes.
+        A tensor with padded axes.
 
     Raises:
         ArgumentError: `mode` is unknown, or `pad` has an odd length.
@@ -82,7 +82,7 @@ def pad(
         >>> pad(x, (1, 2), mode="reflect").numpy().tolist()
         [2.0, 1.0, 2.0, 3.0, 2.0, 1.0]
     """
-    if mode not in {"constant", *_SOURCES} or len(pad) % 2:
+    if mode not in {"constant", *_PAD_FUNCTIONS} or len(pad) % 2:
         raise ArgumentError(
             f"pad must have two numbers for each axis, and mode must be constant, reflect, "
             f"replicate or circular, got pad={list(pad)} and mode={mode!r}"
@@ -95,10 +95,10 @@ def pad(
     for size, widths in zip(reversed(x.shape), reversed(pairs), strict=False):
         grows = max(widths) > 0
         rest = int(grows) - min(*widths, 0)  # at least one element to repeat
-        least = {"constant": 0, "reflect": max(widths) + 1, "circular": rest}.get(
+        min_size = {"constant": 0, "reflect": max(widths) + 1, "circular": rest}.get(
             mode, grows
         )
-        if size < least or size + min(widths) < 0 or size + sum(widths) < 0:
+        if size < min_size or size + min(widths) < 0 or size + sum(widths) < 0:
             raise ShapeError(
                 f"pad: an axis of length {size} is too short for the widths {widths} with "
                 f"mode={mode!r}"
@@ -112,56 +112,56 @@ def pad(
 
 
 def _extend(x: Tensor, axis: int, widths: tuple[int, int], mode: str) -> Tensor:
-    """Add repeated values at both ends of an axis; negative widths cut."""
+    """Pad both ends of an axis with repeated values; negative widths remove elements."""
     before, after = widths
     size = x.shape[axis]
-    rest = _part(x, axis, slice(max(-before, 0), size + min(after, 0)))
-    # Mirrors and copies are of the whole axis, rings of what negative widths leave.
+    rest = _slice_axis(x, axis, slice(max(-before, 0), size + min(after, 0)))
+    # "reflect" and "replicate" repeat the original axis, "circular" the shortened one.
     source = rest if mode == "circular" else x
     parts = [rest]
     if before > 0:
-        parts.insert(0, _SOURCES[mode](source, axis, before, is_first=True))
+        parts.insert(0, _PAD_FUNCTIONS[mode](source, axis, before, is_first=True))
     if after > 0:
-        parts.append(_SOURCES[mode](source, axis, after, is_first=False))
+        parts.append(_PAD_FUNCTIONS[mode](source, axis, after, is_first=False))
     return apply("concat", parts, axis=axis) if len(parts) > 1 else rest
 
 
 def _reflect(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
-    """Mirror the values next to an end."""
+    """Mirror the values next to one end."""
     part = slice(1, width + 1) if is_first else slice(-width - 1, -1)
-    return apply("flip", _part(x, axis, part), axis=axis)
+    return apply("flip", _slice_axis(x, axis, part), axis=axis)
 
 
 def _replicate(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
-    """Repeat the value at an end."""
-    end = _part(x, axis, slice(0, 1) if is_first else slice(-1, None))
+    """Repeat the value at one end."""
+    end = _slice_axis(x, axis, slice(0, 1) if is_first else slice(-1, None))
     return apply("repeat", end, width, axis=axis)
 
 
 def _wrap(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
-    """Take the values of the other end; a wide padding goes around several times."""
+    """Take values from the opposite end; repeat the axis if the padding is longer."""
     turns, rest = divmod(width, x.shape[axis])
-    part = _part(x, axis, slice(-rest, None) if is_first else slice(0, rest))
+    part = _slice_axis(x, axis, slice(-rest, None) if is_first else slice(0, rest))
     whole = [x] * turns
     parts = [part, *whole] if is_first else [*whole, part]
     parts = parts if rest else whole
     return parts[0] if len(parts) == 1 else apply("concat", parts, axis=axis)
 
 
-def _part(x: Tensor, axis: int, part: slice) -> Tensor:
+def _slice_axis(x: Tensor, axis: int, part: slice) -> Tensor:
     """Slice one axis."""
     return x[(slice(None),) * axis + (part,)]
 
 
-_SOURCES = {"reflect": _reflect, "replicate": _replicate, "circular": _wrap}
+_PAD_FUNCTIONS = {"reflect": _reflect, "replicate": _replicate, "circular": _wrap}
 
 
 class Identity(Module):
-    """Returns its input.
+    """Layer that returns its input unchanged.
 
     Args:
-        *args: Anything; it changes nothing.
-        **options: Anything; it changes nothing.
+        *args: Ignored.
+        **options: Ignored.
 
     Examples:
         >>> import seqloom as sl
@@ -178,11 +178,11 @@ class Identity(Module):
 
 
 class Flatten(Module):
-    """Joins neighbouring axes to one.
+    """Layer that flattens a range of axes into one.
 
     Args:
-        start_dim: First of the axes.
-        end_dim: Last of the axes.
+        start_dim: First axis of the range.
+        end_dim: Last axis of the range.
 
     Examples:
         >>> import seqloom as sl
@@ -198,12 +198,12 @@ class Flatten(Module):
         self.start_dim, self.end_dim = start_dim, end_dim
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Join the axes of a tensor that has them."""
+        """Flatten the axes `start_dim` to `end_dim`."""
         return x.flatten(self.start_dim, self.end_dim)
 
 
-_RANKS = {"linear": 3, "bilinear": 4}
-_STEPS = {"nearest", "nearest-exact"}
+_LINEAR_MODE_RANKS = {"linear": 3, "bilinear": 4}
+_NEAREST_MODES = {"nearest", "nearest-exact"}
 
 
 def interpolate(
@@ -214,26 +214,26 @@ def interpolate(
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
 ) -> Tensor:
-    """Resize rows ``(n, c, l)`` or images ``(n, c, h, w)``.
+    """Resize sequences ``(n, c, l)`` or images ``(n, c, h, w)``.
 
     Args:
-        x: Rows or images.
-        size: New lengths, one for each axis, or one number for all axes.
+        x: Sequences or images.
+        size: New lengths: one for each axis, or one number for all axes.
         scale_factor: Factors of the lengths, instead of `size`.
-        mode: ``"nearest"``, ``"nearest-exact"``, ``"linear"`` for rows, or ``"bilinear"``
-            for images.
-        align_corners: Whether the first and last values keep their positions; not for the
-            nearest modes.
-        recompute_scale_factor: Whether to compute the factors from the rounded lengths.
+        mode: ``"nearest"``, ``"nearest-exact"``, ``"linear"`` for sequences, or
+            ``"bilinear"`` for images.
+        align_corners: If True, keep the positions of the first and last values; not
+            allowed for the nearest modes.
+        recompute_scale_factor: If True, compute the factors from the rounded lengths.
 
     Returns:
-        A tensor ``(n, c, ...)`` of the new lengths.
+        A tensor ``(n, c, ...)`` with the new lengths.
 
     Raises:
-        ArgumentError: `mode` is unknown, none or both of `size` and `scale_factor` are
+        ArgumentError: `mode` is unknown, not exactly one of `size` and `scale_factor` is
             passed, or `align_corners` is passed with a nearest mode.
-        DTypeError: `x` has an integer or boolean type, and the mode is not a nearest one.
-        ShapeError: `x` has another number of axes than `mode`, or a length is below 1.
+        DTypeError: `x` has an integer or boolean type, and the mode is not a nearest mode.
+        ShapeError: The number of axes of `x` does not fit `mode`, or a length is below 1.
 
     Examples:
         >>> import seqloom as sl
@@ -243,7 +243,7 @@ def interpolate(
     """
     _require_mode(x, mode, align_corners)
     if (size is None) == (scale_factor is None):
-        raise ArgumentError("interpolate: pass size or scale_factor, and not both")
+        raise ArgumentError("interpolate: pass either size or scale_factor, not both")
     count, factors = x.ndim - 2, None
     if scale_factor is None:
         sizes = [size] * count if isinstance(size, int) else list(size or ())
@@ -264,18 +264,18 @@ def interpolate(
 
 
 def _require_mode(x: Tensor, mode: str, align_corners: bool | None) -> None:
-    """Refuse an unknown mode, or one for another number of axes."""
-    if mode not in {*_STEPS, *_RANKS}:
-        known = ", ".join(sorted({*_STEPS, *_RANKS}))
+    """Raise if the mode is unknown or does not fit the number of axes."""
+    if mode not in {*_NEAREST_MODES, *_LINEAR_MODE_RANKS}:
+        known = ", ".join(sorted({*_NEAREST_MODES, *_LINEAR_MODE_RANKS}))
         hint = (
             "; for means of windows use avg_pool1d or avg_pool2d" if mode == "area" else ""
         )
         raise ArgumentError(f"mode must be one of {known}, got {mode!r}{hint}")
-    if mode in _STEPS and align_corners is not None:
+    if mode in _NEAREST_MODES and align_corners is not None:
         raise ArgumentError(f"align_corners must not be passed with mode={mode!r}")
-    if mode in _RANKS:
+    if mode in _LINEAR_MODE_RANKS:
         require_floats(f"interpolate with mode={mode!r}", x)
-    ranks = {_RANKS[mode]} if mode in _RANKS else {3, 4}
+    ranks = {_LINEAR_MODE_RANKS[mode]} if mode in _LINEAR_MODE_RANKS else {3, 4}
     if x.ndim not in ranks:
         raise ShapeError(
             f"mode={mode!r} needs an x of {max(ranks)} axes, got shape {x.shape}"
@@ -285,15 +285,15 @@ def _require_mode(x: Tensor, mode: str, align_corners: bool | None) -> None:
 def _resize(
     x: Tensor, axis: int, length: int, factor: float | None, mode: str, aligned: bool
 ) -> Tensor:
-    """Resize one axis: a weighted sum of the two neighbours of each new position."""
+    """Resize one axis: interpolate between the neighbours of each new position."""
     old = x.shape[axis]
     scale: Any = _divide(x, old, length) if factor is None else 1 / factor
-    if mode in _STEPS:
+    if mode in _NEAREST_MODES:
         shift = 0.5 if mode == "nearest-exact" else 0.0
-        steps = _count(x, length, "float32")
+        steps = _make_positions(x, length, "float32")
         narrow = scale.astype("float32") if factor is None else np.float32(scale)
         return _take(x, axis, apply("floor", (steps + shift) * narrow), old)
-    steps = _count(x, length, "float64")
+    steps = _make_positions(x, length, "float64")
     if aligned:
         points = steps * (_divide(x, old - 1, length - 1) if length > 1 else 0.0)
     else:
@@ -309,46 +309,46 @@ def _resize(
 
 
 def _take(x: Tensor, axis: int, indices: Tensor, length: int) -> Tensor:
-    """Take the values at indices; those out of range count as the nearest end."""
+    """Gather values at indices; out-of-range indices are clipped."""
     inside = apply("clip", indices, 0, length - 1)
     return apply("take", x, _move(x, inside.astype("int32"), "int32"), axis=axis)
 
 
-def _host(x: Tensor) -> Any:
-    """Return the backend for positions: NumPy's, or that of an export with any length."""
+def _find_position_backend(x: Tensor) -> Any:
+    """Return NumPy, or the exporting backend if the graph keeps sizes symbolic."""
     return x.backend if getattr(x.backend, "keeps_sizes", False) else backend("numpy")
 
 
-def _count(x: Tensor, length: int, dtype: str) -> Tensor:
-    """Return whole numbers from 0."""
-    b = _host(x)
+def _make_positions(x: Tensor, length: int, dtype: str) -> Tensor:
+    """Return the integers from 0 to `length - 1`."""
+    b = _find_position_backend(x)
     return Tensor(b.arange(length, dtype=dtype), b)
 
 
 def _divide(x: Tensor, length: int, other: int) -> Tensor:
-    """Return a quotient of two lengths."""
-    b = _host(x)
+    """Return the quotient of two lengths."""
+    b = _find_position_backend(x)
     one, two = (Tensor(b.full((), it, dtype="float64"), b) for it in (length, other))
     return one / two
 
 
 def _move(x: Tensor, positions: Tensor, dtype: Any) -> Tensor:
-    """Return positions, or weights, on the backend of `x`."""
+    """Move positions or weights to the backend of `x`."""
     if positions.backend is x.backend:
         return positions.astype(dtype)
     return as_operand(x, positions.numpy(), dtype)
 
 
 class Upsample(Module):
-    """Resizes rows or images, as `functional.interpolate`.
+    """Layer that resizes sequences or images; see `functional.interpolate`.
 
     Args:
-        size: New lengths, one for each axis, or one number for all axes.
+        size: New lengths: one for each axis, or one number for all axes.
         scale_factor: Factors of the lengths, instead of `size`.
-        mode: ``"nearest"``, ``"nearest-exact"``, ``"linear"`` for rows, or ``"bilinear"``
-            for images.
-        align_corners: Whether the first and last values keep their positions.
-        recompute_scale_factor: Whether to compute the factors from the rounded lengths.
+        mode: ``"nearest"``, ``"nearest-exact"``, ``"linear"`` for sequences, or
+            ``"bilinear"`` for images.
+        align_corners: If True, keep the positions of the first and last values.
+        recompute_scale_factor: If True, compute the factors from the rounded lengths.
 
     Examples:
         >>> import seqloom as sl
@@ -376,7 +376,7 @@ class Upsample(Module):
         self.recompute_scale_factor = recompute_scale_factor
 
     def __call__(self, x: Tensor) -> Tensor:
-        """``(n, c, ...)`` to ``(n, c, ...)`` of other lengths."""
+        """Resize ``(n, c, ...)`` to the new lengths."""
         return interpolate(
             x,
             self.size,

@@ -1,4 +1,4 @@
-"""Sigmoids and softmax, with their logarithms and gates."""
+"""Sigmoid, tanh, softplus, softmax, their logarithms, and gated linear units."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def sigmoid(x: Tensor) -> Tensor:
-    """Compute ``1 / (1 + exp(-x))``.
+    """Compute the sigmoid: ``1 / (1 + exp(-x))``.
 
     Args:
         x: A tensor of any shape.
@@ -33,7 +33,7 @@ def sigmoid(x: Tensor) -> Tensor:
 
 
 class Sigmoid(Module):
-    """Computes ``1 / (1 + exp(-x))``.
+    """Sigmoid: ``1 / (1 + exp(-x))``.
 
     Examples:
         >>> import seqloom as sl
@@ -43,7 +43,7 @@ class Sigmoid(Module):
     """
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Map a tensor of any shape."""
+        """Apply the activation to a tensor of any shape."""
         return sigmoid(x)
 
 
@@ -69,7 +69,7 @@ def logsigmoid(x: Tensor) -> Tensor:
 
 
 class LogSigmoid(Module):
-    """Computes the logarithm of `Sigmoid` without overflow.
+    """Logarithm of the sigmoid, without overflow.
 
     Examples:
         >>> import seqloom as sl
@@ -79,7 +79,7 @@ class LogSigmoid(Module):
     """
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Map a tensor of any shape."""
+        """Apply the activation to a tensor of any shape."""
         return logsigmoid(x)
 
 
@@ -101,7 +101,7 @@ def tanh(x: Tensor) -> Tensor:
 
 
 class Tanh(Module):
-    """Computes the hyperbolic tangent.
+    """Hyperbolic tangent.
 
     Examples:
         >>> import seqloom as sl
@@ -111,7 +111,7 @@ class Tanh(Module):
     """
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Map a tensor of any shape."""
+        """Apply the activation to a tensor of any shape."""
         return tanh(x)
 
 
@@ -142,8 +142,8 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float | None = None) -> Te
     Args:
         x: A tensor of any shape.
         beta: Sharpness of the bend at 0.
-        threshold: Returns `x` itself where ``beta * x`` is greater (20 in torch); default:
-            nowhere, because the exact value does not overflow.
+        threshold: Return `x` where ``beta * x`` exceeds this number (20 in PyTorch);
+            default: never, because the exact value does not overflow.
 
     Returns:
         A tensor of the same shape.
@@ -157,16 +157,16 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float | None = None) -> Te
         [100.0]
     """
     require_floats("softplus", x)
-    found = apply("softplus", x) if beta == 1 else apply("softplus", x * beta) / beta
-    return found if threshold is None else apply("where", x * beta > threshold, x, found)
+    out = apply("softplus", x) if beta == 1 else apply("softplus", x * beta) / beta
+    return out if threshold is None else apply("where", x * beta > threshold, x, out)
 
 
 class Softplus(Module):
-    """Computes ``log(1 + exp(beta * x)) / beta`` without overflow.
+    """Softplus: ``log(1 + exp(beta * x)) / beta``, without overflow.
 
     Args:
         beta: Sharpness of the bend at 0.
-        threshold: Returns `x` itself where ``beta * x`` is greater; None for nowhere.
+        threshold: Return `x` where ``beta * x`` exceeds this number; None: never.
 
     Examples:
         >>> import seqloom as sl
@@ -182,16 +182,16 @@ class Softplus(Module):
         self.beta, self.threshold = beta, threshold
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Map a tensor of any shape."""
+        """Apply the activation to a tensor of any shape."""
         return softplus(x, self.beta, self.threshold)
 
 
 def glu(x: Tensor, dim: int = -1) -> Tensor:
-    """Multiply half of an axis by `sigmoid` of the other half (Dauphin et al. 2017).
+    """Multiply the first half of an axis by `sigmoid` of the second (Dauphin et al. 2017).
 
     Args:
-        x: A tensor of one axis or more.
-        dim: Axis of an even length.
+        x: A tensor with at least one axis.
+        dim: Axis to split; its length must be even.
 
     Returns:
         A tensor with half the length along the axis.
@@ -216,10 +216,10 @@ def glu(x: Tensor, dim: int = -1) -> Tensor:
 
 
 class GLU(Module):
-    """Multiplies half of an axis by the sigmoid of the other (Dauphin et al. 2017).
+    """Gated linear unit: half of an axis times the sigmoid of the other (Dauphin 2017).
 
     Args:
-        dim: Axis of an even length.
+        dim: Axis to split; its length must be even.
 
     Examples:
         >>> import seqloom as sl
@@ -234,16 +234,16 @@ class GLU(Module):
         self.dim = dim
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Map a tensor of any shape."""
+        """Apply the gate to a tensor of any shape."""
         return glu(x, self.dim)
 
 
 def softmax(x: Tensor, dim: int = -1) -> Tensor:
-    """Divide exponentials by their sum along an axis.
+    """Compute the softmax along an axis: ``exp(x) / sum(exp(x))``.
 
     Args:
         x: A tensor of any shape.
-        dim: Axis of the sum.
+        dim: Axis along which the result sums to 1.
 
     Returns:
         A tensor of the same shape.
@@ -261,10 +261,10 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
 
 
 class Softmax(Module):
-    """Divides exponentials by their sum along an axis.
+    """Softmax along an axis: ``exp(x) / sum(exp(x))``.
 
     Args:
-        dim: Axis of the sum.
+        dim: Axis along which the result sums to 1.
 
     Examples:
         >>> import seqloom as sl
@@ -279,7 +279,7 @@ class Softmax(Module):
         self.dim = dim
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Map a tensor of any shape."""
+        """Apply the softmax to a tensor of any shape."""
         return softmax(x, self.dim)
 
 
@@ -288,7 +288,7 @@ def log_softmax(x: Tensor, dim: int = -1) -> Tensor:
 
     Args:
         x: A tensor of any shape.
-        dim: Axis of the sum.
+        dim: Axis of the softmax.
 
     Returns:
         A tensor of the same shape.
@@ -306,10 +306,10 @@ def log_softmax(x: Tensor, dim: int = -1) -> Tensor:
 
 
 class LogSoftmax(Module):
-    """Computes the logarithm of `Softmax` without loss of precision.
+    """Logarithm of the softmax, without loss of precision.
 
     Args:
-        dim: Axis of the sum.
+        dim: Axis of the softmax.
 
     Examples:
         >>> import seqloom as sl
@@ -324,10 +324,10 @@ class LogSoftmax(Module):
         self.dim = dim
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Map a tensor of any shape."""
+        """Apply the logarithm of the softmax to a tensor of any shape."""
         return log_softmax(x, self.dim)
 
 
 def _axis_option(dim: int) -> dict[str, int]:
-    """Return the axis as an option, which the last one need not be."""
+    """Return the axis as an option; the last axis is the default and is omitted."""
     return {} if dim == -1 else {"axis": dim}

@@ -1,4 +1,4 @@
-"""Puts the state in a record into a module, and says what of it fits."""
+"""Load the state in a record into a module, and report what does not fit."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """What `Module.load_record` did with each path.
+    """Result of `Module.load_record` for each path.
 
     Attributes:
-        applied: Paths of the module that were set.
-        missing: Paths of the module that the record lacks; they keep their values.
-        unused: Paths of the record that the module lacks.
-        misshapen: Paths with the shape in the record and the shape in the module.
-        converted: Paths with the dtype in the record and the dtype in the module.
+        applied: Paths that were set.
+        missing: Paths of the module that are not in the record; their values are
+            unchanged.
+        unused: Paths of the record that are not in the module.
+        misshapen: Paths whose shapes differ: shape in the record, shape in the module.
+        converted: Paths whose dtypes differ: dtype in the record, dtype in the module.
 
     Examples:
         >>> import seqloom as sl
@@ -77,27 +78,27 @@ class LoadReport:
         return ", ".join([f"{len(self.applied)} applied", *parts])
 
 
-class _New(NamedTuple):
-    """A new array of a part, and whether somebody else reads it."""
+class _LoadedArray(NamedTuple):
+    """New array for a parameter or buffer; `is_shared` if other code reads it too."""
 
     array: Array
     is_shared: bool = False
 
 
-# Numbers that are converted together.
-_PIECE = 1 << 18
+# Number of elements that are converted at a time.
+_BLOCK_ELEMENTS = 1 << 18
 
-# The last report of each module: a field of it would be part of its compiled programs.
+# Last report of each module. As a field it would be a key of the compiled programs.
 _reports: WeakKeyDictionary[HasParts, LoadReport] = WeakKeyDictionary()
 
 
 def find_report(module: HasParts) -> LoadReport | None:
-    """Return the report of the last record that a module loaded."""
+    """Return the report of the last record that was loaded into a module."""
     return _reports.get(module)
 
 
 def collect_by_path(module: HasParts) -> dict[str, Stored]:
-    """Return parameters and buffers; refuses a path that a record would have twice."""
+    """Return parameters and buffers by path; raise if two have the same path."""
     parts: dict[str, Stored] = {}
     for path, part in module.named(Stored):
         if path in parts:
@@ -111,19 +112,20 @@ def collect_by_path(module: HasParts) -> dict[str, Stored]:
 
 
 def make_record(module: HasParts) -> Record:
-    """Return a record that shares the arrays of a module: its next step copies them."""
+    """Return a record that shares the module's arrays; the next step copies them."""
     require_all_visible(list_modules(module))
-    own = list_own_records(module)
+    custom = list_custom_records(module)
     parts = {
         path: part
         for path, part in collect_by_path(module).items()
-        if part.is_recorded and not _is_below(path, own)
+        if part.is_recorded and not _is_below(path, custom)
     }
     least = {path: getattr(part, "least_dtype", None) for path, part in parts.items()}
     arrays = {
-        path: hold(path, part.share(), part.bound_backend) for path, part in parts.items()
+        path: to_record_array(path, part.share(), part.bound_backend)
+        for path, part in parts.items()
     }
-    for prefix, part in own.items():
+    for prefix, part in custom.items():
         record = part.to_record()
         arrays |= {f"{prefix}.{name}": item for name, item in record.items()}
         known = getattr(record, "least_dtypes", {})
@@ -134,13 +136,13 @@ def make_record(module: HasParts) -> Record:
     )
 
 
-def list_own_records(module: HasParts) -> dict[str, Any]:
-    """Return the outermost parts, by path, whose class makes or load its own record."""
+def list_custom_records(module: HasParts) -> dict[str, Any]:
+    """Return the outermost submodules whose class makes or loads its own record."""
     found: dict[str, Any] = {}
     for path, part in module.named():
         if not is_module(part) or _is_below(path, found):
             continue
-        # A user's class that defines one of the two methods.
+        # A class of the user that defines at least one of the two methods.
         owners = (part.to_record.__module__, part.load_record.__module__)
         if not all(owner.startswith("seqloom.") for owner in owners):
             found[path] = part
@@ -148,15 +150,15 @@ def list_own_records(module: HasParts) -> dict[str, Any]:
 
 
 def _is_below(path: str, prefixes: Iterable[str]) -> bool:
-    """Return True for a path within one of the parts."""
+    """Return whether a path lies within one of the submodules."""
     return any(path.startswith(f"{prefix}.") for prefix in prefixes)
 
 
-def hold(path: str, array: Array, backend: Backend) -> Any:
-    """Return an array for a record: a view that cannot be written, or a lazy array."""
+def to_record_array(path: str, array: Array, backend: Backend) -> Any:
+    """Return an array for a record: a read-only view, or a lazy array."""
     if backend.device == "cpu":
         return Tensor(array, backend).numpy()
-    # Copied from the device when it is written or read.
+    # Copied from the device when it is read or saved.
     return LazyArray(
         str(backend),
         path,
@@ -169,40 +171,40 @@ def hold(path: str, array: Array, backend: Backend) -> Any:
 def load_state(
     module: HasParts, record: Mapping[str, Any], *, strict: bool, keys: KeyMap | None
 ) -> None:
-    """Set the parts of a module from a record; changes nothing if it does not fit."""
+    """Load a record into a module; change nothing if the record does not fit."""
     require_mapping(record)
-    own = list_own_records(module)
+    custom = list_custom_records(module)
     parts = {
-        p: part for p, part in collect_by_path(module).items() if not _is_below(p, own)
+        p: part for p, part in collect_by_path(module).items() if not _is_below(p, custom)
     }
     values = {
         path: value if isinstance(value, LazyArray) else to_numpy(path, value)
         for path, value in rename(record, keys).items()
     }
-    of_own = {path: values.pop(path) for path in list(values) if _is_below(path, own)}
+    inside = {p: values.pop(p) for p in list(values) if _is_below(p, custom)}
     report, misfits = _compare(parts, values)
     problems = [*_list_problems(report, parts), *misfits] if strict else misfits
-    # One array after the other is read, converted and checked before any is set.
-    found: dict[str, _New | None] = {}
+    # All arrays are read, converted and checked, one at a time, before any is set.
+    loaded: dict[str, _LoadedArray | None] = {}
     for path in report.applied if not problems else ():
-        found[path] = _convert(parts[path], values.pop(path), problems)
+        loaded[path] = _convert_array(parts[path], values.pop(path), problems)
     if problems:
         raise RecordError(
             f"the record does not fit {type(module).__name__}: " + "; ".join(problems)
         )
-    for prefix, part in own.items():
+    for prefix, part in custom.items():
         start = len(prefix) + 1
-        inner = {path[start:]: of_own[path] for path in of_own if _is_below(path, [prefix])}
+        inner = {p[start:]: inside[p] for p in inside if _is_below(p, [prefix])}
         part.load_record(inner, strict=strict)
-    for path, new in found.items():
+    for path, new in loaded.items():
         if new is not None:
             parts[path].put(new.array)
             parts[path].is_shared = new.is_shared
-    _reports[module] = replace(report, applied=(*report.applied, *of_own))
+    _reports[module] = replace(report, applied=(*report.applied, *inside))
 
 
 def require_mapping(record: object) -> None:
-    """Refuse a record that is not a mapping."""
+    """Raise if a record is not a mapping."""
     if isinstance(record, (str, bytes, PathLike)):
         raise ArgumentError(
             f"record must be a mapping of arrays by path, got the path of a file, "
@@ -218,7 +220,7 @@ def require_mapping(record: object) -> None:
 def _compare(
     parts: Mapping[str, Stored], values: Mapping[str, Any]
 ) -> tuple[LoadReport, list[str]]:
-    """Return a report, and a phrase for each path whose type cannot fit."""
+    """Return a report, and a message for each path whose type does not fit."""
     common = {path: (values[path], parts[path]) for path in parts if path in values}
     fits = [path for path, (value, part) in common.items() if value.shape == part.shape]
     kinds = {path: (values[path].dtype, kind_of(parts[path].dtype)) for path in fits}
@@ -244,7 +246,7 @@ def _compare(
 
 
 def _list_problems(report: LoadReport, parts: Mapping[str, Stored]) -> list[str]:
-    """Return a phrase for each path that keeps a record from fitting."""
+    """Return a message for each mismatch between a record and a module."""
     return [
         *(
             f"{path} has shape {found}, expected {expected}"
@@ -259,41 +261,41 @@ def _list_problems(report: LoadReport, parts: Mapping[str, Stored]) -> list[str]
     ]
 
 
-def _convert(part: Stored, value: Any, problems: list[str]) -> _New | None:
-    """Return a new array of a part's type and backend; None where the numbers misfit."""
+def _convert_array(part: Stored, value: Any, problems: list[str]) -> _LoadedArray | None:
+    """Return a new array of the parameter's type and backend; None on a problem."""
     array = np.asarray(value)
     kind = kind_of(part.dtype)
     is_lazy = isinstance(value, LazyArray)
     if array.dtype == kind and is_lazy:
-        # Nobody else has it, or it is a view of a file, which a writer copies first.
+        # Not used elsewhere, or a view of a file that is copied before it is written.
         is_view = not array.flags.writeable
-        is_kept = is_view and part.bound_backend.name == "numpy" and array.flags.aligned
-        plain = array if is_kept or not is_view else array.copy()
-        return _New(_adopt(part, _in_order(plain)), is_shared=is_kept)
-    plain = np.empty(array.shape, kind)
-    _fill(part, plain, array, problems)
-    return None if problems else _New(_adopt(part, plain))
+        is_shared = is_view and part.bound_backend.name == "numpy" and array.flags.aligned
+        converted = array if is_shared or not is_view else array.copy()
+        return _LoadedArray(_to_backend(part, _to_contiguous(converted)), is_shared)
+    converted = np.empty(array.shape, kind)
+    _convert_into(part, converted, array, problems)
+    return None if problems else _LoadedArray(_to_backend(part, converted))
 
 
-def _adopt(part: Stored, plain: NDArray[np.generic]) -> Array:
-    """Return an array of a part's backend, which may share the memory."""
+def _to_backend(part: Stored, converted: NDArray[np.generic]) -> Array:
+    """Move a NumPy array to the parameter's backend; memory may be shared."""
     backend = part.bound_backend
-    return cast_array(backend, backend.asarray(plain), part.dtype)
+    return cast_array(backend, backend.asarray(converted), part.dtype)
 
 
-def _fill(
+def _convert_into(
     part: Stored, out: NDArray[np.generic], array: NDArray[np.generic], problems: list[str]
 ) -> None:
-    """Convert numbers piece by piece; adds a phrase for those that the type lacks."""
-    flat, source = out.reshape(-1), _in_order(array).reshape(-1)
-    for start in range(0, flat.size, _PIECE):
-        piece = source[start : start + _PIECE]
-        if problem := explain_misfit(piece, flat.dtype):
+    """Convert numbers in blocks; report values that the type cannot represent."""
+    flat, source = out.reshape(-1), _to_contiguous(array).reshape(-1)
+    for start in range(0, flat.size, _BLOCK_ELEMENTS):
+        block = source[start : start + _BLOCK_ELEMENTS]
+        if problem := explain_misfit(block, flat.dtype):
             problems.append(f"{part.path} {problem}")
             return
-        flat[start : start + _PIECE] = piece.astype(flat.dtype)
+        flat[start : start + _BLOCK_ELEMENTS] = block.astype(flat.dtype)
 
 
-def _in_order(array: NDArray[np.generic]) -> NDArray[np.generic]:
-    """Return an array in C order; ascontiguousarray adds an axis to one without axes."""
+def _to_contiguous(array: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Return a C-contiguous array; `np.ascontiguousarray` makes a 0-d array 1-d."""
     return np.ascontiguousarray(array).reshape(array.shape)

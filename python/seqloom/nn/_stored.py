@@ -18,12 +18,12 @@ from seqloom.errors import (
 )
 from seqloom.nn._initialisers import (
     cast_array,
-    copy_of,
+    copy_array,
+    find_dtype_misfit,
+    find_moved_dtype,
     initialise,
     is_float,
     kind_of,
-    misfit_of_type,
-    narrowed,
     to_float_name,
     to_name,
 )
@@ -43,41 +43,41 @@ if TYPE_CHECKING:
 _ids = count(1)
 
 
-class _Making:
-    """The lock under which arrays are made; a forked process gets a new one."""
+class _CreationLock:
+    """Lock for the creation of arrays; renewed in a forked process."""
 
     lock = threading.RLock()  # an initialiser may read another parameter
 
     @classmethod
     def renew(cls) -> None:
-        """Replace the lock, which another thread may have held at the fork."""
+        """Replace the lock; another thread may have held it during the fork."""
         cls.lock = threading.RLock()
 
 
-after_fork(_Making.renew)
+after_fork(_CreationLock.renew)
 
 
 class Stored(Leaf):
-    """An array of a module: declared first, made on first use.
+    """Array of a module; memory is allocated on first use.
 
     Args:
-        shape: The lengths of the axes.
+        shape: Shape of the array.
         initial: Initialiser of the values.
         dtype: Name of the element type.
-        least_dtype: Name of the float type with the fewest bits that it may get.
+        least_dtype: Name of the narrowest float type to which the array may be converted.
 
     Attributes:
-        id: Number that is unique in this process; gradients are kept by it.
+        id: Number that is unique in this process; the key of the gradient.
         path: Path in the model, once bound.
         dtype: Name of the element type.
-        least_dtype: Name of the float type with the fewest bits that `Module.to` and a
-            recorder may give it; None if there is none.
-        version: Number of writes so far.
-        is_recorded: Whether a record of the module holds the values; False where they are
-            those of another file, as of layers with adapters.
+        least_dtype: Name of the narrowest float type that `Module.to` and a recorder may
+            convert the array to; None for no limit.
+        version: Number of writes.
+        is_recorded: False if a record of the module omits the values because another file
+            contains them, as for layers with adapters.
     """
 
-    # For parameters that an earlier version of seqloom pickled.
+    # Default for parameters that an earlier version of seqloom pickled.
     least_dtype: str | None = None
     is_recorded = True
 
@@ -96,17 +96,17 @@ class Stored(Leaf):
         self.path = ""
         self.dtype = "float32" if dtype == "float32" else to_name("dtype", dtype)
         if least_dtype is not None:
-            self.least_dtype = _require_least(self.dtype, least_dtype)
+            self.least_dtype = _check_least_dtype(self.dtype, least_dtype)
         self._key: Key | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Give a copy its own id, because gradients are kept by the id."""
+        """Give a copy a new id, because gradients are stored by id."""
         super().__setstate__(state)
         self.id = next(_ids)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Copy the array; the initialiser, which may hold anything, is shared."""
-        reduced: Any = self.__reduce_ex__(4)  # also of one that a capture substitutes
+        """Copy the array; share the initialiser, which may be any object."""
+        reduced: Any = self.__reduce_ex__(4)  # also for the substitute during a capture
         make, args, state = reduced[:3]
         twin = memo[id(self)] = make(*args)
         twin.__setstate__({**state, "array": copy.deepcopy(state["array"], memo)})
@@ -115,22 +115,22 @@ class Stored(Leaf):
     def bind(self, path: str, backend: Backend, key: Key) -> None:
         """Set the path, the backend, and the key that initialises the values."""
         if self.array is not None and self.backend is not backend:
-            self.move(backend)  # values that are there already go along
+            self.move(backend)  # moves existing values
         self.path, self.backend, self._key = path, backend, key
 
     @property
     def static(self) -> tuple[object, ...]:
-        """All but the values: what selects the program of a compiled step."""
+        """Shape, dtype and path: part of the key of a compiled program."""
         return (self.purpose, self.path, self.shape, self.dtype)
 
     @property
     def value(self) -> Tensor:
-        """The values as a tensor, which does not change when the parameter does."""
+        """Values as a tensor, which does not change when the parameter does."""
         return Tensor(self.share(), self.bound_backend)
 
     @property
     def bound_backend(self) -> Backend:
-        """The backend of the values."""
+        """Backend of the values."""
         if self.backend is None:
             raise RecordError(
                 "the module is not bound to a backend yet; make it with its config's "
@@ -169,9 +169,9 @@ class Stored(Leaf):
 
         Raises:
             ShapeError: The shape of `values` differs.
-            DTypeError: The element type cannot hold `values`: they are complex, or so
-                large that they would become infinite; or it is a whole type, and they are
-                a tensor of another type that it does not include.
+            DTypeError: The element type cannot represent `values`: they are complex, or
+                too large; or the type is an integer type, and `values` is a tensor of a
+                type that it does not include.
 
         Examples:
             >>> import seqloom as sl
@@ -183,31 +183,32 @@ class Stored(Leaf):
         backend = self.bound_backend
         if problem := self.explain_misfit(values):
             raise DTypeError(f"{self.path or 'a parameter'}: the new value {problem}")
-        # NumPy casts an array first: the library may lack its type.
+        # NumPy casts an array first, because the library may lack its type.
         is_tensor = isinstance(values, Tensor)
         raw = values.detach().raw if is_tensor else self._to_kind(values)
         array = cast_array(backend, backend.asarray(raw), self.dtype)
         if tuple(array.shape) != self.shape:
             name, given = self.path or "a parameter", tuple(array.shape)
             raise ShapeError(f"{name} has shape {self.shape}, got values of shape {given}")
-        # A copy, because the caller may write its array later.
-        self.put(copy_of(backend, array))
+        # Copy, because the caller may overwrite its array later.
+        self.put(copy_array(backend, array))
 
     def explain_misfit(self, values: Any) -> str | None:
-        """Say what is wrong if the element type cannot hold new values."""
+        """Return a message if the element type cannot represent new values."""
         kind = kind_of(self.dtype)
         if not isinstance(values, Tensor):
             return explain_misfit(to_numpy(self.path or "a parameter", values), kind)
-        # Only the type of a tensor is checked: its values would wait for a device.
-        return misfit_of_type(values.dtype, kind)
+        # For a tensor, only check the type: reading the values would wait for the
+        # device.
+        return find_dtype_misfit(values.dtype, kind)
 
     def move(self, backend: Backend, dtype: str | None = None) -> None:
         """Move the values to another backend or element type.
 
         Args:
             backend: The new backend.
-            dtype: Name of the new element type; default: the current one. Whole numbers
-                and truths keep theirs, and floats do not fall below `least_dtype`.
+            dtype: Name of the new element type; default: the current one. Integers and
+                booleans keep their type, and floats are not narrowed below `least_dtype`.
 
         Examples:
             >>> import seqloom as sl
@@ -217,24 +218,24 @@ class Stored(Leaf):
             dtype('float64')
         """
         before = self.bound_backend
-        self.dtype = narrowed(self.dtype, dtype, self.least_dtype)
+        self.dtype = find_moved_dtype(self.dtype, dtype, self.least_dtype)
         if self.array is not None:
             values = self._to_kind(before.to_numpy(self.array))
             self.put(backend.asarray(values, copy=True))
         self.backend = backend
 
     def _to_kind(self, values: Any) -> Any:
-        """Return values as an array of NumPy's of the element type."""
+        """Convert values to a NumPy array of the element type."""
         array = to_numpy(self.path or "a parameter", values)
         return array.astype(kind_of(self.dtype))
 
     def storage(self) -> Array:
-        """Return the array itself, for a reader who is done before the next write."""
+        """Return the array itself; valid until the next write."""
         check_declared(self)
         if self.array is not None:
             return self.array
         backend = self.bound_backend
-        with _Making.lock:  # of several threads one makes the values
+        with _CreationLock.lock:  # only one thread creates the values
             if self.array is None:
                 initial, key, shape = self.initial, self._key, self.shape
                 values = initialise(initial, backend, key, shape, self.dtype)
@@ -242,7 +243,7 @@ class Stored(Leaf):
             return self.array
 
     def on(self, backend: Backend) -> Array:
-        """Return the array; only `move` moves it to another backend."""
+        """Return the array, which only `move` moves to another backend."""
         del backend
         return self.storage()
 
@@ -258,21 +259,21 @@ class Stored(Leaf):
 
 
 class Param(Stored):
-    """An array that is learned.
+    """Trainable array of a module.
 
     Args:
-        shape: The lengths of the axes.
-        initial: Initialiser of the values; it is called on first use with the backend, a
-            key of this parameter and the shape.
-        trainable: Whether `value_and_grad` gives a gradient for it.
-        dtype: Name of the element type, a float or complex one.
-        least_dtype: Name of the float type with the fewest bits that it may get:
-            ``least_dtype="float32"`` keeps it in float32 when the module, or a record of
-            it, gets float16.
+        shape: Shape of the array.
+        initial: Initialiser of the values. It is called on first use with the backend, a
+            key of this parameter, and the shape.
+        trainable: If False, `value_and_grad` computes no gradient for the parameter.
+        dtype: Name of the element type: a float or complex type.
+        least_dtype: Name of the narrowest float type to which the parameter may be
+            converted. With ``least_dtype="float32"`` it stays in float32 when the module
+            or a record of the module is converted to float16.
 
     Raises:
-        DTypeError: `dtype` is no type of floats or complex numbers, or `least_dtype` is
-            none of floats or has more bits than `dtype`.
+        DTypeError: `dtype` is not a float or complex type, or `least_dtype` is not a
+            float type or is wider than `dtype`.
 
     Examples:
         >>> import seqloom as sl
@@ -301,37 +302,38 @@ class Param(Stored):
         if self.dtype != "float32" and kind_of(self.dtype).kind in "iub":
             raise DTypeError(
                 f'dtype of a Param must be a float type, such as "float32", got {dtype!r}, '
-                "which has no gradient; use a Buffer for whole numbers and truths"
+                "which has no gradient; use a Buffer for integers and booleans"
             )
         self.trainable = trainable
 
     @property
     def static(self) -> tuple[object, ...]:
-        """All but the values; a frozen parameter makes another program."""
+        """Shape, dtype, path and whether it is trainable: part of a program's key."""
         return (Param, self.path, self.shape, self.dtype, self.trainable)
 
     @property
     def value(self) -> Tensor:
-        """The values as a tensor; inside `value_and_grad` it records its gradient."""
-        known = find_tracked(self.id, self.path)
-        return Tensor(self.share(), self.bound_backend) if known is None else known
+        """Values as a tensor; inside `value_and_grad` it records the gradient."""
+        tracked = find_tracked(self.id, self.path)
+        return Tensor(self.share(), self.bound_backend) if tracked is None else tracked
 
 
 class Buffer(Stored):
-    """An array that a module keeps but does not learn, such as running means.
+    """Array of a module that is saved but not trained, such as running means.
 
     Args:
-        shape: The lengths of the axes.
+        shape: Shape of the array.
         initial: Initialiser of the values.
-        dtype: Name of the element type; whole numbers (``"int64"``) and ``"bool"`` too.
-        least_dtype: Name of the float type with the fewest bits that it may get, as for
-            `Param`.
-        optional: Whether a record may lack it. It then keeps its value, and the report of
-            `Module.load_record` names it as missing.
+        dtype: Name of the element type; integers (``"int64"``) and ``"bool"`` are
+            allowed.
+        least_dtype: Name of the narrowest float type to which the buffer may be
+            converted, as for `Param`.
+        optional: If True, a record may lack the buffer. The buffer then keeps its value,
+            and the report of `Module.load_record` lists it as missing.
 
     Raises:
-        DTypeError: `dtype` is no element type, or `least_dtype` is no type of floats or has
-            more bits than `dtype`.
+        DTypeError: `dtype` is not an element type, or `least_dtype` is not a float type
+            or is wider than `dtype`.
 
     Examples:
         >>> import seqloom as sl
@@ -361,7 +363,7 @@ class Buffer(Stored):
             self.is_optional = True
 
     def assign(self, values: Any) -> None:
-        """Replace the values; does nothing while a checkpoint computes again.
+        """Replace the values; do nothing while `checkpoint` recomputes.
 
         Args:
             values: Array or tensor of the same shape; it is cast to the element type.
@@ -381,17 +383,17 @@ class Buffer(Stored):
 
 
 def get_value(stored: Param | Buffer | None) -> Tensor | None:
-    """Return the values of a parameter or buffer that may be absent."""
+    """Return the values of a parameter or buffer, or None if it is absent."""
     return None if stored is None else stored.value
 
 
-def _require_least(dtype: str, least_dtype: str) -> str:
-    """Return the name of the least type; refuses one that the first type is below."""
+def _check_least_dtype(dtype: str, least_dtype: str) -> str:
+    """Return the name of the least type; raise if `dtype` is narrower."""
     least = to_float_name("least_dtype", least_dtype)
     kind = kind_of(dtype)
     if not is_float(kind) or kind.itemsize < kind_of(least).itemsize:
         raise DTypeError(
-            f"least_dtype={least!r} needs a float type of at least so many bits, got "
+            f"least_dtype={least!r} needs a float type that is at least as wide, got "
             f"dtype={dtype!r}; give a wider dtype, or leave least_dtype out"
         )
     return least

@@ -1,4 +1,4 @@
-"""Summary: shapes, parameters, memory and multiply-adds of a module, by layer."""
+"""Summary: shapes, parameters, memory and multiply-adds of a module's layers."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LayerSummary:
-    """Figures of one module, which include those of all modules in it."""
+    """Sizes and costs of one module, including all its submodules."""
 
-    path: str  # empty for the outermost
+    path: str  # empty for the outermost module
     name: str  # of the class
-    output_shape: Any  # of the last call: a tuple, a list of these, or None
-    parameters: int  # numbers; a shared parameter counts once
+    output_shape: Any  # of the last call: a tuple, a list of tuples, or None
+    parameters: int  # scalars; a shared parameter counts once
     trainable: int
     bytes: int  # of parameters and buffers
     multiply_adds: int
@@ -43,13 +43,13 @@ class LayerSummary:
 
 @dataclass(frozen=True)
 class Summary:
-    """The layers of a module with their figures, as `Module.summary` returns them.
+    """Table of a module's layers with their sizes and costs; see `Module.summary`.
 
     Attributes:
-        layers: Figures of each module: ``path``, ``name`` (of its class),
-            ``output_shape`` (of its last call; None if it was not called), ``parameters``,
-            ``trainable``, ``bytes`` (of parameters and buffers) and ``multiply_adds``.
-            Those of a module include all modules in it, so the first has the totals.
+        layers: For each module: ``path``, ``name`` of the class, ``output_shape`` of the
+            last call (None without a call), ``parameters``, ``trainable``, ``bytes`` of
+            parameters and buffers, and ``multiply_adds``. The numbers of a module include
+            its submodules, so the first entry is the total.
 
     Examples:
         >>> import seqloom as sl
@@ -67,7 +67,7 @@ class Summary:
     layers: tuple[LayerSummary, ...]
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """Return the figures by the path of the module; the outermost has the path "".
+        """Return the table as a dict by module path; the outermost path is "".
 
         Returns:
             A new dict of dicts.
@@ -82,10 +82,10 @@ class Summary:
         return {row.pop("path"): row for row in rows}
 
     def print(self, console: Console | None = None) -> None:
-        """Print the table, with colours where the terminal has them.
+        """Print the table, with colours if the terminal supports them.
 
         Args:
-            console: Console of the library rich; default: standard output.
+            console: Console of the rich library; default: standard output.
 
         Examples:
             >>> import io
@@ -102,7 +102,7 @@ class Summary:
         (console or Console()).print(self._to_table())
 
     def _to_table(self) -> Table:
-        """Return the figures as a table of rich."""
+        """Return the summary as a table of the rich library."""
         from rich import box
         from rich.table import Table
 
@@ -134,44 +134,44 @@ class Summary:
 def summarise(
     module: Any, args: tuple[Any, ...], method: str, options: dict[str, Any]
 ) -> Summary:
-    """Call a method of a module on a sample, and return the figures of its layers."""
+    """Call a method of a module on a sample, and return a summary of its layers."""
     if not callable(getattr(module, method, None)):
         raise ArgumentError(
             f"method must name a method of {type(module).__name__}, got {method!r}"
         )
     named = [
         ("", module),
-        *((path, each) for path, each in module.named() if is_module(each)),
+        *((path, item) for path, item in module.named() if is_module(item)),
     ]
-    modules: list[Any] = [each for _, each in named]
+    modules: list[Any] = [item for _, item in named]
     stored: list[Stored] = [part for _, part in module.named(Stored)]
     counter = _Counter(_find_backend(module, stored, args))
-    modes = [each.training for each in modules]
+    modes = [item.training for item in modules]
     module.eval()
     try:
         with ExitStack() as stack:
-            stack.enter_context(counter.under(stored))
-            stack.enter_context(counter.watching(modules))
+            stack.enter_context(counter.holding(stored))
+            stack.enter_context(counter.recording(modules))
             call = getattr(module, method)
             result = call(*counter.wrap(args), **counter.wrap(options))
     finally:
-        for each, mode in zip(modules, modes, strict=True):
-            object.__setattr__(each, "training", mode)
+        for item, mode in zip(modules, modes, strict=True):
+            object.__setattr__(item, "training", mode)
     counter.shapes[id(module)] = _find_shapes(result)
     counter.counts[id(module)] = counter.total
-    return Summary(tuple(_describe(path, each, counter) for path, each in named))
+    return Summary(tuple(_describe(path, item, counter) for path, item in named))
 
 
 def _find_backend(module: Any, stored: list[Stored], args: tuple[Any, ...]) -> Backend:
-    """Return the backend of a module, or of the sample if the module has no parts."""
+    """Return the backend of the module; without parameters, that of the sample."""
     if stored:
         return module.backend
-    found = [each.backend for each in args if isinstance(each, Tensor)]
-    return found[0] if found else find_backend("numpy")
+    methods = [item.backend for item in args if isinstance(item, Tensor)]
+    return methods[0] if methods else find_backend("numpy")
 
 
 def _describe(path: str, module: Any, counter: _Counter) -> LayerSummary:
-    """Return the figures of one module."""
+    """Return the summary of one module."""
     params: list[Param] = [param for _, param in module.named(Param)]
     return LayerSummary(
         path,
@@ -188,7 +188,7 @@ def _describe(path: str, module: Any, counter: _Counter) -> LayerSummary:
 
 
 def _format_bytes(count: int) -> str:
-    """Write a number of bytes with three digits."""
+    """Format a number of bytes with three digits."""
     size = float(count)
     for unit in ("B", "KB", "MB", "GB"):
         if size < 1000 or unit == "GB":  # noqa: PLR2004
@@ -198,18 +198,18 @@ def _format_bytes(count: int) -> str:
 
 
 class _Counter(Profile):
-    """Counts the multiply-adds of a backend, which computes as before."""
+    """Backend wrapper that counts multiply-adds."""
 
     def __init__(self, inner: Backend) -> None:
         self.thread = threading.get_ident()
-        self.open: list[int] = []  # ids of the modules that are being called
-        self.counts: dict[int, int] = {}  # multiply-adds by the id of a module
-        self.shapes: dict[int, Any] = {}  # shapes of the last result by the id of a module
+        self.open: list[int] = []  # ids of the modules being called
+        self.counts: dict[int, int] = {}  # multiply-adds by module id
+        self.shapes: dict[int, Any] = {}  # shapes of the last result by module id
         self.total = 0
         super().__init__(inner)
 
     def _time(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Make a function that counts; most operations have no multiply-adds."""
+        """Wrap an operation to count; most operations have no multiply-adds."""
         find = _MULTIPLY_ADDS.get(name)
         if find is None:
             return function
@@ -228,20 +228,20 @@ class _Counter(Profile):
         return repr(self.inner)
 
     @contextmanager
-    def watching(self, modules: list[Any]) -> Generator[None]:
-        """Note the calls of modules while the block runs, on this thread."""
+    def recording(self, modules: list[Any]) -> Generator[None]:
+        """Record the calls of modules inside the block, on this thread."""
         with ExitStack() as stack:
             for module in modules:
                 kind = cast("type[Any]", type(module))
                 stack.callback(object.__setattr__, module, "__class__", kind)
-                object.__setattr__(module, "__class__", _watch(kind))
-            stack.callback(setattr, _Watched, "counter", _Watched.counter)
-            _Watched.counter = self
+                object.__setattr__(module, "__class__", _make_recording_class(kind))
+            stack.callback(setattr, _CallRecorder, "counter", _CallRecorder.counter)
+            _CallRecorder.counter = self
             yield
 
     @contextmanager
-    def under(self, parts: list[Stored]) -> Generator[None]:
-        """Have parts on this backend while the block runs; restores written values."""
+    def holding(self, parts: list[Stored]) -> Generator[None]:
+        """Put arrays on this backend inside the block; restore their values after it."""
         with ExitStack() as stack:
             for part in parts:
                 stack.callback(_restore, part, part.backend, part.share(), part.version)
@@ -249,7 +249,7 @@ class _Counter(Profile):
             yield
 
     def wrap(self, value: Any) -> Any:
-        """Return a sample with its tensors and arrays on this backend."""
+        """Return a sample with its tensors and arrays moved to this backend."""
         if isinstance(value, (Tensor, np.ndarray)):
             inner: Any = self.inner
             moved = value.to(inner) if isinstance(value, Tensor) else inner.tensor(value)
@@ -261,43 +261,43 @@ class _Counter(Profile):
         return value
 
 
-class _Watched:
-    """The counter that calls of watched modules report to."""
+class _CallRecorder:
+    """Counter to which calls of watched modules are reported."""
 
     counter: _Counter | None = None
 
 
 def _restore(part: Stored, backend: Backend | None, array: Any, version: int) -> None:
-    """Restore a part that a call may have written."""
+    """Restore an array that a call may have overwritten."""
     part.backend, part.array, part.version, part.is_shared = backend, array, version, True
 
 
 @cache
-def _watch(kind: type[Any]) -> type[Any]:
-    """Make a class like that of a module, whose methods note the call."""
-    found: dict[str, Any] = {}
+def _make_recording_class(kind: type[Any]) -> type[Any]:
+    """Create a subclass of a module's class whose methods record the call."""
+    methods: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
-        if "named" in vars(base):  # Module itself, whose own methods call no layer
-            found.clear()
+        if "named" in vars(base):  # Module itself, whose methods call no layer
+            methods.clear()
             continue
-        found |= {
+        methods |= {
             name: value
             for name, value in vars(base).items()
             if isinstance(value, FunctionType) and (name == "__call__" or name[0] != "_")
         }
-    members = {name: _note(function) for name, function in found.items()}
+    members = {name: _record_calls(function) for name, function in methods.items()}
     for name in members.keys() & {"__call__"}:
-        if found[name] in CONTAINERS:
-            CONTAINERS[members[name]] = CONTAINERS[found[name]]
+        if methods[name] in CONTAINERS:
+            CONTAINERS[members[name]] = CONTAINERS[methods[name]]
     return type(kind.__name__, (kind,), {**members, "__module__": kind.__module__})
 
 
-def _note(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a method that tells the counter that its module is called."""
+def _record_calls(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a method so that the counter records the call of its module."""
 
     @wraps(function)
     def call(module: Any, *args: Any, **options: Any) -> Any:
-        counter = _Watched.counter
+        counter = _CallRecorder.counter
         if counter is None or counter.thread != threading.get_ident():
             return function(module, *args, **options)
         counter.open.append(id(module))
@@ -313,17 +313,18 @@ def _note(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _find_shapes(result: Any) -> Any:
-    """Return the shape of a tensor, or a list of those in a tuple, list or dict."""
+    """Return the shape of a tensor, or a list of shapes for a tuple, list or dict."""
     if hasattr(result, "shape"):
         return tuple(result.shape)
     if isinstance(result, dict):
-        return [_find_shapes(each) for each in result.values()]  # pyright: ignore[reportUnknownVariableType]
+        return [_find_shapes(item) for item in result.values()]  # pyright: ignore[reportUnknownVariableType]
     if isinstance(result, (list, tuple)):
-        return [_find_shapes(each) for each in result]  # pyright: ignore[reportUnknownVariableType]
+        return [_find_shapes(item) for item in result]  # pyright: ignore[reportUnknownVariableType]
     return None
 
 
-# Multiply-adds of an operation, from its result and its arguments -----------------------
+# Multiply-adds of an operation, from its result and its arguments
+# -----------------------
 
 
 class Shaped(Protocol):
@@ -359,7 +360,7 @@ def _packed_attention(
 
 
 def _recurrent(at: int) -> Callable[..., int]:
-    """Count both products of each step; the first weights are the argument `at`."""
+    """Count both products of each step; `at` is the index of the first weights."""
 
     def count(_: Backend, __: Shaped, x: Shaped, *rest: Shaped) -> int:
         return x.shape[0] * x.shape[1] * (prod(rest[at].shape) + prod(rest[at + 1].shape))
@@ -372,7 +373,7 @@ def _tensordot(_: Backend, out: Shaped, x: Shaped, y: Shaped, *__: Shaped) -> in
 
 
 def _einsum(_: Backend, __: Shaped, text: str, *arrays: Shaped) -> int:
-    """Count one product over all letters; two arrays or more."""
+    """Count the products over all axes; zero for a single array."""
     terms = text.replace(" ", "").partition("->")[0].split(",")
     if len(arrays) < 2 or "." in text:  # noqa: PLR2004  # a sum has no products
         return 0

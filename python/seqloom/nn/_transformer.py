@@ -1,4 +1,4 @@
-"""TransformerEncoder: layers of self-attention and a network of two layers."""
+"""TransformerEncoder: layers of self-attention and a feed-forward network."""
 
 from __future__ import annotations
 
@@ -25,19 +25,21 @@ _ACTIVATIONS = {"relu": relu, "gelu": gelu}
 class TransformerEncoderLayer(Module):
     """One layer of a transformer encoder, as ``torch.nn.TransformerEncoderLayer``.
 
-    Sequences are batch first, ``(n, l, d_model)``. Parameters have torch's names and
-    shapes.
+    Sequences are batch first, ``(n, l, d_model)``. Parameters have the names and shapes
+    of PyTorch.
 
     Args:
         d_model: Number of features of a position.
-        nhead: Number of heads; it divides `d_model`.
-        dim_feedforward: Width of the network after the attention.
-        dropout: Probability of dropping an element in training, also an attention weight.
+        nhead: Number of heads; must divide `d_model`.
+        dim_feedforward: Width of the feed-forward network.
+        dropout: Probability of dropping an element or an attention weight in training.
         activation: ``"relu"``, ``"gelu"``, or a function of a tensor.
         layer_norm_eps: Number added to the variance in both norms.
-        norm_first: Whether a norm stands before attention and network, not after the sums.
-        bias: Whether linear maps and norms have biases.
-        rotary: Base of the rotary position embedding, such as 10000.0; None for none.
+        norm_first: If True, normalise the inputs of attention and feed-forward network
+            (pre-norm), not the sums after them (post-norm).
+        bias: If True, linear layers and norms have biases.
+        rotary: Base of the rotary position embedding, such as 10000.0; None to disable
+            the embedding.
 
     Raises:
         ArgumentError: `d_model` is not a multiple of `nhead`, or `activation` is unknown.
@@ -91,18 +93,19 @@ class TransformerEncoderLayer(Module):
         max_seqlen: int | None = None,
         key: Key | None = None,
     ) -> Tensor:
-        """Compute the next representation of each position.
+        """Apply self-attention and the feed-forward network.
 
         Args:
             src: ``(n, l, d_model)``; with `cu_seqlens` ``(total, d_model)``.
-            src_mask: As `attn_mask` of `MultiHeadAttention`: true where a position ignores
+            src_mask: `attn_mask` of `MultiHeadAttention`: true where a position ignores
                 another.
-            src_key_padding_mask: ``(n, l)`` booleans, true at padding. What comes out at
-                padding means nothing.
-            is_causal: Whether a position ignores those after it.
-            cu_seqlens: Start of each of several sequences that lie end to end, and the
-                total, ``(n + 1,)``.
-            max_seqlen: Length of the longest of these; needed in a compiled step.
+            src_key_padding_mask: ``(n, l)`` booleans, true at padding. The output at
+                padding is undefined.
+            is_causal: If True, a position ignores later positions.
+            cu_seqlens: Offsets of concatenated sequences ``(n + 1,)``: the start of each
+                sequence, and the total length.
+            max_seqlen: Length of the longest concatenated sequence; required in a
+                compiled step.
             key: Random key for dropout in training.
 
         Returns:
@@ -110,7 +113,7 @@ class TransformerEncoderLayer(Module):
 
         Raises:
             ArgumentError: `key` is missing for dropout in training.
-            ShapeError: The shapes do not fit.
+            ShapeError: The shapes do not match.
         """
         masks = (src_key_padding_mask, False, src_mask, True, is_causal)
         packed: dict[str, Any] = {"cu_seqlens": cu_seqlens, "max_seqlen": max_seqlen}
@@ -127,19 +130,19 @@ class TransformerEncoderLayer(Module):
         return self.norm2(src + self._feed_forward(src, key))
 
     def _feed_forward(self, x: Tensor, key: Key | None) -> Tensor:
-        """Run the network of two layers."""
+        """Apply the feed-forward network: two linear layers."""
         hidden = self._drop(self.activation(self.linear1(x)), key, "dropout")
         return self._drop(self.linear2(hidden), key, "dropout2")
 
     def _drop(self, x: Tensor, key: Key | None, name: str) -> Tensor:
-        """Drop elements in training, with a key of that name."""
+        """Apply dropout in training, with a key that is derived from `name`."""
         return self.dropout(x, key=key and key.fold(name))
 
 
 def _find_activation(
     activation: str | Callable[[Tensor], Tensor],
 ) -> Callable[[Tensor], Tensor]:
-    """Return the function of a name, or the function itself."""
+    """Return the activation function with this name, or the function itself."""
     if not isinstance(activation, str):
         return activation
     if activation not in _ACTIVATIONS:
@@ -151,13 +154,13 @@ def _find_activation(
 
 
 class TransformerEncoder(Module):
-    """A stack of encoder layers, as ``torch.nn.TransformerEncoder``.
+    """Stack of encoder layers, as ``torch.nn.TransformerEncoder``.
 
     Args:
-        encoder_layer: A layer that is copied for each of the stack. Unlike in torch the
-            copies are initialised apart, each by its path.
+        encoder_layer: Layer that is copied `num_layers` times. Unlike in PyTorch, each
+            copy is initialised separately, by its path.
         num_layers: Number of layers.
-        norm: Module that is applied to the last output, such as `LayerNorm`.
+        norm: Module that is applied to the output of the last layer, such as `LayerNorm`.
 
     Raises:
         ArgumentError: `num_layers` is not a positive integer.
@@ -195,19 +198,20 @@ class TransformerEncoder(Module):
         max_seqlen: int | None = None,
         key: Key | None = None,
     ) -> Tensor:
-        """Run all layers.
+        """Apply all layers, one after the other.
 
         Args:
             src: ``(n, l, d_model)``; with `cu_seqlens` ``(total, d_model)``.
-            mask: As `attn_mask` of `MultiHeadAttention`: true where a position ignores
-                another. The mask of a batch, which is 1 at real positions, is passed as
+            mask: `attn_mask` of `MultiHeadAttention`: true where a position ignores
+                another. Pass the mask of a batch, which is 1 at real positions, as
                 ``src_key_padding_mask=mask == 0``.
-            src_key_padding_mask: ``(n, l)`` booleans, true at padding. What comes out at
-                padding means nothing.
-            is_causal: Whether a position ignores those after it.
-            cu_seqlens: Start of each of several sequences that lie end to end, and the
-                total, ``(n + 1,)``.
-            max_seqlen: Length of the longest of these; needed in a compiled step.
+            src_key_padding_mask: ``(n, l)`` booleans, true at padding. The output at
+                padding is undefined.
+            is_causal: If True, a position ignores later positions.
+            cu_seqlens: Offsets of concatenated sequences ``(n + 1,)``: the start of each
+                sequence, and the total length.
+            max_seqlen: Length of the longest concatenated sequence; required in a
+                compiled step.
             key: Random key for dropout in training.
 
         Returns:
@@ -215,7 +219,7 @@ class TransformerEncoder(Module):
 
         Raises:
             ArgumentError: `key` is missing for dropout in training.
-            ShapeError: The shapes do not fit.
+            ShapeError: The shapes do not match.
         """
         for number, layer in enumerate(self.layers):
             src = layer(

@@ -1,4 +1,4 @@
-"""Transposed convolutions, which make rows and images longer."""
+"""Transposed convolutions, which upsample sequences and images."""
 
 from __future__ import annotations
 
@@ -40,26 +40,26 @@ def conv_transpose1d(
     groups: int = 1,
     dilation: int = 1,
 ) -> Tensor:
-    """Transposed convolution: the gradient of `conv1d` by its input, as a layer.
+    """Compute the transposed convolution: the gradient of `conv1d` by its input.
 
     Args:
         x: ``(n, c, l)``, or ``(c, l)``.
         weight: ``(c, o / groups, k)``.
         bias: ``(o,)``.
-        stride: Distance between neighbouring windows, in the output.
-        padding: Number of positions cut off on both sides.
+        stride: Distance between neighbouring windows in the output.
+        padding: Number of positions removed on each side.
         output_padding: Number of positions added at the end.
-        groups: Number of blocks of channels that are convolved independently.
-        dilation: Distance between neighbouring weights of the kernel.
+        groups: Number of groups of channels that are convolved independently.
+        dilation: Distance between neighbouring elements of the kernel.
 
     Returns:
-        ``(n, o, l')``, without `n` where `x` has none.
+        ``(n, o, l')``, or ``(o, l')`` if `x` has no batch axis.
 
     Raises:
-        ArgumentError: A size is not an integer, or too small; or `output_padding` is not
+        ArgumentError: A size is not an integer or too small; or `output_padding` is not
             below the stride or the dilation.
         DTypeError: The arguments do not have the same float type.
-        ShapeError: The shapes do not fit together, or the kernel is longer than the input.
+        ShapeError: The shapes do not match, or the kernel is longer than the input.
 
     Examples:
         >>> import seqloom as sl
@@ -84,26 +84,27 @@ def conv_transpose2d(
     groups: int = 1,
     dilation: Size = 1,
 ) -> Tensor:
-    """Transposed convolution: the gradient of `conv2d` by its input, as a layer.
+    """Compute the transposed convolution: the gradient of `conv2d` by its input.
 
     Args:
         x: ``(n, c, h, w)``, or ``(c, h, w)``.
         weight: ``(c, o / groups, kh, kw)``.
         bias: ``(o,)``.
-        stride: Distance between neighbouring windows, for each axis or for both.
-        padding: Number of positions cut off on each side.
+        stride: Distance between neighbouring windows in the output: one number, or one
+            for each axis.
+        padding: Number of positions removed on each side.
         output_padding: Number of positions added at the end of each axis.
-        groups: Number of blocks of channels that are convolved independently.
-        dilation: Distance between neighbouring weights of the kernel.
+        groups: Number of groups of channels that are convolved independently.
+        dilation: Distance between neighbouring elements of the kernel.
 
     Returns:
-        ``(n, o, h', w')``, without `n` where `x` has none.
+        ``(n, o, h', w')``, or ``(o, h', w')`` if `x` has no batch axis.
 
     Raises:
-        ArgumentError: A size is not an integer, or too small; or `output_padding` is not
+        ArgumentError: A size is not an integer or too small; or `output_padding` is not
             below the stride or the dilation.
         DTypeError: The arguments do not have the same float type.
-        ShapeError: The shapes do not fit together, or the kernel is longer than the input.
+        ShapeError: The shapes do not match, or the kernel is longer than the input.
 
     Examples:
         >>> import seqloom as sl
@@ -128,40 +129,41 @@ def _convolve_transposed(
         option: as_sizes(option, size, 1 if option in {"stride", "dilation"} else 0, axes)
         for option, size in sizes.items()
     }
-    _require_reach(options["output_padding"], options["stride"], options["dilation"])
+    _check_output_padding(options["output_padding"], options["stride"], options["dilation"])
     options = {option: as_option(value) for option, value in options.items()}
     return apply(name, x, weight, bias, **options, groups=as_size("groups", groups, 1))
 
 
-def _require_reach(
+def _check_output_padding(
     extra: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...]
 ) -> None:
-    """Raise an error for an output padding that no window could have reached."""
-    for more, step, apart in zip(extra, stride, dilation, strict=True):
-        if more >= max(step, apart):
+    """Raise if the output padding is not below the stride or the dilation."""
+    for more, step, spacing in zip(extra, stride, dilation, strict=True):
+        if more >= max(step, spacing):
             raise ArgumentError(
                 f"output_padding {more} must be below the stride {step} or the dilation "
-                f"{apart}: it only chooses among the lengths that one input has"
+                f"{spacing}: it only selects one of the possible output lengths"
             )
 
 
 class ConvTranspose1d(Module):
-    """Computes the transposed convolution along the last axis: it makes rows longer.
+    """Transposed convolution along the last axis, which upsamples sequences.
 
     Args:
         in_channels: Number of channels of the input.
         out_channels: Number of channels of the output.
-        kernel_size: Number of positions of the output that one of the input reaches.
-        stride: Distance in the output between neighbours of the input.
-        padding: Number of positions cut off on both sides.
+        kernel_size: Number of positions in a window of the output.
+        stride: Distance in the output between neighbouring input positions.
+        padding: Number of positions removed on each side.
         output_padding: Number of positions added at the end.
-        groups: Number of blocks of channels that are convolved independently.
-        bias: Whether to add a bias.
-        dilation: Distance between neighbouring weights of the kernel.
+        groups: Number of groups of channels that are convolved independently.
+        bias: If True, add a bias.
+        dilation: Distance between neighbouring elements of the kernel.
 
     Raises:
-        ArgumentError: A size is not an integer, or too small; the groups do not divide the
-            channels; or `output_padding` is not below the stride or the dilation.
+        ArgumentError: A size is not an integer or too small; `groups` does not divide the
+            numbers of channels; or `output_padding` is not below the stride or the
+            dilation.
 
     Examples:
         >>> import seqloom as sl
@@ -200,25 +202,25 @@ class ConvTranspose1d(Module):
         self.padding = as_size("padding", padding, 0)
         self.output_padding = as_size("output_padding", output_padding, 0)
         self.dilation = as_size("dilation", dilation, 1)
-        _require_reach((self.output_padding,), (self.stride,), (self.dilation,))
-        # As torch counts: the outputs of a group, where a convolution has its inputs.
+        _check_output_padding((self.output_padding,), (self.stride,), (self.dilation,))
+        # As in PyTorch, the fan-in counts output channels instead of input channels.
         fan_in = FanIn(outside // self.groups * kernel)
         self.weight = Param((inside, outside // self.groups, kernel), fan_in)
         self.bias = Param((outside,), fan_in) if bias else None
 
     def __call__(self, x: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
-        """Compute ``(n, out, l')`` of ``(n, in, l)``, or both without `n`.
+        """Compute ``(n, out, l')`` from ``(n, in, l)``; the batch axis is optional.
 
         Args:
             x: The input.
             output_size: Length of the last axis of the output, one of those that the
-                stride allows; default: the one that `output_padding` chooses.
+                stride allows; default: the length given by `output_padding`.
 
         Returns:
             The output.
 
         Raises:
-            ShapeError: No output has this length.
+            ShapeError: The output cannot have this length.
         """
         require_channels(self, x, self.weight.shape[0])
         extra = self.output_padding
@@ -229,13 +231,13 @@ class ConvTranspose1d(Module):
         return conv_transpose1d(x, weight, bias, *sizes)
 
     def _find_output_padding(self, length: int, output_size: Sequence[int]) -> int:
-        """Return the output padding that gives the wanted length."""
-        reach = self.dilation * (self.weight.shape[2] - 1) + 1
-        shortest = (length - 1) * self.stride - 2 * self.padding + reach
+        """Return the output padding that results in the requested length."""
+        span = self.dilation * (self.weight.shape[2] - 1) + 1
+        shortest = (length - 1) * self.stride - 2 * self.padding + span
         longest = shortest + self.stride - 1
         if not output_size or not shortest <= output_size[-1] <= longest:
             raise ShapeError(
-                f"output_size must lie between [{shortest}] and [{longest}] for an input "
+                f"output_size must be between [{shortest}] and [{longest}] for an input "
                 f"of lengths [{length}], got {list(output_size)}"
             )
         return output_size[-1] - shortest
