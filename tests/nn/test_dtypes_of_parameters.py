@@ -148,7 +148,7 @@ REFUSED: dict[str, Any] = {
     "dtype must be the name of an element type.*'float7'": {"dtype": "float7"},
     "dtype must be the name of an element type.*'str'": {"dtype": "str"},
     "least_dtype must be a float type.*'int8'": {"least_dtype": "int8"},
-    "least_dtype='float64' needs a float type of at least": {"least_dtype": "float64"},
+    "least_dtype='float64' needs a float type that is at least": {"least_dtype": "float64"},
     "got dtype='complex64'": {"dtype": "complex64", "least_dtype": "float32"},
 }
 

@@ -100,7 +100,7 @@ def test_a_tensor_of_a_newer_type_of_torch_is_read(tmp_path, torch, kind, mapped
 
 def test_a_tensor_that_no_array_holds_names_the_conversion(tmp_path, torch):
     torch.save({"w": torch.ones(2).to_sparse()}, tmp_path / "x.pt")
-    with pytest.raises(RecordError, match=r"x\.pt: .*no array holds.*tensor\.to_dense\(\)"):
+    with pytest.raises(RecordError, match=r"x\.pt: .*arrays cannot represent.*tensor\.to_dense\(\)"):
         sl.record.load(tmp_path / "x.pt")
 
 
@@ -257,7 +257,7 @@ def test_a_compressed_pickle_is_refused_before_it_is_unpacked(tmp_path):
 
 def test_a_dict_that_holds_itself_is_an_error(tmp_path):
     data = b"\x80\x02}q\x00X\x01\x00\x00\x00ah\x00s."
-    with pytest.raises(RecordError, match="hold themselves"):
+    with pytest.raises(RecordError, match="contain themselves"):
         sl.record.load(with_pickle(tmp_path / "x.pt", data))
 
 
@@ -275,7 +275,7 @@ def test_dicts_may_be_nested_so_deep_and_no_deeper(tmp_path, torch, depth, is_re
     if is_read:
         assert list(sl.record.load(tmp_path / "x.pt")) == ["a." * depth + "w"]
         return
-    with pytest.raises(RecordError, match="hold themselves"):
+    with pytest.raises(RecordError, match="contain themselves"):
         sl.record.load(tmp_path / "x.pt")
 
 
@@ -340,7 +340,7 @@ def test_a_program_of_torchscript_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "x.pt", "w") as archive:
         for name in ("data.pkl", "constants.pkl"):
             archive.writestr(f"x/{name}", b"\x80\x02}.")
-    with pytest.raises(RecordError, match="program of TorchScript"):
+    with pytest.raises(RecordError, match="TorchScript program"):
         sl.record.load(tmp_path / "x.pt")
 
 
@@ -488,7 +488,7 @@ def test_links_of_hdf5_to_other_files_are_not_followed(tmp_path, h5py):
             sl.record.load(tmp_path / f"{name}.h5")
     with h5py.File(tmp_path / "raw.h5", "w") as root:
         root.create_dataset("x", (4,), "u1", external=[("other.h5", 0, 4)])
-    with pytest.raises(RecordError, match="x lies in another file"):
+    with pytest.raises(RecordError, match="x is in another file"):
         sl.record.load(tmp_path / "raw.h5")
 
 
@@ -534,8 +534,8 @@ def test_a_folder_of_several_files_is_read_by_its_index(tmp_path, mapped):
 @pytest.mark.parametrize(
     ("files", "error", "message"),
     [
-        ({**FILES, "d": SECOND}, RecordError, "other arrays than .* says: d"),
-        ({"a": FIRST, "c": SECOND}, RecordError, "other arrays than .* says: b"),
+        ({**FILES, "d": SECOND}, RecordError, "its arrays differ from .*: d"),
+        ({"a": FIRST, "c": SECOND}, RecordError, "its arrays differ from .*: b"),
         ({**FILES, "c": "model-3.safetensors"}, MissingFileError, "model-3"),
         ({**FILES, "c": f"../{SECOND}"}, RecordError, "must be in a file of the folder"),
         ({**FILES, "c": f"/etc/{SECOND}"}, RecordError, "must be in a file of the folder"),
@@ -553,7 +553,7 @@ def test_a_folder_of_one_file_is_read_and_one_of_others_is_refused(tmp_path):
     Record({"a": np.ones(2)}).save(tmp_path / "model.safetensors")
     assert list(sl.record.load(tmp_path)) == ["a"]
     Record({"a": np.ones(2)}).save(tmp_path / "other.safetensors")
-    with pytest.raises(RecordError, match="several files of weights"):
+    with pytest.raises(RecordError, match="several weight files"):
         sl.record.load(tmp_path)
     (tmp_path / "empty").mkdir()
     with pytest.raises(MissingFileError, match="has no weights"):
@@ -570,9 +570,9 @@ def test_the_files_of_torch_in_a_folder_are_read(tmp_path, torch):
     [
         ({"nothing.*": "*"}, "matches no path"),
         ({"*": "*.*"}, "as many"),
-        ({"weight": "bias"}, "two arrays the path 'bias'"),
-        ({"weight": 3}, "must give a path"),
-        (lambda _: 3, "must give a path"),
+        ({"weight": "bias"}, "two arrays to the path 'bias'"),
+        ({"weight": 3}, "must return a path"),
+        (lambda _: 3, "must return a path"),
     ],
 )
 def test_a_key_map_that_makes_no_sense_is_refused(keys, message):

@@ -121,7 +121,7 @@ def test_paths_that_no_pattern_matches_keep_their_type():
         (Half, "such as sl.record.Half"),
         ("float16", "such as sl.record.Half"),
         ({"*": "float16"}, "such as sl.record.Half"),
-        (lambda *_: "int8", "gives int8 for weight"),
+        (lambda *_: "int8", "returned int8 for weight"),
     ],
 )
 def test_a_policy_that_makes_no_sense_is_refused(policy, message):
@@ -252,7 +252,7 @@ def test_a_file_of_a_later_version_is_refused():
 def test_memory_is_no_file_and_a_file_names_itself(tmp_path):
     source = RecordSource.of_bytes(b"ACGT")
     assert (source.name, source.read(1, 3)) == ("bytes", b"CG")
-    with pytest.raises(RecordError, match="is cut"):
+    with pytest.raises(RecordError, match="is truncated"):
         source.read(2, 5)
     (tmp_path / "x").write_bytes(b"ACGT")
     assert RecordSource.of_file(tmp_path / "x").read(0, 4) == b"ACGT"

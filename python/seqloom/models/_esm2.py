@@ -28,15 +28,7 @@ from seqloom.models._esm2_layers import (
     lay_out,
     number_layers,
 )
-from seqloom.nn import (
-    Buffer,
-    Embedding,
-    Int8Linear,
-    LayerNorm,
-    Linear,
-    LoRALinear,
-    Module,
-)
+from seqloom.nn import Buffer, Embedding, Int8Linear, LayerNorm, Linear, LoRALinear, Module
 from seqloom.record import load
 from seqloom.record._facts import checksum_of
 from seqloom.tensor import backend as find_backend

@@ -21,13 +21,7 @@ from seqloom.models._examples import (
     require_sizes,
 )
 from seqloom.models._sequence_layers import Aligned, Block, NumberReader, TokenReader
-from seqloom.nn import (
-    Config,
-    Dropout,
-    Linear,
-    Module,
-    functional as F,
-)
+from seqloom.nn import Config, Dropout, Linear, Module, functional as F
 from seqloom.tensor import Tensor, apply
 
 # Chosen on simulated scans (benchmarks/mutational_scan.py).

@@ -234,10 +234,8 @@ class SelfAttention(Module):
     def __init__(
         self, width: int, heads: int, *, dropout: float = 0.0, causal: bool = False
     ) -> None:
-        width, heads = (
-            as_integer("width", width, least=1),
-            as_integer("heads", heads, least=1),
-        )
+        width = as_integer("width", width, least=1)
+        heads = as_integer("heads", heads, least=1)
         if width % heads:
             raise ArgumentError(f"width must be a multiple of heads={heads}, got {width}")
         self.inputs, self.output = Linear(width, 3 * width), Linear(width, width)

@@ -147,7 +147,7 @@ def load_config(kind: type[Settings], file: str | os.PathLike[str]) -> Settings:
     try:
         values: object = parse(path.read_bytes().decode())
     except FileNotFoundError:
-        raise MissingFileError(f"{path}: no such settings file") from None
+        raise MissingFileError(f"{path}: no such file; expected settings") from None
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:  # the message has line and column

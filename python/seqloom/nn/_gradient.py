@@ -8,12 +8,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
-from seqloom.errors import (
-    ArgumentError,
-    BackendError,
-    GradientError,
-    ShapeError,
-)
+from seqloom.errors import ArgumentError, BackendError, GradientError, ShapeError
 from seqloom.nn._joint import Tracking, find_tracked, tracked, trackings
 from seqloom.tensor import Gradients, Tensor
 from seqloom.tensor._derivatives import (

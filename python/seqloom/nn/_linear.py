@@ -178,7 +178,7 @@ def _to_index_dtype(ids: Tensor) -> Tensor:
     """Convert integers to at least int32, which every backend accepts as indices."""
     if ids.dtype.kind not in "iu":
         raise DTypeError(
-            f'embedding: x is {ids.dtype}, expected integers; pass x.astype("int32")'
+            f'embedding: x holds {ids.dtype}, expected integers; pass x.astype("int32")'
         )
     return ids.astype("int32") if ids.dtype.itemsize < _INT32_BYTES else ids
 

@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from seqloom._system import after_fork
-from seqloom.errors import (
-    ArgumentError,
-    DTypeError,
-    RecordError,
-    ShapeError,
-)
+from seqloom.errors import ArgumentError, DTypeError, RecordError, ShapeError
 from seqloom.nn._initialisers import (
     cast_array,
     copy_array,

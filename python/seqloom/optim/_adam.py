@@ -1,4 +1,4 @@
-"""The family of Adam: AdamW, Adam and ScheduleFreeAdamW."""
+"""Adam, AdamW and ScheduleFreeAdamW."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from seqloom.optim._settings import (
     as_operand,
     as_rate,
     as_tensor,
-    find_seen_share,
+    find_bias_correction,
     is_number,
     put_results,
     require_setting,
@@ -31,12 +31,13 @@ class AdamW(Optimizer):
     """Adam with decoupled weight decay (Loshchilov and Hutter 2019).
 
     Args:
-        betas: Decay rates of the averages of the gradient and of its square, in [0, 1).
+        betas: Decay rates of the running averages of the gradient and its square, in [0,
+            1).
         eps: Number added to the root of the second average.
-        weight_decay: Weight decay, relative to ``lr``.
-        one_scale: Whether each parameter has a single average of the squared gradient, so
-            that a step has the gradient's direction (Adam-mini, Zhang et al. 2024). Use it
-            for some parameters: ``AdamW().group("embedding.*", one_scale=True)``.
+        weight_decay: Weight decay; multiplied by ``lr``.
+        one_scale: If True, each parameter has one average of the squared gradient, so a
+            step has the direction of the averaged gradient (Adam-mini, Zhang et al. 2024).
+            For selected parameters: ``AdamW().group("embedding.*", one_scale=True)``.
 
     Raises:
         ArgumentError: A number is out of range.
@@ -71,12 +72,12 @@ class AdamW(Optimizer):
         self.one_scale = one_scale
 
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """Update all parameters together; those of one scale one by one."""
+        """Update all parameters together; those with `one_scale` one by one."""
         if self.one_scale:
             for move in moves:
                 self._update_one_scale(backend, lr, move)
             return
-        together: dict[int, list[Move]] = {}  # by step, which most parameters share
+        together: dict[int, list[Move]] = {}  # by step number, which is mostly the same
         for move in moves:
             step = move.step if isinstance(move.step, int) else id(move.step)
             together.setdefault(step, []).append(move)
@@ -85,11 +86,11 @@ class AdamW(Optimizer):
 
     @property
     def _decoupled_decay(self) -> float:
-        """The weight decay that is not part of the gradient."""
+        """Weight decay that is applied to the weights, not to the gradient."""
         return self.weight_decay
 
     def _update_together(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """Update parameters by one call of the backend."""
+        """Update parameters in one call of the backend."""
         new = backend.adamw(
             [move.param for move in moves],
             [move.grad for move in moves],
@@ -105,20 +106,20 @@ class AdamW(Optimizer):
             move.param, move.state = param, {"first": first, "second": second}
 
     def _update_one_scale(self, backend: Backend, lr: Any, move: Move) -> None:
-        """Update a parameter that has a single second average."""
+        """Update a parameter that has only one second average."""
         beta1, beta2 = self.betas
         param, grad = as_tensor(move.param, backend), as_tensor(move.grad, backend)
         first, second = (as_tensor(move.state[name], backend) for name in self.states)
         rate, step = as_rate(lr, backend), as_operand(move.step, param)
         first = first * beta1 + grad * (1 - beta1)
         second = second * beta2 + (grad * grad).mean() * (1 - beta2)
-        size = sqrt(second / find_seen_share(beta2, step)) + self.eps
-        change = first / find_seen_share(beta1, step) / size
+        size = sqrt(second / find_bias_correction(beta2, step)) + self.eps
+        change = first / find_bias_correction(beta1, step) / size
         param = param - param * (rate * self._decoupled_decay) - change * rate
         put_results(move, param, {"first": first, "second": second})
 
     def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return no axes for the second average of a parameter of one scale."""
+        """Return () for the second average if `one_scale` is set, else the shape."""
         del path
         return () if name == "second" and self.one_scale else shape
 
@@ -133,10 +134,11 @@ class Adam(AdamW):
     """Adam (Kingma and Ba 2015).
 
     Args:
-        betas: Decay rates of the averages of the gradient and of its square, in [0, 1).
+        betas: Decay rates of the running averages of the gradient and its square, in [0,
+            1).
         eps: Number added to the root of the second average.
-        weight_decay: Factor of the weights that is added to their gradient; `AdamW`
-            shrinks the weights themselves, which is usually better.
+        weight_decay: L2 penalty: this factor of the weights is added to their gradient.
+            `AdamW` shrinks the weights directly, which usually works better.
 
     Examples:
         >>> import seqloom as sl
@@ -163,33 +165,35 @@ class Adam(AdamW):
 
     @property
     def _decoupled_decay(self) -> float:
-        """The weight decay that is not part of the gradient: none."""
+        """Weight decay that is applied to the weights, not to the gradient: zero."""
         return 0.0
 
 
 @dataclass
 class Points:
-    """State of `ScheduleFreeAdamW`."""
+    """State of one parameter in `ScheduleFreeAdamW`."""
 
-    z: Tensor  # the point that the steps of AdamW move
+    z: Tensor  # the point that AdamW updates
     second: Tensor  # running average of the squared gradient
-    weight_sum: Tensor  # of the points in the average
-    highest_lr: Tensor  # the highest learning rate so far
+    weight_sum: Tensor  # sum of the weights of the averaged points
+    highest_lr: Tensor  # highest learning rate so far
 
 
 class ScheduleFreeAdamW(SimpleOptimizer):
     """AdamW without a schedule: the result is an average of points (Defazio et al. 2024).
 
-    There are three points. The parameters of the model are ``y``, where gradients are
-    computed. The state has ``z``, which the steps move. The result is ``x``, an average of
-    all ``z``: `apply_average` returns the model at ``x``. Train with a constant learning
-    rate, and evaluate and export the model that it returns. A record of the trained model
-    holds ``y``; the metadata of the optimiser's record says so.
+    The method uses three points. The model's parameters are ``y``, where gradients are
+    computed. The state contains ``z``, which the steps update. The result is ``x``, a
+    weighted average of all ``z``: `apply_average` returns the model at ``x``. Train with
+    a constant learning rate, and evaluate and export the model that `apply_average`
+    returns. A record of the trained model contains ``y``; the optimiser's record says so
+    in its metadata.
 
     Args:
-        betas: Share of the average in ``y``, in (0, 1); decay rate of the squared gradient.
+        betas: Weight of the average ``x`` in ``y``, in (0, 1); decay rate of the squared
+            gradient, in (0, 1).
         eps: Number added to the root of the second average, above 0.
-        weight_decay: Weight decay, relative to ``lr``.
+        weight_decay: Weight decay; multiplied by ``lr``.
 
     Examples:
         >>> import seqloom as sl
@@ -218,7 +222,7 @@ class ScheduleFreeAdamW(SimpleOptimizer):
         self.weight_decay = require_setting("weight_decay", weight_decay)
 
     def start_state(self, param: Tensor) -> Points:
-        """Begin all points at the parameter."""
+        """Start all points at the parameter's values."""
         number = apply("zeros_like", param.sum())
         return Points(param, apply("zeros_like", param), number, number)
 
@@ -228,7 +232,7 @@ class ScheduleFreeAdamW(SimpleOptimizer):
         """Update one parameter."""
         share, decay = self.betas
         second = state.second * decay + grad * grad * (1 - decay)
-        change = grad / (sqrt(second / find_seen_share(decay, step)) + self.eps)
+        change = grad / (sqrt(second / find_bias_correction(decay, step)) + self.eps)
         change = change + param * self.weight_decay
         highest = apply("maximum", state.highest_lr, lr)
         weight = highest * highest
@@ -239,13 +243,13 @@ class ScheduleFreeAdamW(SimpleOptimizer):
         return moved, Points(state.z - change * lr, second, total, highest)
 
     def apply_average(self, model: Module) -> Any:
-        """Return a copy of a model at the averaged point ``x``.
+        """Return a copy of a model at the average ``x``.
 
         Args:
-            model: The model that this optimiser trains.
+            model: Model that this optimiser trains.
 
         Returns:
-            A new model; parameters that were never updated are as in `model`.
+            A new model; parameters without an update have the values of `model`.
 
         Raises:
             RecordError: This optimiser has made no step.
@@ -272,7 +276,7 @@ class ScheduleFreeAdamW(SimpleOptimizer):
         return model.map(average)
 
     def to_record(self) -> Record:
-        """Return the states by path, the number of steps, and which point a model holds.
+        """Return the states by path, the number of steps, and the point of the model.
 
         Returns:
             A record; its metadata has ``"model_point": "y"``.

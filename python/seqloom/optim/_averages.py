@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 
 
 class WeightAverage:
-    """An average of a model's parameters, which often predicts better than the last ones.
+    """Average of a model's parameters over training, which often predicts better.
 
-    With `decay` it is a running average (EMA, Polyak and Juditsky 1992); without it every
-    update counts equally (SWA, Izmailov et al. 2018). Buffers are not averaged. A compiled
-    step may call `update`. The average of parameters of half precision is in float32.
+    With `decay`, it is an exponential moving average (EMA, Polyak and Juditsky 1992).
+    Without it, all updates have equal weights (SWA, Izmailov et al. 2018). Buffers are
+    not averaged. `update` may be called in a compiled step. Parameters in half precision
+    are averaged in float32.
 
     Args:
-        decay: Share of the average to keep at an update, in [0, 1); default: equal shares.
+        decay: Weight of the old average in an update, in [0, 1); default: equal weights.
 
     Examples:
         >>> import seqloom as sl
@@ -44,21 +45,21 @@ class WeightAverage:
 
     def __init__(self, decay: float | None = None) -> None:
         self.decay = None if decay is None else require_setting("decay", decay, below=1)
-        self._states = States(is_full=True)  # a share of 0.001 is lost in bfloat16
+        self._states = States(is_full=True)  # bfloat16 would lose a change by 0.001
 
     @property
     def update_count(self) -> int:
-        """Number of updates so far."""
+        """Number of updates made."""
         return self._states.counts.total.number
 
     def update(self, model: Module) -> None:
-        """Add the present parameters to the average.
+        """Add the current parameters to the average.
 
         Args:
-            model: The model in training.
+            model: Model in training.
 
         Raises:
-            ArgumentError: The average is that of another model.
+            ArgumentError: The average belongs to another model.
             RecordError: The model has no parameters.
 
         Examples:
@@ -81,7 +82,7 @@ class WeightAverage:
             old = Tensor(state["mean"], backend)
             values = as_tensor(param.storage(), backend)
             number = as_operand(count, old)
-            # The first update has all of the average.
+            # The first update replaces the initial zeros.
             share = 1 / number if decay is None else 1 - decay * (number > 1)
             new = old + (values - old) * share
             self._states.put(param.path, {"mean": new.raw})
@@ -90,17 +91,18 @@ class WeightAverage:
     def apply_average(self, model: Module) -> Any:
         """Return a copy of a model with the averaged parameters.
 
-        Buffers are those of `model`. Running statistics of batch norm belong to the present
-        parameters: run the copy over some batches in training mode to measure them again.
+        Buffers are those of `model`. The running statistics of batch norm belong to the
+        unaveraged parameters: to update them, run the copy on some batches in training
+        mode.
 
         Args:
-            model: The model that was averaged.
+            model: Model that was averaged.
 
         Returns:
             A new model; `model` does not change.
 
         Raises:
-            RecordError: Nothing was averaged yet, or a parameter of `model` was not.
+            RecordError: The average is empty, or lacks a parameter of `model`.
 
         Examples:
             >>> import seqloom as sl
@@ -131,7 +133,7 @@ class WeightAverage:
         return model.map(replace)
 
     def to_record(self) -> Record:
-        """Return the averages by path, and the number of updates.
+        """Return the averages by path, with the number of updates as metadata.
 
         Returns:
             A record of copies; later updates do not change it.
@@ -144,18 +146,18 @@ class WeightAverage:
         return self._states.to_record()
 
     def load_record(self, record: Mapping[str, Any], *, keys: KeyMap | None = None) -> Self:
-        """Set averages and number of updates from a record.
+        """Load averages and number of updates from a record.
 
         Args:
             record: Record that `to_record` returned.
-            keys: Paths in the model by paths in the record, as of `Module.load_record`, if
-                parameters have other paths now; the paths are those of parameters.
+            keys: Dict from parameter paths in the record to paths in the model, as in
+                `Module.load_record`, for renamed parameters.
 
         Returns:
             This average.
 
         Raises:
-            RecordError: `record` is not that of an average.
+            RecordError: `record` does not come from an average.
 
         Examples:
             >>> import seqloom as sl
@@ -167,10 +169,10 @@ class WeightAverage:
         return self
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Return what selects the program of a compiled step, and the arrays it writes.
+        """Return the key of the compiled program, and the arrays that an update writes.
 
         Returns:
-            The class, the decay and the paths; the averages and the counter.
+            A pair: the class, the decay and the paths; and the averages and the counter.
 
         Examples:
             >>> import seqloom as sl
@@ -183,16 +185,16 @@ class WeightAverage:
 
 
 def _start_mean(param: Param, backend: Backend) -> dict[str, Array]:
-    """Make the average of a parameter before its first update."""
+    """Create the initial average of a parameter."""
     return {"mean": backend.zeros(param.shape, dtype=to_full(param.dtype))}
 
 
 class GradientsAccumulator:
-    """Adds the gradients of small batches up, for the step of a batch that is too large.
+    """Sum of the gradients of several small batches, for one step of a larger batch.
 
-    `accumulate` adds the gradients of one small batch, and `take` returns their mean: the
-    gradients of the mean loss of all records. A compiled step may call both. Sums of half
-    precision are in float32.
+    `accumulate` adds the gradients of a small batch, and `take` returns their mean: the
+        gradients of the mean loss of all records. Both may be called in a compiled step.
+        Gradients in half precision are summed in float32.
 
     Examples:
         >>> import seqloom as sl
@@ -215,16 +217,16 @@ class GradientsAccumulator:
         return self._states.counts.total.number
 
     def accumulate(self, model: Module, grads: Gradients, *, weight: int = 1) -> None:
-        """Add gradients.
+        """Add the gradients of a batch.
 
         Args:
-            model: Model that the gradients belong to.
+            model: Model to which the gradients belong.
             grads: Gradients that `value_and_grad` returned for this model.
-            weight: Weight in the mean: for a mean loss, the number of records of the batch.
+            weight: Weight in the mean; for a mean loss, the number of records in the batch.
 
         Raises:
             ArgumentError: No gradient belongs to a parameter of `model`, the accumulator
-                has the sums of another model, or `weight` is not an integer from 1 up.
+                has the sums of another model, or `weight` is not a positive integer.
 
         Examples:
             >>> import seqloom as sl
@@ -250,17 +252,17 @@ class GradientsAccumulator:
         total.put(total.next(grads.backend, by=share))
 
     def take(self, model: Module) -> Gradients:
-        """Return the mean of the gradients, and begins again at 0.
+        """Return the mean of the gradients, and reset the sums to 0.
 
         Args:
-            model: Model of the gradients.
+            model: Model to which the gradients belong.
 
         Returns:
-            Gradients for `Optimizer.step`. A parameter that had no gradient in a batch
-            counts as if that gradient was 0; one that is frozen now has none.
+            Gradients for `Optimizer.step`. If a batch had no gradient for a parameter,
+            that gradient counts as 0. Frozen parameters have no gradient.
 
         Raises:
-            ArgumentError: There are no gradients since the last call, or the accumulator
+            ArgumentError: No gradients were added since the last call, or the accumulator
                 has the sums of another model.
 
         Examples:
@@ -276,7 +278,7 @@ class GradientsAccumulator:
         self._states.follow()
         known = set(self._states.paths())
         params = [param for param in every if param.path in known]
-        # A captured step cannot know whether something was added.
+        # In a captured step, it is unknown whether gradients were added.
         is_captured = bool(params) and hasattr(params[0].bound_backend, "admit")
         if not params or not (is_captured or self.weight):
             raise ArgumentError(
@@ -298,7 +300,7 @@ class GradientsAccumulator:
         return Gradients(means, backend)
 
     def to_record(self) -> Record:
-        """Return the sums by path, and the sum of the weights.
+        """Return the sums by path, with the sum of the weights as metadata.
 
         Returns:
             A record of copies; later calls do not change it.
@@ -311,18 +313,18 @@ class GradientsAccumulator:
         return self._states.to_record()
 
     def load_record(self, record: Mapping[str, Any], *, keys: KeyMap | None = None) -> Self:
-        """Set the sums from a record.
+        """Load the sums from a record.
 
         Args:
             record: Record that `to_record` returned.
-            keys: Paths in the model by paths in the record, as of `Module.load_record`, if
-                parameters have other paths now; the paths are those of parameters.
+            keys: Dict from parameter paths in the record to paths in the model, as in
+                `Module.load_record`, for renamed parameters.
 
         Returns:
             This accumulator.
 
         Raises:
-            RecordError: `record` is not that of an accumulator.
+            RecordError: `record` does not come from an accumulator.
 
         Examples:
             >>> import seqloom as sl
@@ -334,10 +336,10 @@ class GradientsAccumulator:
         return self
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Return what selects the program of a compiled step, and the arrays it writes.
+        """Return the key of the compiled program, and the arrays that a call writes.
 
         Returns:
-            The class and the paths; the sums and the counter.
+            A pair: the class and the paths; and the sums and the counter.
 
         Examples:
             >>> import seqloom as sl
@@ -350,5 +352,5 @@ class GradientsAccumulator:
 
 
 def _start_sum(param: Param, backend: Backend) -> dict[str, Array]:
-    """Make the sum of a parameter before its first gradient."""
+    """Create the initial sum of a parameter's gradients."""
     return {"sum": backend.zeros(param.shape, dtype=to_full(param.dtype))}

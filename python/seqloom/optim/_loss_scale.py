@@ -1,4 +1,4 @@
-"""LossScale: keeps gradients in the range of float16."""
+"""LossScale: dynamic loss scaling for float16."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ if TYPE_CHECKING:
 
 
 class LossScale:
-    """Chooses by how much a loss is multiplied, so that gradients in float16 stay numbers.
+    """Dynamic loss scale that keeps float16 gradients finite and above zero.
 
-    Small gradients become zero in float16, and large ones infinite. Multiply the loss by
-    `value`, and pass the gradients to `unscale`: it divides them, or asks to skip the step
-    if one of them is not finite. The scale shrinks after a skipped step and grows after
-    many good ones (Micikevicius et al. 2018). The defaults are those of
-    ``torch.amp.GradScaler``. bfloat16 has the range of float32 and needs no scale. A loss
-    that is in float16 itself needs ``.astype("float32")`` first: 65536 is infinite there.
+    In float16, small gradients become zero and large ones infinite. Multiply the loss by
+    `value`, and pass the gradients to `unscale`. It divides the gradients, or returns
+    None if one of them is not finite; then skip the step. The scale shrinks after a
+    skipped step, and grows after many good steps (Micikevicius et al. 2018). The defaults
+    are those of ``torch.amp.GradScaler``. bfloat16 has the range of float32 and needs no
+    scale. Convert a loss in float16 to float32 first, because 65536 is infinite in
+    float16.
 
     Args:
-        value: The scale at the start.
-        growth: Factor after `interval` good steps one after the other; greater than 1.
+        value: Initial scale.
+        growth: Factor after `interval` consecutive good steps; greater than 1.
         backoff: Factor after a skipped step, in (0, 1).
-        interval: Number of good steps before the scale grows.
+        interval: Number of consecutive good steps before the scale grows.
 
     Attributes:
-        value: The present scale, a number that a compiled step takes as an argument.
-        good_steps: Number of good steps since the scale last changed.
+        value: Current scale, a number that can be passed to a compiled step.
+        good_steps: Number of good steps since the last change of the scale.
         skipped_steps: Number of steps that were skipped because gradients overflowed.
 
     Raises:
-        ArgumentError: An argument is no number, or out of range.
+        ArgumentError: An argument is not a number, or is out of range.
 
     Examples:
         >>> import seqloom as sl
@@ -74,13 +75,13 @@ class LossScale:
                 raise ArgumentError(f"{rule}, got {given!r}")
 
     def unscale(self, gradients: Gradients) -> Gradients | None:
-        """Divide gradients by the scale, then adjusts the scale for the next step.
+        """Divide gradients by the scale, and adjust the scale for the next step.
 
         Args:
             gradients: Gradients of a loss that was multiplied by `value`.
 
         Returns:
-            The gradients of the loss itself; None if one of them is not finite, and the
+            The gradients of the unscaled loss; None if a gradient is not finite and the
             step must be skipped.
 
         Examples:
@@ -121,7 +122,7 @@ class LossScale:
         return Record({}, metadata=facts)
 
     def load_record(self, record: Record) -> Self:
-        """Set the scale and the numbers of good and skipped steps.
+        """Load the scale and the numbers of good and skipped steps.
 
         Args:
             record: Record that `to_record` returned.
@@ -130,7 +131,7 @@ class LossScale:
             This loss scale.
 
         Raises:
-            RecordError: `record` lacks one of the two.
+            RecordError: `record` lacks the scale or the number of good steps.
 
         Examples:
             >>> LossScale().load_record(LossScale(4.0).to_record()).value
@@ -138,13 +139,13 @@ class LossScale:
         """
         facts = record.metadata
         value: Any = facts.get("loss_scale")
-        # Older records do not have the number of skipped steps.
+        # Records of earlier versions lack the number of skipped steps.
         steps: Any = facts.get("good_steps")
         skipped: Any = facts.get("skipped_steps", 0)
         is_positive = isinstance(value, (int, float)) and 0 < value < float("inf")
         if not (is_positive and _is_count(steps) and _is_count(skipped)):
             raise RecordError(
-                "the record is not that of a LossScale: it needs loss_scale, a number "
+                "the record does not come from a LossScale: it needs loss_scale, a number "
                 f"greater than 0, and good_steps, got {value!r} and {steps!r}"
             )
         self.value = float(value)
@@ -156,7 +157,7 @@ class LossScale:
 
 
 def _are_finite(gradients: Gradients) -> bool:
-    """Return whether no number is infinite or NaN; waits for a device once."""
+    """Return whether all gradients are finite; synchronises with the device once."""
     backend: Any = gradients.backend
     found = [backend.all(backend.isfinite(array)) for array in gradients.arrays()]
     return not found or bool(backend.to_numpy(backend.all(backend.stack(found))))

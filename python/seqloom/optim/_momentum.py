@@ -1,4 +1,4 @@
-"""Steps along an average of the gradient: SGD with momentum, and Muon."""
+"""Optimisers with momentum: SGD and Muon."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 class SGD(Optimizer):
-    """Gradient descent with optional momentum (Sutskever et al. 2013).
+    """Stochastic gradient descent, optionally with momentum (Sutskever et al. 2013).
 
     Args:
-        momentum: Share of the previous step to keep, in [0, 1).
-        nesterov: Whether to use Nesterov momentum.
-        weight_decay: Factor of the weights that is added to their gradient.
+        momentum: Fraction of the previous step to keep, in [0, 1).
+        nesterov: If True, use Nesterov momentum.
+        weight_decay: L2 penalty: this factor of the weights is added to their gradient.
 
     Raises:
         ArgumentError: A number is out of range, or `nesterov` is set without momentum.
@@ -66,7 +66,7 @@ class SGD(Optimizer):
         params, momenta = backend.sgd(
             [move.param for move in moves],
             [move.grad for move in moves],
-            # Without momentum the backend does not read these.
+            # Not read without momentum.
             [move.state.get("momentum", move.grad) for move in moves],
             lr,
             momentum=self.momentum,
@@ -84,27 +84,28 @@ class SGD(Optimizer):
         )
 
 
-# Coefficients of the polynomial x (a + b x^2 + c x^4), which moves singular values near 1
-# in few steps (Jordan 2024).
+# Coefficients of the polynomial x (a + b x^2 + c x^4), which quickly moves singular
+# values
+# close to 1 (Jordan 2024).
 _COEFFICIENTS = (3.4445, -4.775, 2.0315)
-_SCALES = ("original", "match_rms_adamw")
+_SCALE_MODES = ("original", "match_rms_adamw")
 
 
 class Muon(AdamW):
-    """Updates matrices by orthogonal momentum (Jordan 2024), the rest by `AdamW`.
+    """Muon: orthogonalised momentum for matrices, AdamW for the rest (Jordan 2024).
 
-    A parameter of two axes or more is a matrix of its first axis by all others. Parameters
-    of one axis, and those that `adamw` names, are updated by AdamW.
+    A parameter with two or more axes is treated as a matrix: first axis by all other
+    axes. AdamW updates parameters with one axis and those listed in `adamw`.
 
     Args:
         momentum: Decay rate of the average of the gradient, in [0, 1).
-        nesterov: Whether to use Nesterov momentum.
-        steps: Number of Newton-Schulz steps, 1 or more.
-        scale: ``"original"`` multiplies a step by ``sqrt(rows / columns)`` if that is above
-            1. ``"match_rms_adamw"`` gives steps of the size of AdamW's, so that one
-            learning rate fits both (Liu et al. 2025).
-        weight_decay: Weight decay of both, relative to ``lr``.
-        adamw: Paths of matrices that AdamW updates, such as ``("embedding.*", "head.*")``.
+        nesterov: If True, use Nesterov momentum.
+        steps: Number of Newton-Schulz iterations, 1 or more.
+        scale: ``"original"`` multiplies a step by ``sqrt(rows / columns)`` if that is
+            above 1. ``"match_rms_adamw"`` makes steps about as large as those of AdamW,
+            so one learning rate fits both (Liu et al. 2025).
+        weight_decay: Weight decay of both methods; multiplied by ``lr``.
+        adamw: Paths of matrices for AdamW, such as ``("embedding.*", "head.*")``.
         betas: Decay rates of AdamW, in [0, 1).
         eps: Number that AdamW adds to the root of the second average.
 
@@ -131,8 +132,8 @@ class Muon(AdamW):
         eps: float = 1e-8,
     ) -> None:
         super().__init__(betas=betas, eps=eps, weight_decay=weight_decay)
-        if scale not in _SCALES:
-            raise ArgumentError(f"scale must be one of {_SCALES}, got {scale!r}")
+        if scale not in _SCALE_MODES:
+            raise ArgumentError(f"scale must be one of {_SCALE_MODES}, got {scale!r}")
         self.momentum = require_setting("momentum", momentum, below=1)
         self.steps = as_integer("steps", steps, least=1)
         self.nesterov, self.scale = nesterov, scale
@@ -149,7 +150,7 @@ class Muon(AdamW):
         super().update(backend, lr, rest)
 
     def _update_matrix(self, backend: Backend, lr: Any, move: Move) -> None:
-        """Update one matrix."""
+        """Update one matrix with orthogonalised momentum."""
         rate = as_rate(lr, backend)
         grad, param = as_tensor(move.grad, backend), as_tensor(move.param, backend)
         added = grad * (1 - self.momentum)
@@ -159,34 +160,34 @@ class Muon(AdamW):
         direction = _orthogonalize(wanted.reshape(rows, -1), self.steps)
         change = direction.reshape(param.shape) * (rate * self._find_scale(param.shape))
         kept = param * (1 - rate * self.weight_decay)
-        second = Tensor(move.state["second"], backend)  # a matrix has none: it stays 0
+        second = Tensor(move.state["second"], backend)  # unused for matrices; stays 0
         put_results(move, kept - change, {"first": first, "second": second})
 
     def _find_scale(self, shape: tuple[int, ...]) -> float:
-        """Return the factor of a step of a matrix."""
+        """Return the scale of the step of a matrix."""
         rows, columns = shape[0], math.prod(shape[1:])
         if self.scale == "original":
             return math.sqrt(max(1, rows / columns))
         return 0.2 * math.sqrt(max(rows, columns))
 
     def _is_matrix(self, path: str, shape: tuple[int, ...]) -> bool:
-        """Return True for a parameter that has an orthogonal step."""
+        """Return whether a parameter is updated with orthogonalised momentum."""
         return len(shape) > 1 and not matches_any(path, self.adamw)
 
     def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return no axes for the second average of a matrix, which has none."""
+        """Return () for the unused second average of a matrix, else the shape."""
         return () if name == "second" and self._is_matrix(path, shape) else shape
 
 
 def _orthogonalize(matrix: Tensor, steps: int) -> Tensor:
-    """Return a matrix near the orthogonal one with the same singular vectors."""
-    # Newton-Schulz steps (Jordan 2024) need products only. They bring the singular values
-    # near 1, to between about 0.7 and 1.2.
+    """Return an approximately orthogonal matrix with the same singular vectors."""
+    # Newton-Schulz iterations (Jordan 2024) only need products. They move the singular
+    # values to between about 0.7 and 1.2.
     is_tall = matrix.shape[0] > matrix.shape[1]
     x = matrix.T if is_tall else matrix
     x = x / apply("maximum", sqrt((x * x).sum()), 1e-7)
     a, b, c = _COEFFICIENTS
-    # a x + (b s + c s^2) x, as one product: s = x x^T is the smaller matrix.
+    # a x + (b s + c s^2) x as one product, where s = x x^T is the smaller matrix.
     ones = x.backend.eye(x.shape[0], dtype=x.dtype)
     linear = Tensor(ones, x.backend) * a
     for _ in range(steps):

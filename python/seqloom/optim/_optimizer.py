@@ -1,4 +1,4 @@
-"""Optimizer: a rule, and a state for each parameter."""
+"""Optimizer: the base class with the states of all parameters."""
 
 from __future__ import annotations
 
@@ -35,11 +35,12 @@ if TYPE_CHECKING:
 
 
 class Optimizer(ABC):
-    """Base of optimisers: it keeps the states, and the subclass defines the rule.
+    """Base class of optimisers: stores the states; a subclass defines the update rule.
 
-    The learning rate is an argument of `step`, so that a schedule is a plain function. A
-    subclass names its state arrays in ``states`` and defines ``update``, which updates many
-    parameters together. `SimpleOptimizer` is simpler: its rule sees one parameter.
+    The learning rate is an argument of `step`, so a schedule is a plain function. A
+    subclass lists its state arrays in ``states`` and defines ``update``, which updates
+    many parameters at once. `SimpleOptimizer` is easier to subclass, because its rule
+    updates one parameter.
 
     Examples:
         >>> import seqloom as sl
@@ -56,29 +57,29 @@ class Optimizer(ABC):
 
     @property
     def step_count(self) -> int:
-        """Number of steps so far."""
+        """Number of steps made."""
         return self._states.counts.total.number
 
     def group(
         self, pattern: str | tuple[str, ...], *, lr_factor: float = 1.0, **settings: Any
     ) -> Self:
-        """Return the parameters whose path matches a pattern settings of their own.
+        """Use other settings for the parameters whose path matches a pattern.
 
-        Of several groups that match a path, the last one counts. What a group does not set
-        is as in the constructor.
+        If several groups match a path, the last one applies. Settings that a group does
+        not specify are those of the constructor.
 
         Args:
-            pattern: Pattern of the paths, such as ``"*.bias"`` or ``"head.*"``, or a tuple
-                of patterns.
+            pattern: Glob pattern of the paths, such as ``"*.bias"`` or ``"head.*"``, or a
+                tuple of patterns.
             lr_factor: Factor of the learning rate, 0 or more.
-            **settings: Arguments of the constructor, with their values for this group.
+            **settings: Arguments of the constructor with their values for this group.
 
         Returns:
             This optimiser.
 
         Raises:
-            ArgumentError: A setting is not an argument of the constructor, or has a wrong
-                value. A pattern that matches no parameter is an error of `step`.
+            ArgumentError: A setting is not an argument of the constructor or is invalid.
+                A pattern that matches no parameter raises in `step`.
 
         Examples:
             >>> import seqloom as sl
@@ -100,7 +101,7 @@ class Optimizer(ABC):
         """Update the parameters that have a gradient.
 
         Args:
-            lr: Learning rate of this step; a number or a tensor without axes.
+            lr: Learning rate of this step: a number or a tensor without axes.
             model: Model whose parameters are updated in place.
             grads: Gradients that `value_and_grad` returned for this model.
 
@@ -109,10 +110,10 @@ class Optimizer(ABC):
 
         Raises:
             ArgumentError: No gradient belongs to a parameter of `model`, `lr` is negative
-                or not a number, the optimiser has the state of another model, or a group
+                or not a number, the optimiser has the states of another model, or a group
                 matches no parameter.
-            DTypeError: A gradient has another dtype than its parameter, and the backend
-                refuses that.
+            DTypeError: A gradient does not have the dtype of its parameter, and the
+                backend cannot combine them.
 
         Examples:
             >>> import seqloom as sl
@@ -132,7 +133,7 @@ class Optimizer(ABC):
         steps = self._begin([param for param, _ in pairs], params, backend)
         moves: list[Move] = []
         for param, grad in pairs:
-            values = param.make_writable()  # a state may begin with these values
+            values = param.make_writable()  # the initial state may be a copy of the values
             state = self._states.of(param, self._find_rule(param.path).start, backend)
             step = steps[self._states.counts.of(param.path)]
             moves.append(Move(param.path, values, grad, state, step))
@@ -150,29 +151,29 @@ class Optimizer(ABC):
     def _begin(
         self, params: list[Param], model: list[Param], backend: Backend
     ) -> dict[Counter, Array]:
-        """Return the number of this step by counter; they are set when it is done."""
+        """Return the number of this step for each counter; set after the step."""
         self._states.follow()
         self._states.claim(params, model)
         paths = [param.path for param in params]
         counts = self._states.counts
-        if self.states:  # without states a rule does not need each parameter's count
+        if self.states:  # a rule without states does not need counts for each parameter
             counts.begin(self._states.paths(), paths, backend)
         return counts.find_next(paths, backend)
 
     def _find_group(self, path: str) -> ParameterGroup | None:
-        """Return the last group that matches a path."""
+        """Return the last group that matches a path, if any."""
         if path not in self._group_of:
             groups = (it for it in self._groups[::-1] if matches_any(path, it.patterns))
             self._group_of[path] = next(groups, None)
         return self._group_of[path]
 
     def _find_rule(self, path: str) -> Optimizer:
-        """Return an optimiser with the settings that a parameter has."""
+        """Return the optimiser with the settings of a parameter's group."""
         group = self._find_group(path) if self._groups else None
         return group.rule if group else self
 
     def _update_groups(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """Call the rule once for each group."""
+        """Call the update rule once for each group."""
         parts: dict[ParameterGroup | None, list[Move]] = {}
         for move in moves:
             group = self._find_group(move.path) if self._groups else None
@@ -189,7 +190,7 @@ class Optimizer(ABC):
 
     @abstractmethod
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """Set the new parameter and state of each move: the rule of the optimiser.
+        """Set the new parameter and state of each move: the optimiser's update rule.
 
         Args:
             backend: Backend of the arrays.
@@ -208,10 +209,10 @@ class Optimizer(ABC):
         """
 
     def to_record(self) -> Record:
-        """Return the states by path, and the number of steps.
+        """Return the states by path, with the number of steps as metadata.
 
         Returns:
-            A record whose arrays cannot be written; later steps do not change it.
+            A record of read-only arrays; later steps do not change it.
 
         Examples:
             >>> import seqloom as sl
@@ -221,21 +222,21 @@ class Optimizer(ABC):
         return self._states.to_record()
 
     def load_record(self, record: Record, *, keys: KeyMap | None = None) -> Self:
-        """Set states and number of steps from a record.
+        """Load states and number of steps from a record.
 
         Args:
             record: Record that `to_record` returned.
-            keys: Paths in the model by paths in the record, as of `Module.load_record`, if
-                parameters have other paths now; the paths are those of parameters.
+            keys: Dict from parameter paths in the record to paths in the model, as in
+                `Module.load_record`, for renamed parameters.
 
         Returns:
             This optimiser.
 
         Raises:
             ArgumentError: A pattern of `keys` matches no path.
-            RecordError: `record` is not that of such an optimiser. The next `step` raises
-                it too if the record has states for paths that the model lacks, and none
-                for parameters that it has.
+            RecordError: `record` does not come from such an optimiser. The next `step`
+                also raises if the record has states for paths that are not in the model,
+                but none for some parameters of the model.
 
         Examples:
             >>> import seqloom as sl
@@ -255,24 +256,24 @@ class Optimizer(ABC):
         return self
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Return what selects the program of a compiled step, and the arrays it writes.
+        """Return the key of the compiled program, and the arrays that a step writes.
 
         Returns:
-            The class, its settings and the names of the states; the states and counters.
+            A pair: the class, settings and names of states; and the states and counters.
 
         Examples:
             >>> import seqloom as sl
             >>> len(sl.optim.AdamW().leaves()[1])
             1
         """
-        self._states.follow()  # before a step is captured, which may change arrays only
+        self._states.follow()  # before the capture, which may change arrays only
         static, leaves = self._states.leaves()
         groups = tuple(group.describe() for group in self._groups)
         kind = (type(self), make_hashable(self.list_settings()), groups)
         return (*kind, *static), leaves
 
     def list_settings(self) -> list[Any]:
-        """Return the values of all settings; another one makes another program.
+        """Return the values of all settings; part of the key of a compiled program.
 
         Returns:
             The values of the fields that `step` does not change.
@@ -282,13 +283,13 @@ class Optimizer(ABC):
             >>> sl.optim.SGD(momentum=0.9).list_settings()
             [0.9, False, 0.0, ('momentum',)]
         """
-        return [value for name, value in vars(self).items() if name not in _STATE]
+        return [value for name, value in vars(self).items() if name not in _CHANGING]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the class, the settings and the groups as plain values.
 
-        Two optimisers with equal dicts make equal steps. What is no plain value, such as a
-        function, stands there by its name.
+        Optimisers with equal dicts make equal steps. Functions and other objects are
+        represented by their names.
 
         Returns:
             A new dict that ``json.dumps`` accepts.
@@ -301,7 +302,7 @@ class Optimizer(ABC):
         found = {
             name: _to_plain(value)
             for name, value in vars(self).items()
-            if name not in _STATE and not name.startswith("_")
+            if name not in _CHANGING and not name.startswith("_")
         }
         groups = [
             {
@@ -315,11 +316,11 @@ class Optimizer(ABC):
         return named | ({"groups": groups} if groups else {})
 
     def start(self, param: Param, backend: Backend) -> dict[str, Array]:
-        """Make the state of a parameter before its first update: zeros.
+        """Create the initial state of a parameter: zeros.
 
         Args:
             param: The parameter.
-            backend: Backend of the arrays to make.
+            backend: Backend of the new arrays.
 
         Returns:
             An array for each name in ``states``.
@@ -334,17 +335,17 @@ class Optimizer(ABC):
         return {n: backend.zeros(shape, dtype=param.dtype) for n, shape in shapes.items()}
 
     def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape of one state of a parameter; a rule may need a smaller one."""
+        """Return the shape of a state array; some rules need a smaller array."""
         del name, path  # for rules that use them
         return shape
 
 
-# The fields of an optimiser that change as it steps.
-_STATE = frozenset({"_states", "_groups", "_group_of"})
+# Attributes that change in each step; all other attributes are settings.
+_CHANGING = frozenset({"_states", "_groups", "_group_of"})
 
 
 def _to_plain(value: Any) -> Any:
-    """Return a setting as a value of JSON; another object by its name or class."""
+    """Convert a setting to a JSON value; other objects to their name or class."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if is_list(value):
@@ -353,37 +354,37 @@ def _to_plain(value: Any) -> Any:
 
 
 def _explain_dtypes(moves: list[Move], backend: Backend, error: Exception) -> None:
-    """Raise an error if a gradient and its parameter have different dtypes."""
+    """Raise an error if a parameter and its gradient have different dtypes."""
     for move in moves:
         param, grad = backend.dtype(move.param), backend.dtype(move.grad)
         if param != grad:
             raise DTypeError(
                 f"the parameter {move.path} has dtype {param}, but its gradient {grad}; "
-                f'convert the data or weights of the loss by .astype("{param}")'
+                f'convert the data or weights of the loss with .astype("{param}")'
             ) from error
 
 
 @dataclass(frozen=True, eq=False)
 class ParameterGroup:
-    """Patterns of paths, with an optimiser that has the settings of these parameters."""
+    """Patterns of paths, with an optimiser that has the settings of the group."""
 
     patterns: tuple[str, ...]
     lr_factor: float
-    rule: Optimizer  # its own states and counts stay empty
+    rule: Optimizer  # only its settings are used, not its states and counts
 
     def scale(self, lr: Any, backend: Backend) -> Any:
-        """Return the learning rate of the group: a number, or an array without axes."""
+        """Return the learning rate of the group: a number or an array without axes."""
         if isinstance(lr, (int, float)):
             return lr * self.lr_factor
         return backend.multiply(lr, self.lr_factor)
 
     def describe(self) -> tuple[Any, ...]:
-        """Return what decides the program of a compiled step, as a hashable value."""
+        """Return the group's part of the key of a compiled program."""
         return self.patterns, self.lr_factor, make_hashable(self.rule.list_settings())
 
 
 def _make_variant(optimizer: Optimizer, settings: dict[str, Any]) -> Optimizer:
-    """Make an optimiser of the same class with some other settings."""
+    """Create an optimiser of the same class with some settings replaced."""
     make: Callable[..., Optimizer] = type(optimizer)
     names = [
         name for name in inspect.signature(make).parameters if hasattr(optimizer, name)

@@ -1,4 +1,4 @@
-"""Schedules: the learning rate as a function of the step."""
+"""Learning rate schedules."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from seqloom.errors import ArgumentError
 
 
 class Schedule(JsonConfig, ABC):
-    """Base of schedules: settings that give the learning rate of each step.
+    """Base class of schedules: settings that determine the learning rate of each step.
 
-    A schedule does not count steps. It is asked for the learning rate of one step, which is
-    an argument of `Optimizer.step`. A subclass is a frozen dataclass that defines
+    A schedule does not count steps: call it with the number of a step, and pass the
+    learning rate to `Optimizer.step`. A subclass is a frozen dataclass that defines
     ``__call__``; `to_json` and `from_json` save and restore it.
 
     Examples:
@@ -45,10 +45,10 @@ class Schedule(JsonConfig, ABC):
 
 @dataclass(frozen=True, slots=True)
 class Constant(Schedule):
-    """A constant learning rate.
+    """Constant learning rate.
 
     Attributes:
-        lr: The learning rate.
+        lr: Learning rate.
 
     Examples:
         >>> Constant(1e-3)(17)
@@ -64,14 +64,14 @@ class Constant(Schedule):
 
 @dataclass(frozen=True, slots=True)
 class LinearDecay(Schedule):
-    """A learning rate that changes linearly, and stays as it is after the last step.
+    """Learning rate that changes linearly and then stays constant.
 
-    With ``end`` above ``start`` it is a linear warmup.
+    If ``end`` is above ``start``, it is a linear warmup.
 
     Attributes:
         start: Learning rate of step 0.
         end: Learning rate from step ``total`` on.
-        total: Number of steps between them, 1 or more.
+        total: Number of steps from ``start`` to ``end``, 1 or more.
 
     Examples:
         >>> [LinearDecay(start=1.0, end=0.0, total=4)(step) for step in (0, 1, 4, 9)]
@@ -83,7 +83,7 @@ class LinearDecay(Schedule):
     total: int
 
     def __post_init__(self) -> None:
-        _require("total", self.total, 1)
+        _check_number("total", self.total, 1)
 
     def __call__(self, step: int) -> float:
         """Return the learning rate of a step, counted from 0."""
@@ -92,7 +92,7 @@ class LinearDecay(Schedule):
 
 @dataclass(frozen=True, slots=True)
 class CosineDecay(Schedule):
-    """A learning rate that falls by half a cosine wave (Loshchilov and Hutter 2017).
+    """Learning rate that decays along half a cosine wave (Loshchilov and Hutter 2017).
 
     Attributes:
         start: Learning rate of step 0.
@@ -109,7 +109,7 @@ class CosineDecay(Schedule):
     floor: float = 0.0
 
     def __post_init__(self) -> None:
-        _require("total", self.total, 1)
+        _check_number("total", self.total, 1)
 
     def __call__(self, step: int) -> float:
         """Return the learning rate of a step, counted from 0."""
@@ -118,12 +118,12 @@ class CosineDecay(Schedule):
 
 @dataclass(frozen=True, slots=True)
 class WarmupCosine(Schedule):
-    """A learning rate with linear warmup and cosine decay (Loshchilov and Hutter 2017).
+    """Linear warmup followed by cosine decay (Loshchilov and Hutter 2017).
 
     Attributes:
         peak: Highest learning rate, reached at step ``warmup``.
         warmup: Number of warmup steps, 0 or more.
-        total: Number of all steps; after them the learning rate is ``floor``.
+        total: Number of all steps; later steps use ``floor``.
         floor: Lowest learning rate.
 
     Examples:
@@ -153,16 +153,16 @@ class WarmupCosine(Schedule):
 
 @dataclass(frozen=True, slots=True)
 class OneCycle(Schedule):
-    """A learning rate that rises to its peak and falls far below its start (Smith 2018).
+    """Learning rate that rises to a peak and then decays far below its start (Smith 2018).
 
-    The learning rates are those of PyTorch's ``OneCycleLR``.
+    It corresponds to PyTorch's ``OneCycleLR`` with cosine annealing.
 
     Attributes:
         peak: Highest learning rate.
         total: Number of all steps, 2 or more; the last one has the lowest learning rate.
-        rise: Share of the steps before the peak, in (0, 1).
-        start_divisor: The learning rate starts at ``peak / start_divisor``.
-        end_divisor: It ends at ``peak / start_divisor / end_divisor``.
+        rise: Fraction of the steps before the peak, in (0, 1).
+        start_divisor: The initial learning rate is ``peak / start_divisor``.
+        end_divisor: The final learning rate is ``peak / start_divisor / end_divisor``.
 
     Examples:
         >>> [round(OneCycle(1.0, total=10, rise=0.5)(step), 3) for step in (0, 2, 4, 9)]
@@ -176,12 +176,12 @@ class OneCycle(Schedule):
     end_divisor: float = 1e4
 
     def __post_init__(self) -> None:
-        _require("total", self.total, 2)
+        _check_number("total", self.total, 2)
         if not 0 < self.rise < 1:
             raise ArgumentError(f"rise must be between 0 and 1, got {self.rise}")
         if self.rise * self.total <= 1:
             raise ArgumentError(
-                f"rise={self.rise} of total={self.total} steps is less than one step; give "
+                f"rise={self.rise} of total={self.total} steps is less than one step; pass "
                 "a larger rise or total"
             )
 
@@ -196,7 +196,7 @@ class OneCycle(Schedule):
 
 @dataclass(frozen=True, slots=True)
 class ExponentialDecay(Schedule):
-    """A learning rate that is multiplied by the same factor at each step.
+    """Exponential decay: each step multiplies the learning rate by a factor.
 
     Attributes:
         start: Learning rate of step 0.
@@ -211,7 +211,7 @@ class ExponentialDecay(Schedule):
     factor: float
 
     def __post_init__(self) -> None:
-        _require("factor", self.factor)
+        _check_number("factor", self.factor)
 
     def __call__(self, step: int) -> float:
         """Return the learning rate of a step, counted from 0."""
@@ -220,12 +220,12 @@ class ExponentialDecay(Schedule):
 
 @dataclass(frozen=True, slots=True)
 class StepDecay(Schedule):
-    """A learning rate that is multiplied by a factor after every few steps.
+    """Step decay: multiplies the learning rate by a factor at regular intervals.
 
     Attributes:
         start: Learning rate of step 0.
-        every: Number of steps with the same learning rate, 1 or more.
-        factor: Factor between them, above 0.
+        every: Number of steps between two changes, 1 or more.
+        factor: Factor of each change, above 0.
 
     Examples:
         >>> [StepDecay(start=1.0, every=10, factor=0.5)(step) for step in (0, 9, 10, 25)]
@@ -237,8 +237,8 @@ class StepDecay(Schedule):
     factor: float = 0.1
 
     def __post_init__(self) -> None:
-        _require("every", self.every, 1)
-        _require("factor", self.factor)
+        _check_number("every", self.every, 1)
+        _check_number("factor", self.factor)
 
     def __call__(self, step: int) -> float:
         """Return the learning rate of a step, counted from 0."""
@@ -247,10 +247,10 @@ class StepDecay(Schedule):
 
 @dataclass(frozen=True, slots=True)
 class Noam(Schedule):
-    """Linear warmup, then decay by the square root of the step (Vaswani et al. 2017).
+    """Linear warmup, then decay with the inverse square root (Vaswani et al. 2017).
 
     Attributes:
-        width: Number of features of the model, 1 or more.
+        width: Number of features of the model (d_model), 1 or more.
         warmup: Number of warmup steps, 1 or more.
         factor: Factor of all learning rates, above 0.
 
@@ -264,9 +264,9 @@ class Noam(Schedule):
     factor: float = 1.0
 
     def __post_init__(self) -> None:
-        _require("width", self.width, 1)
-        _require("warmup", self.warmup, 1)
-        _require("factor", self.factor)
+        _check_number("width", self.width, 1)
+        _check_number("warmup", self.warmup, 1)
+        _check_number("factor", self.factor)
 
     def __call__(self, step: int) -> float:
         """Return the learning rate of a step, counted from 0."""
@@ -277,19 +277,19 @@ class Noam(Schedule):
 
 @dataclass(frozen=True, slots=True)
 class Plateau(Schedule):
-    """A learning rate that falls when a measured value stops improving.
+    """Learning rate that is reduced when a metric stops improving.
 
-    It falls where PyTorch's ``ReduceLROnPlateau`` falls. A plateau is a value: `observe`
-    returns the next one, and a saved one goes on where it stopped.
+    It makes the same reductions as PyTorch's ``ReduceLROnPlateau``. A plateau is
+    immutable: `observe` returns a new one. A saved plateau continues from its state.
 
     Attributes:
-        lr: The present learning rate.
+        lr: Current learning rate.
         factor: Factor of a reduction, in (0, 1).
-        patience: Number of values without improvement that are tolerated, 0 or more.
-        threshold: Smallest improvement that counts, as a share of the best value.
-        highest: Whether a higher value is better, as for an accuracy.
+        patience: Number of values without improvement before a reduction, 0 or more.
+        threshold: Smallest improvement that counts, relative to the best value.
+        highest: If True, higher values are better, as for an accuracy.
         floor: Lowest learning rate.
-        best: Best value so far; None before the first one.
+        best: Best value so far; None before the first value.
         waited: Number of values since the last improvement or reduction.
 
     Examples:
@@ -312,17 +312,17 @@ class Plateau(Schedule):
     def __post_init__(self) -> None:
         if not 0 < self.factor < 1:
             raise ArgumentError(f"factor must be between 0 and 1, got {self.factor}")
-        _require("patience", self.patience, 0)
+        _check_number("patience", self.patience, 0)
 
     def __call__(self, step: int) -> float:  # noqa: ARG002
-        """Return the present learning rate."""
+        """Return the current learning rate."""
         return self.lr
 
     def observe(self, value: float) -> Self:
-        """Return the schedule after one more value, such as the loss of an epoch.
+        """Return the schedule after one more value, such as the validation loss.
 
         Args:
-            value: The measured value; NaN counts as no improvement.
+            value: Value of the metric; NaN counts as no improvement.
 
         Returns:
             A new schedule; this one does not change.
@@ -336,7 +336,7 @@ class Plateau(Schedule):
         best = self.best
         if best is None or math.isnan(best):
             best = -sign * math.inf
-        # NaN is neither higher nor lower than another value.
+        # Comparisons with NaN are false.
         if sign * value > sign * best * (1 + sign * self.threshold):
             return replace(self, best=value, waited=0)
         if self.waited < self.patience:
@@ -346,11 +346,11 @@ class Plateau(Schedule):
 
 @dataclass(frozen=True)
 class Chain(Schedule):
-    """Schedules one after the other; each counts its own steps from 0.
+    """Schedules that follow one another; each counts its steps from 0.
 
     Attributes:
-        schedules: The schedules, one or more.
-        lengths: Number of steps of each schedule but the last.
+        schedules: The schedules, at least one.
+        lengths: Number of steps of each schedule except the last.
 
     Raises:
         ArgumentError: `lengths` does not have one integer fewer than `schedules`.
@@ -370,14 +370,14 @@ class Chain(Schedule):
         object.__setattr__(self, "schedules", tuple(self.schedules))
         object.__setattr__(self, "lengths", tuple(self.lengths))
         if not self.schedules:
-            raise ArgumentError("a chain needs one or more schedules, got none")
+            raise ArgumentError("a chain needs at least one schedule, got none")
         if len(self.lengths) != len(self.schedules) - 1:
             raise ArgumentError(
-                "lengths must have one number for each schedule but the last, got "
-                f"{len(self.lengths)} lengths of {len(self.schedules)} schedules"
+                "lengths must have one number for each schedule except the last, got "
+                f"{len(self.lengths)} lengths for {len(self.schedules)} schedules"
             )
         for length in self.lengths:
-            _require("every number of lengths", length, 1)
+            _check_number("every number of lengths", length, 1)
 
     def __call__(self, step: int) -> float:
         """Return the learning rate of a step, counted from 0."""
@@ -389,12 +389,12 @@ class Chain(Schedule):
 
 
 def _anneal(start: float, end: float, done: float) -> float:
-    """Return the point on half a cosine wave from one value to another."""
+    """Interpolate between two values along half a cosine wave."""
     return end + (start - end) * 0.5 * (1 + math.cos(math.pi * done))
 
 
-def _require(name: str, value: float, least: int | None = None) -> None:
-    """Refuse a number below `least`; without it, one that is not above 0."""
+def _check_number(name: str, value: float, least: int | None = None) -> None:
+    """Raise if a number is below `least`; without `least`, if it is not above 0."""
     if value < least if least is not None else not value > 0:
         limit = "above 0" if least is None else f"at least {least}"
         raise ArgumentError(f"{name} must be {limit}, got {value}")

@@ -1,4 +1,4 @@
-"""SimpleOptimizer: a state type and a rule for one parameter; AdaGrad, RMSProp and Lion."""
+"""SimpleOptimizer: optimisers with a rule for one parameter; AdaGrad, RMSProp, Lion."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 
 
 class SimpleOptimizer(Optimizer):
-    """Base of optimisers whose rule updates one parameter, written with tensors.
+    """Base class of optimisers with a rule that updates one parameter.
 
-    A subclass names the dataclass of its state in ``State``, and defines ``rule``. The
-    fields of the state are tensors, numbers or bools, and nothing else: a record and a
-    compiled step hold arrays. A number or a bool becomes a tensor without axes: of the
-    dtype of the parameter, of int32, or of bool. A field is zeros of
-    the shape of the parameter before its first update, unless the subclass defines
-    ``start_state``. For a parameter of half precision the rule computes in float32, and its
-    results are stored in half precision. Records, groups, moves to another backend or dtype
-    and compiled steps work as for every `Optimizer`. An optimiser that updates all
-    parameters by one call is faster for many small ones: see `Optimizer`.
+    A subclass sets ``State`` to the dataclass of its state, and defines ``rule`` with
+    tensor operations. The fields of the state must be tensors, numbers or booleans,
+    because records and compiled steps store arrays. A number or boolean becomes a tensor
+    without axes: a float gets the dtype of the parameter, an integer int32. Initially a
+    field is zeros in the shape of the parameter, unless the subclass defines
+    ``start_state``. For a parameter in half precision, the rule computes in float32, and
+    the results are stored in half precision. Records, groups, changes of backend or dtype
+    and compiled steps work as for every `Optimizer`. For many small parameters, an
+    `Optimizer` that updates all in one call is faster.
 
     Attributes:
-        State: The dataclass of the state of one parameter; None if the rule has no state.
+        State: Dataclass of the state of one parameter; None if the rule has no state.
 
     Examples:
         >>> from dataclasses import dataclass
@@ -81,18 +81,18 @@ class SimpleOptimizer(Optimizer):
 
     @abstractmethod
     def rule(self, param: Tensor, grad: Tensor, state: Any, *, lr: Any, step: Any) -> Any:
-        """Compute the next values of one parameter, and its next state.
+        """Compute the new values of one parameter, and its new state.
 
         Args:
-            param: The present values.
-            grad: The gradient, of the same shape.
-            state: The present state: an instance of ``State``, or None.
+            param: Current values.
+            grad: Gradient of the same shape.
+            state: Current state: an instance of ``State``, or None.
             lr: Learning rate: a number, or a tensor without axes in a compiled step.
-            step: Number of updates of this parameter, with this one: a number, or a tensor
-                of floats without axes in a compiled step.
+            step: Number of updates of this parameter, including this one: a number, or a
+                float tensor without axes in a compiled step.
 
         Returns:
-            The new values, and the new state. Without ``State``: the new values alone.
+            The new values, and the new state; without ``State``, only the new values.
 
         Examples:
             >>> import seqloom as sl
@@ -104,10 +104,10 @@ class SimpleOptimizer(Optimizer):
         """
 
     def start_state(self, param: Tensor) -> Any:
-        """Make the state of a parameter before its first update; default: zeros.
+        """Create the initial state of a parameter; default: zeros.
 
         Args:
-            param: The values of the parameter.
+            param: Values of the parameter.
 
         Returns:
             An instance of ``State``.
@@ -121,7 +121,7 @@ class SimpleOptimizer(Optimizer):
         return self.State(**{n: apply("zeros_like", param) for n in self.states})
 
     def start(self, param: Param, backend: Backend) -> dict[str, Array]:
-        """Make the arrays of the state that `start_state` returns."""
+        """Create the arrays of the state that `start_state` returns."""
         if not self.states:
             return {}
         values = backend.astype(copy_to(param, backend), param.dtype)
@@ -136,7 +136,7 @@ class SimpleOptimizer(Optimizer):
             state = {name: as_tensor(a, backend) for name, a in move.state.items()}
             step = as_operand(move.step, param)
             new, state = self._call(param, grad, state, lr=rate, step=step)
-            _require_like(f"{type(self).__name__}.rule", move.path, new=new, param=param)
+            _check_result(f"{type(self).__name__}.rule", move.path, new=new, param=param)
             put_results(move, new, self._list_values(state))
 
     def _list_values(self, state: Any) -> dict[str, Any]:
@@ -146,7 +146,7 @@ class SimpleOptimizer(Optimizer):
     def _call(
         self, param: Tensor, grad: Tensor, state: dict[str, Any], **options: Any
     ) -> tuple[Any, Any]:
-        """Call the rule, and checks that it returns a state if it has one."""
+        """Call the rule; raise if it should return a state but does not."""
         if self.State is None:
             return self.rule(param, grad, None, **options), None
         found: Any = self.rule(param, grad, self.State(**state), **options)
@@ -160,8 +160,8 @@ class SimpleOptimizer(Optimizer):
         return found
 
 
-def _require_like(name: str, path: str, *, new: object, param: Tensor) -> None:
-    """Refuse new values that are not a tensor of the parameter's shape and dtype."""
+def _check_result(name: str, path: str, *, new: object, param: Tensor) -> None:
+    """Raise if the new values are not a tensor of the parameter's shape and dtype."""
     if not isinstance(new, Tensor):
         raise ArgumentError(
             f"{name} must return a tensor for {path}, got {type(new).__name__}"
@@ -184,12 +184,12 @@ class SquareSum:
 
 
 class AdaGrad(SimpleOptimizer):
-    """Divides gradients by the root of the sum of their squares (Duchi et al. 2011).
+    """AdaGrad: gradients divided by the root of the sum of squares (Duchi et al. 2011).
 
     Args:
-        initial: First value of the sum of squares, 0 or more.
+        initial: Initial value of the sum of squares, 0 or more.
         eps: Number added to the root, above 0.
-        weight_decay: Factor of the weights that is added to their gradient.
+        weight_decay: L2 penalty: this factor of the weights is added to their gradient.
 
     Examples:
         >>> import seqloom as sl
@@ -208,7 +208,7 @@ class AdaGrad(SimpleOptimizer):
         self.weight_decay = require_setting("weight_decay", weight_decay)
 
     def start_state(self, param: Tensor) -> SquareSum:
-        """Return sums that are `initial` everywhere."""
+        """Return sums with the value `initial`."""
         return SquareSum(apply("zeros_like", param) + self.initial)
 
     def rule(
@@ -216,14 +216,14 @@ class AdaGrad(SimpleOptimizer):
     ) -> tuple[Tensor, SquareSum]:
         """Update one parameter."""
         del step
-        grad = _decay(grad, param, self.weight_decay)
+        grad = _add_decay(grad, param, self.weight_decay)
         total = state.total + grad * grad
         return param - grad / (sqrt(total) + self.eps) * lr, SquareSum(total)
 
 
 @dataclass
 class SquareMean:
-    """State of `RMSProp`; an average that is not used is a single number."""
+    """State of `RMSProp`; an unused average is a single number."""
 
     square: Tensor  # running average of the squared gradient
     mean: Tensor  # running average of the gradient, for `centered`
@@ -231,14 +231,14 @@ class SquareMean:
 
 
 class RMSProp(SimpleOptimizer):
-    """Divides gradients by a running average of their size (Tieleman and Hinton 2012).
+    """RMSProp: gradients divided by a running root mean square (Tieleman, Hinton 2012).
 
     Args:
         alpha: Decay rate of the averages, in [0, 1).
         eps: Number added to the root, above 0.
-        momentum: Share of the previous step to keep, in [0, 1).
-        centered: Whether to divide by the standard deviation (Graves 2013).
-        weight_decay: Factor of the weights that is added to their gradient.
+        momentum: Fraction of the previous step to keep, in [0, 1).
+        centered: If True, divide by the running standard deviation (Graves 2013).
+        weight_decay: L2 penalty: this factor of the weights is added to their gradient.
 
     Examples:
         >>> import seqloom as sl
@@ -265,7 +265,7 @@ class RMSProp(SimpleOptimizer):
         self.weight_decay = require_setting("weight_decay", weight_decay)
 
     def start_state(self, param: Tensor) -> SquareMean:
-        """Return zeros; an average that is not used is a single number."""
+        """Return zeros; an unused average is a single number."""
         zeros = apply("zeros_like", param)
         unused = apply("zeros_like", param.sum())
         mean = zeros if self.centered else unused
@@ -276,11 +276,11 @@ class RMSProp(SimpleOptimizer):
     ) -> tuple[Tensor, SquareMean]:
         """Update one parameter."""
         del step
-        grad = _decay(grad, param, self.weight_decay)
-        square = _blend(state.square, grad * grad, self.alpha)
+        grad = _add_decay(grad, param, self.weight_decay)
+        square = _update_average(state.square, grad * grad, self.alpha)
         mean, variance = state.mean, square
         if self.centered:
-            mean = _blend(state.mean, grad, self.alpha)
+            mean = _update_average(state.mean, grad, self.alpha)
             variance = square - mean * mean
         change, velocity = grad / (sqrt(variance) + self.eps), state.velocity
         if self.momentum:
@@ -296,13 +296,15 @@ class Momentum:
 
 
 class Lion(SimpleOptimizer):
-    """Steps of equal size, in the direction of the sign of an average (Chen et al. 2023).
+    """Lion: steps in the direction of the sign of an average (Chen et al. 2023).
 
-    A learning rate of a tenth to a third of `AdamW`'s is usual.
+    All elements change by the same amount. The learning rate is usually three to ten
+    times smaller than for `AdamW`.
 
     Args:
-        betas: Shares of the average in the direction of a step, and to keep, in [0, 1).
-        weight_decay: Weight decay, relative to ``lr``.
+        betas: Weights of the old average in the step direction and in the new average, in
+            [0, 1).
+        weight_decay: Weight decay; multiplied by ``lr``.
 
     Examples:
         >>> import seqloom as sl
@@ -324,17 +326,17 @@ class Lion(SimpleOptimizer):
     ) -> tuple[Tensor, Momentum]:
         """Update one parameter."""
         del step
-        direction = apply("sign", _blend(state.momentum, grad, self.betas[0]))
+        direction = apply("sign", _update_average(state.momentum, grad, self.betas[0]))
         kept = param * (1 - lr * self.weight_decay)
-        new = Momentum(_blend(state.momentum, grad, self.betas[1]))
+        new = Momentum(_update_average(state.momentum, grad, self.betas[1]))
         return kept - direction * lr, new
 
 
-def _decay(grad: Tensor, param: Tensor, weight_decay: float) -> Tensor:
-    """Return a gradient with the weight decay added."""
+def _add_decay(grad: Tensor, param: Tensor, weight_decay: float) -> Tensor:
+    """Add the weight decay to a gradient."""
     return grad + param * weight_decay if weight_decay else grad
 
 
-def _blend(old: Tensor, new: Tensor, share: float) -> Tensor:
-    """Return the next value of a running average."""
+def _update_average(old: Tensor, new: Tensor, share: float) -> Tensor:
+    """Update a running average."""
     return old * share + new * (1 - share)

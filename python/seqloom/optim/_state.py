@@ -1,4 +1,4 @@
-"""States: the arrays of an optimiser for each parameter, and its numbers of steps."""
+"""States: the arrays of an optimiser for each parameter, and its step counts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from seqloom._arguments import is_dict
 from seqloom.errors import ArgumentError, RecordError
-from seqloom.nn._state import hold
+from seqloom.nn._state import to_record_array
 from seqloom.record import Record
 from seqloom.record._keys import change_array, list_renamed
 from seqloom.tensor import Tensor
@@ -29,27 +29,27 @@ if TYPE_CHECKING:
     from seqloom.tensor import Gradients
     from seqloom.tensor._backend import Array, Backend
 
-    # Makes the arrays of a parameter before its first update.
+    # Creates the initial state arrays of a parameter.
     Start = Callable[[Param, Backend], dict[str, Array]]
 
 
 class States:
-    """Arrays by path and name; the rule makes them at the first update of a parameter."""
+    """State arrays by path and name, created at the first update of a parameter."""
 
     def __init__(self, *, is_full: bool = False) -> None:
-        self._is_full = is_full  # whether floats of half precision are stored as float32
+        self._is_full = is_full  # if True, half precision is stored as float32
         self.counts = Counts()
         self._leaves: dict[str, dict[str, Leaf]] = {}
-        self._shapes: dict[str, tuple[int, ...]] = {}  # parameters that the arrays fit
+        self._shapes: dict[str, tuple[int, ...]] = {}  # parameters with checked states
         self._flat: tuple[Any, list[Leaf]] | None = None  # computed on first use
 
     def of(self, param: Param, start: Start, backend: Backend) -> dict[str, Array]:
-        """Return the arrays of one parameter, for a writer."""
+        """Return the arrays of one parameter for an update."""
         found = self._leaves.get(param.path)
         if found is None:
             target: Backend = getattr(
                 backend, "target", backend
-            )  # of a capture: the plain one
+            )  # of a capture: the backend of its arrays
             current = {
                 name: new_leaf(backend, lambda _, array=array: array)
                 for name, array in start(param, target).items()
@@ -67,18 +67,18 @@ class States:
         return {name: leaf.make_writable() for name, leaf in current.items()}
 
     def check_again(self) -> None:
-        """Make the next step compare the arrays with those that the rule expects."""
+        """Check the shapes of all states again in the next step."""
         self._shapes = {}
 
     def claim(self, params: list[Param], model: list[Param]) -> None:
-        """Refuse another model's parameters, and renamed ones that would begin at 0."""
+        """Raise if the states belong to another model or the parameters were renamed."""
         if self._leaves and any(param.path not in self._leaves for param in params):
-            self._refuse_restart(params, model)
+            self._require_no_restart(params, model)
         pairs = ((self._leaves.get(param.path, {}), param) for param in params)
         record_owners([(leaf, param) for state, param in pairs for leaf in state.values()])
 
     def follow(self) -> None:
-        """Move states and count to the present paths of their parameters."""
+        """Move states and counts to the current paths of their parameters."""
         moved: dict[str, str] = {}
         for path, state in self._leaves.items():
             leaf = next(iter(state.values()), None)
@@ -96,8 +96,8 @@ class States:
         self._leaves, self._shapes, self._flat = leaves, {}, None
         self.counts.rename(moved)
 
-    def _refuse_restart(self, params: list[Param], model: list[Param]) -> None:
-        """Refuse new states at 0 while older states have no parameter in the model."""
+    def _require_no_restart(self, params: list[Param], model: list[Param]) -> None:
+        """Raise if new states would start at 0 while old ones match no parameter."""
         known = {param.path for param in model}
         new = [param.path for param in params if param.path not in self._leaves]
         unused = [
@@ -107,32 +107,32 @@ class States:
         ]
         if new and unused:
             raise RecordError(
-                f"the optimiser has states of {_list_some(unused)}, which are no "
+                f"the optimiser has states of {_list_some(unused)}, which are not "
                 f"parameters of this model, and none of {_list_some(new)}, which would "
-                "begin at 0; name the new paths: load_record(optimizer.to_record(), "
-                'keys={"old": "new"}), or leave states out by keys={"old": None}'
+                "start at 0; map the paths: load_record(optimizer.to_record(), "
+                'keys={"old": "new"}), or drop states with keys={"old": None}'
             )
 
     def put(self, path: str, arrays: dict[str, Array]) -> None:
-        """Set the new arrays of one parameter."""
+        """Set the new state arrays of one parameter."""
         for name, leaf in self._leaves[path].items():
             leaf.put(arrays[name])
 
     def find(self, path: str, name: str, like: Tensor) -> Tensor | None:
-        """Return an array of one parameter as a tensor; None if it was never updated."""
+        """Return a state of one parameter as a tensor; None before its first update."""
         if path not in self._leaves:
             return None
         array = copy_to(self._leaves[path][name], like.backend)
         return Tensor(array, like.backend).astype(like.dtype)
 
     def paths(self) -> list[str]:
-        """Return the paths of all parameters that were updated."""
+        """Return the paths of all updated parameters."""
         return list(self._leaves)
 
     def to_record(self) -> Record:
-        """Return arrays that the next step copies, and the numbers of steps."""
+        """Return the arrays, which the next step copies, and the step counts."""
         arrays = {
-            f"{path}.{name}": _hold(f"{path}.{name}", leaf)
+            f"{path}.{name}": _to_record_array(f"{path}.{name}", leaf)
             for path, state in self._leaves.items()
             for name, leaf in state.items()
         }
@@ -144,7 +144,7 @@ class States:
         keys: KeyMap | None,
         names_of: Callable[[str], tuple[str, ...]],
     ) -> None:
-        """Set arrays and counts; the arrays move to a backend on first use."""
+        """Load arrays and counts; the arrays move to a backend on first use."""
         record = _rename(record, keys)
         counts = Counts()
         counts.load(record.metadata)
@@ -166,12 +166,12 @@ class States:
         self.counts, self._leaves, self._shapes, self._flat = counts, found, {}, None
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Return paths, names, shapes and shared counters; counters and arrays."""
-        if self._flat is None:  # every compiled step needs it
+        """Return the key of a compiled program, and all counters and arrays."""
+        if self._flat is None:  # cached, because every compiled step needs it
             kinds = tuple(
-                (path, tuple((name, *_kind_of(leaf)) for name, leaf in state.items()))
+                (path, tuple((name, *_type_of(leaf)) for name, leaf in state.items()))
                 for path, state in self._leaves.items()
-                if state  # without states, the first step changes nothing
+                if state  # without states, the first step does not change the key
             )
             rows = [leaf for state in self._leaves.values() for leaf in state.values()]
             self._flat = kinds, rows
@@ -180,7 +180,7 @@ class States:
 
 
 def pair(params: list[Param], grads: Gradients) -> list[tuple[Param, Array]]:
-    """Return the parameters that have a gradient, with it; refuses none at all."""
+    """Return pairs of parameter and gradient; raise if there are none."""
     pairs = [(p, g) for p in params if (g := grads.get(p.id)) is not None]
     if not pairs:
         raise ArgumentError(
@@ -191,19 +191,20 @@ def pair(params: list[Param], grads: Gradients) -> list[tuple[Param, Array]]:
 
 
 class Counts:
-    """The number of steps of an optimiser, and of less often updated parameters."""
+    """Number of steps in total, and of parameters that were not updated in each step."""
 
-    # Parameters that were always updated together share one counter, so that a step of a
-    # whole model increments one number.
+    # Parameters that were always updated together share a counter, so a step of the
+    # whole
+    # model increments a single number.
 
     def __init__(self) -> None:
         self.total = Counter()
-        self._fewer: dict[str, Counter] = {}  # by path; all others were always updated
+        self._fewer: dict[str, Counter] = {}  # by path; others use the total
         self._last: list[str] = []
         self._flat: tuple[Any, list[Leaf]] = ((), [self.total])
 
     def begin(self, known: Iterable[str], updated: list[str], backend: Backend) -> None:
-        """Split the counters so that this step updates all parameters of one, or none."""
+        """Split counters so that this step updates all or none of a counter's paths."""
         if updated == self._last:
             return
         now, before = set(updated), set(known)
@@ -214,7 +215,8 @@ class Counts:
         for path in before:
             groups.setdefault(self.of(path), set()).add(path)
         for counter, paths in groups.items():
-            # The updated paths keep the total. Any other counter stays with the rest.
+            # Updated paths keep the total; any other counter stays with the other
+            # paths.
             split = paths - now if counter is self.total else paths & now
             if split and (split != paths or counter is self.total):
                 self._split_off(split, counter.read_committed(), backend)
@@ -222,12 +224,12 @@ class Counts:
         self._flatten()
 
     def find_next(self, updated: list[str], backend: Backend) -> dict[Counter, Array]:
-        """Return the next number of each counter of this step, without a change."""
+        """Return the next number of each counter in this step, without changing it."""
         counters = dict.fromkeys([self.total, *map(self.of, updated)])
         return {counter: counter.next(backend) for counter in counters}
 
     def rename(self, moved: Mapping[str, str]) -> None:
-        """Let the counters follow parameters whose path has changed."""
+        """Rename the paths of parameters in the counters."""
         self._fewer = {moved.get(path, path): it for path, it in self._fewer.items()}
         self._last = []
         self._flatten()
@@ -237,13 +239,13 @@ class Counts:
         return self._fewer.get(path, self.total)
 
     def to_facts(self) -> dict[str, Any]:
-        """Return the numbers of steps as the metadata of a record."""
+        """Return the step counts as metadata of a record."""
         fewer = {path: counter.number for path, counter in self._fewer.items()}
         facts: dict[str, Any] = {"step_count": self.total.number}
         return {**facts, "step_counts": fewer} if fewer else facts
 
     def load(self, facts: Mapping[str, Any]) -> None:
-        """Set the numbers of steps from the metadata of a record."""
+        """Load the step counts from the metadata of a record."""
         if "step_count" not in facts:
             raise RecordError(
                 "the record is not an optimiser's: its metadata lacks step_count"
@@ -265,23 +267,23 @@ class Counts:
         self._flatten()
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Return which parameters share a counter, and the counters."""
+        """Return the index of each parameter's counter, and the counters."""
         return self._flat
 
     def _split_off(self, paths: set[str], number: int, backend: Backend) -> None:
-        """Give some parameters a new counter."""
+        """Assign a new counter to some parameters."""
         counter = new_counter(backend, number)
         self._fewer |= dict.fromkeys(sorted(paths), counter)
 
     def _flatten(self) -> None:
-        """List the counters once, because every compiled step needs the list."""
+        """Cache the list of counters, because every compiled step needs it."""
         counters = list(dict.fromkeys([self.total, *self._fewer.values()]))
         indices = tuple((path, counters.index(c)) for path, c in self._fewer.items())
         self._flat = indices, [*counters]
 
 
 def _rename(record: Mapping[str, Any], keys: KeyMap | None) -> Record:
-    """Return the record of states with other paths of parameters."""
+    """Rename the parameter paths in a record of states."""
     facts: dict[str, Any] = dict(getattr(record, "metadata", {}))
     if keys is None:
         return Record(dict(record), metadata=facts)
@@ -302,23 +304,23 @@ def _rename(record: Mapping[str, Any], keys: KeyMap | None) -> Record:
 
 
 def _find_owner(leaf: Leaf) -> Any:
-    """Return the parameter of a state; None if it does not exist any more."""
+    """Return the parameter of a state; None if it was deleted."""
     return None if leaf.owner is None else leaf.owner()
 
 
 def _list_some(paths: list[str]) -> str:
-    """List the first paths."""
+    """Join the first four paths for a message."""
     return ", ".join(paths[:4]) + (", ..." if paths[4:] else "")
 
 
 def to_full(dtype: str) -> str:
-    """Return float32 for a dtype of half precision, and any other one as it is."""
+    """Return float32 for a half-precision dtype, and any other dtype unchanged."""
     return "float32" if dtype in {"float16", "bfloat16"} else dtype
 
 
 def _move(leaf: Leaf, backend: Backend, dtype: str) -> Leaf:
-    """Return a leaf on the backend; floats get the dtype of their parameter."""
-    kind = _kind_of(leaf)[1]
+    """Return a leaf on the backend; convert floats to the dtype of the parameter."""
+    kind = _type_of(leaf)[1]
     wanted = dtype if kind.kind == "f" or str(kind) == "bfloat16" else str(kind)
     if leaf.backend is backend and kind == wanted:
         return leaf
@@ -327,24 +329,24 @@ def _move(leaf: Leaf, backend: Backend, dtype: str) -> Leaf:
     return copy
 
 
-def _kind_of(leaf: Leaf) -> tuple[Any, Any]:
-    """Return the shape and the dtype of a leaf's array."""
+def _type_of(leaf: Leaf) -> tuple[Any, Any]:
+    """Return the shape and dtype of a leaf's array."""
     array = leaf.array
     dtype = array.dtype if leaf.backend is None else leaf.backend.dtype(array)
     return tuple(array.shape), dtype
 
 
-def _hold(path: str, leaf: Leaf) -> Any:
-    """Return a leaf's array for a record, which cannot write it."""
+def _to_record_array(path: str, leaf: Leaf) -> Any:
+    """Return a leaf's array for a record, read-only."""
     if leaf.backend is not None:
-        return hold(path, leaf.share(), leaf.backend)
-    view = leaf.array.view()  # a leaf without a backend is copied to one before it changes
+        return to_record_array(path, leaf.share(), leaf.backend)
+    view = leaf.array.view()  # a leaf without backend is copied to one before it changes
     view.flags.writeable = False
     return view
 
 
 def _require_fit(param: Param, found: dict[str, Leaf], start: Start) -> None:
-    """Refuse states whose shape or values do not fit, such as those of another model."""
+    """Raise if states do not fit a parameter, for example those of another model."""
     expected = start(param, param.bound_backend)
     if expected.keys() != found.keys():
         raise RecordError(

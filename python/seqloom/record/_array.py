@@ -1,4 +1,4 @@
-"""Arrays of records: their element types, lazy ones in files, prepared ones to write."""
+"""Arrays of records: element types, lazy arrays in files, and arrays to write."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# The names of safetensors; all formats of this package use them.
+# The dtype names of safetensors, which all formats of this package use.
 TYPES: dict[str, np.dtype[Any]] = {
     name: np.dtype(kind)
     for name, kind in {
@@ -37,13 +37,13 @@ TYPES: dict[str, np.dtype[Any]] = {
     }.items()
 }
 _NAMES = {dtype: name for name, dtype in TYPES.items()}
-_SHOWN = 200  # characters of a name that an error shows
-# The float types that a precision converts from and to, narrow ones first.
+_MAX_SHOWN = 200  # characters of a name in an error message
+# Float types between which a precision converts, narrow ones first.
 FLOATS = tuple(np.dtype(kind) for kind in ("f2", ml_dtypes.bfloat16, "f4", "f8"))
 
 
-def find_type(file: str, path: str, name: object) -> np.dtype[Any]:
-    """Return the element type of a name in a file."""
+def find_dtype(file: str, path: str, name: object) -> np.dtype[Any]:
+    """Return the element type with a name in a file."""
     dtype = TYPES.get(name) if isinstance(name, str) else None
     if dtype is None:
         raise RecordError(
@@ -56,7 +56,7 @@ def find_type(file: str, path: str, name: object) -> np.dtype[Any]:
 def require_shape(
     file: str, path: str, shape: tuple[int, ...], *, dtype: np.dtype[Any]
 ) -> None:
-    """Refuse a shape that no array has: too many axes, or sizes beyond 64 bits."""
+    """Raise for an impossible shape: too many axes, or sizes beyond 64 bits."""
     try:
         np.broadcast_to(np.empty((), dtype), shape)
     except ValueError:
@@ -67,13 +67,13 @@ def require_shape(
 
 
 def _shorten(name: object) -> str:
-    """Shorten what a file calls something, for an error message."""
+    """Shorten a name from a file for an error message."""
     text = str(name)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
 
 
-def name_type(path: str, dtype: np.dtype[Any]) -> str:
-    """Return the name of an element type; refuses one that no record can hold."""
+def name_dtype(path: str, dtype: np.dtype[Any]) -> str:
+    """Return the name of an element type; raise if records cannot store it."""
     if dtype not in _NAMES:
         raise RecordError(
             f"{path} has dtype {dtype}, which a record cannot hold; expected one of "
@@ -83,25 +83,25 @@ def name_type(path: str, dtype: np.dtype[Any]) -> str:
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:
-    """Return True for the types that a precision converts: real floats."""
+    """Return whether a precision converts the type: real floats."""
     return dtype in FLOATS or (dtype in _NAMES and _NAMES[dtype].startswith("F8"))
 
 
 @dataclass(frozen=True, slots=True)
 class LazyArray:
-    """An array in a file, which is read and checked when it is used.
+    """Array in a file that is read and checked on use.
 
-    ``numpy.asarray(array)`` reads it. Of a file that was loaded with ``mapped=True``, and
-    of bytes in memory, the result is a view that cannot be written; that of a mapped file
-    is checked by `verify` only.
+    ``numpy.asarray(array)`` reads the array. If the file was loaded with ``mapped=True``
+    or is in memory, the result is a read-only view. An array of a mapped file is only
+    checked by `verify`.
 
     Attributes:
         file: Path of the file; ``"bytes"`` in memory.
         path: Path of the array in the record.
-        shape: Lengths of the axes.
+        shape: Shape of the array.
         dtype: Element type.
         read: Function that reads the array.
-        check: Function that reads the array and checks it; None: `read` does.
+        check: Function that reads and checks the array; None if `read` checks it.
 
     Examples:
         >>> import numpy as np, seqloom as sl
@@ -126,7 +126,7 @@ class LazyArray:
         """Read the array and check it.
 
         Raises:
-            RecordError: It is damaged.
+            RecordError: The array is damaged.
 
         Examples:
             >>> import numpy as np, seqloom as sl
@@ -141,13 +141,13 @@ class LazyArray:
         return prod(self.shape) * self.dtype.itemsize
 
 
-# Bytes that are converted together: whole MiB, for the checksum of each.
-_PIECE = 4 << 20
+# Bytes that are converted at a time: a number of MiB, because each MiB has a hash.
+_BLOCK_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedArray:
-    """An array with the type in which a file will hold it."""
+    """Array with the dtype in which it is written to a file."""
 
     path: str
     value: Any
@@ -156,12 +156,12 @@ class PreparedArray:
 
     @property
     def kind(self) -> str:
-        """The name of the type in files."""
-        return name_type(self.path, self.dtype)
+        """Name of the dtype in files."""
+        return name_dtype(self.path, self.dtype)
 
     @property
     def nbytes(self) -> int:
-        """The number of bytes in the file."""
+        """Number of bytes in the file."""
         return prod(self.shape) * self.dtype.itemsize
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001  # NumPy's protocol
@@ -172,21 +172,21 @@ class PreparedArray:
         return array if dtype is None else array.astype(dtype)
 
     def pieces(self) -> Iterator[NDArray[np.uint8]]:
-        """Yield the bytes of the file; each piece but the last is a number of MiB."""
+        """Yield the bytes of the file; each block except the last is a number of MiB."""
         array = to_numpy(self.path, self.value)
-        # reshape: ascontiguousarray adds an axis to an array without axes.
+        # np.ascontiguousarray makes a 0-d array 1-d.
         flat = np.ascontiguousarray(array).reshape(-1)
         if flat.dtype == self.dtype:
             yield from [flat.view(np.uint8)] if flat.size else []
             return
-        count = _PIECE // self.dtype.itemsize
+        count = _BLOCK_BYTES // self.dtype.itemsize
         for start in range(0, flat.size, count):
             part = convert(self.path, flat[start : start + count], self.dtype)
             yield part.view(np.uint8)
 
 
 def prepare(path: object, value: Any) -> PreparedArray:
-    """Describe an array to write; refuses what could not be read again."""
+    """Describe an array to write; raise if it could not be read again."""
     if not isinstance(path, str) or path == "__metadata__":
         raise RecordError(
             f"the path of an array must be a string other than '__metadata__', got {path!r}"
@@ -202,21 +202,21 @@ def prepare(path: object, value: Any) -> PreparedArray:
             f"{path}: a record cannot hold a masked array; pass the values as "
             "array.filled(...), and the mask as another array"
         )
-    # Lazy arrays know their type, and are read when they are written.
+    # Lazy arrays have a known dtype, and are read when they are written.
     known = isinstance(getattr(value, "dtype", None), np.dtype)
     held = value if known else to_numpy(path, value)
     dtype = held.dtype.newbyteorder("=")
-    name_type(path, dtype)
+    name_dtype(path, dtype)
     return PreparedArray(path, held, tuple(held.shape), dtype)
 
 
 def to_numpy(path: str, value: Any) -> NDArray[Any]:
-    """Return a value as a NumPy array; those of a torch parameter without its gradient."""
+    """Convert a value to a NumPy array; a PyTorch parameter without its gradient."""
     detach = getattr(value, "detach", None)
     try:
         plain: Any = detach() if callable(detach) else value
         if str(getattr(plain, "dtype", "")) == "torch.bfloat16":
-            # NumPy has no such type; its own has the same bits.
+            # NumPy has no such type; ml_dtypes.bfloat16 has the same bits.
             bits = plain.cpu().contiguous().view(sys.modules["torch"].int16).numpy()
             return bits.view(ml_dtypes.bfloat16)
         return np.asarray(plain)
@@ -232,7 +232,7 @@ def to_numpy(path: str, value: Any) -> NDArray[Any]:
 
 
 def convert(path: str, array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Convert floats to another type; refuses a number that would become infinite."""
+    """Convert floats to another type; raise if a number would become infinite."""
     with np.errstate(all="ignore"):
         converted = array.astype(dtype)
     if array.dtype.newbyteorder("=") == dtype:

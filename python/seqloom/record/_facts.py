@@ -1,4 +1,4 @@
-"""Facts: metadata and checksums of a file of this package, as JSON with a checksum."""
+"""Facts: metadata and checksums of a seqloom file, as JSON with a checksum."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# The version of all formats of this package; each later version reads all earlier ones.
+# Version of all formats of this package; each version reads all earlier versions.
 VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The checksums, metadata and least precisions of a record."""
+    """Checksums, metadata and least dtypes of a record."""
 
     sums: Mapping[str, str]
     metadata: dict[str, Any]
     least: dict[str, str] = field(default_factory=dict[str, str])
-    is_old: bool = False  # checksums are CRC-32
+    is_old: bool = False  # True if the checksums are CRC-32
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the facts as JSON's values."""
+        """Return the facts as JSON values."""
         return {
             "format": VERSION,
             "checksum": ALGORITHM,
@@ -43,14 +43,14 @@ class Facts:
         }
 
 
-def seal(facts: Facts) -> str:
-    """Return facts as a checksum and JSON; equal lengths of sums give equal lengths."""
+def encode_facts(facts: Facts) -> str:
+    """Encode facts as checksum and JSON; the length depends only on the sums' lengths."""
     text = json.dumps(facts.to_dict(), default=_to_json)
     return f"{zlib.crc32(text.encode()):08x} {text}"
 
 
-def unseal(name: str, sealed: str) -> Facts:
-    """Parse the result of `seal`."""
+def decode_facts(name: str, sealed: str) -> Facts:
+    """Decode the result of `encode_facts`; raise if it is damaged."""
     checksum, _, text = sealed.partition(" ")
     if checksum != f"{zlib.crc32(text.encode(errors='surrogatepass')):08x}":
         raise RecordError(f"{name}: its metadata is damaged (the checksum differs)")
@@ -62,7 +62,7 @@ def unseal(name: str, sealed: str) -> Facts:
             f"{name}: has the format version {version}; this seqloom reads versions up to "
             f"{VERSION}; install a newer one"
         )
-    if "format" not in parts:  # the file is older than the format versions
+    if "format" not in parts:  # a file from before format version 1
         sums = _require_dict(name, parts, "crc32", kind=int)
         hexadecimal = {path: f"{value:08x}" for path, value in sums.items()}
         return Facts(hexadecimal, _require_dict(name, parts, "metadata"), is_old=True)
@@ -79,7 +79,7 @@ def unseal(name: str, sealed: str) -> Facts:
 def _require_dict(
     name: str, parts: dict[str, Any], key: str, *, kind: type | None = None
 ) -> dict[str, Any]:
-    """Return a dict among the facts; refuses anything else, and values of another type."""
+    """Return a dict from the facts; raise if it or the type of a value is wrong."""
     value = parts.get(key)
     table = value if is_dict(value) else {}
     is_odd = kind is not None and any(type(each) is not kind for each in table.values())
@@ -89,7 +89,7 @@ def _require_dict(
 
 
 def parse_json(name: str, text: str | bytes) -> Any:
-    """Parse JSON; refuses a name that appears twice, and too deep nesting."""
+    """Parse JSON; raise on duplicate names and deep nesting."""
     try:
         return json.loads(text, object_pairs_hook=_require_unique)
     except RecursionError:
@@ -99,7 +99,7 @@ def parse_json(name: str, text: str | bytes) -> Any:
 
 
 def _require_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return pairs as a dict; refuses a name that appears twice."""
+    """Return pairs as a dict; raise on duplicate names."""
     entries = dict(pairs)
     if len(entries) != len(pairs):
         seen: set[str] = set()
@@ -109,7 +109,7 @@ def _require_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _to_json(value: Any) -> Any:
-    """Convert a number of NumPy; JSON can hold no other objects."""
+    """Convert a NumPy scalar; JSON supports no other objects."""
     if isinstance(value, np.generic):
         return cast("Any", value).item()
     raise RecordError(
@@ -118,17 +118,18 @@ def _to_json(value: Any) -> Any:
     )
 
 
-# The name in files. Each MiB of an array is hashed by the XXH3 of 64 bits. The type, the
-# shape and these hashes are hashed in the same way, until one hash is left.
+# Name of the algorithm in files. Each MiB of an array is hashed with 64-bit XXH3. The
+# dtype,
+# the shape and these hashes are then hashed in the same way, until one hash is left.
 ALGORITHM = "xxh3-64-mib"
-_BYTES = 8
-PLACE = "0" * 2 * _BYTES  # is written before the checksum is known
+_HASH_BYTES = 8
+CHECKSUM_PLACEHOLDER = "0" * 2 * _HASH_BYTES  # written before the checksum is known
 
 
 def checksum(kind: str, shape: Sequence[int], pieces: bytes) -> str:
-    """Return the checksum of an array from its type, shape and hashes of each MiB."""
+    """Return the checksum of an array from its dtype, shape and hashes of each MiB."""
     hashes = _hash(f"{kind}{list(shape)}".encode() + pieces)
-    while len(hashes) > _BYTES:
+    while len(hashes) > _HASH_BYTES:
         hashes = _hash(hashes)
     return hashes.hex()
 
@@ -139,8 +140,8 @@ def _hash(data: bytes) -> bytes:
 
 
 def crc32(array: NDArray[Any]) -> str:
-    """Return the checksum of the files before format version 1."""
-    # Types that are not NumPy's own have no code.
+    """Return the checksum for files from before format version 1."""
+    # dtypes of ml_dtypes have no type code.
     code = array.dtype.name if array.dtype.kind == "V" else array.dtype.str
     kind = zlib.crc32(f"{code}{array.shape}".encode())
     whole = np.ascontiguousarray(array).reshape(-1)
@@ -148,7 +149,7 @@ def crc32(array: NDArray[Any]) -> str:
 
 
 def checksum_of(arrays: Mapping[str, Any]) -> str:
-    """Return the checksum of arrays by path, such as all weights of a network."""
+    """Return the checksum of several arrays, such as all weights of a network."""
     lines: list[str] = []
     for path, value in arrays.items():
         array = np.asarray(value)

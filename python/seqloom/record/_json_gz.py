@@ -1,4 +1,4 @@
-"""Records as JSON in gzip: a text for programs that know nothing of arrays."""
+"""Records as gzip-compressed JSON, for programs without a safetensors reader."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import msgspec
 import numpy as np
 
 from seqloom.errors import RecordError
-from seqloom.record._array import find_type, require_shape
-from seqloom.record._facts import Facts, checksum, seal, unseal
+from seqloom.record._array import find_dtype, require_shape
+from seqloom.record._facts import Facts, checksum, decode_facts, encode_facts
 from seqloom.record._record import Record, Recorder
 from seqloom.record._source import hash_bytes
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from seqloom.record._precision import PrecisionPolicy
     from seqloom.record._source import RecordSource
 
-# One JSON document, in which each array has a line of its own.
+# One JSON document with a line for each array.
 _FIRST, _MIDDLE, _LAST = b'{"seqloom":"record","arrays":{\n', b"},\n", b"}\n"
 _FACTS = b'"facts":'
-_LEVEL = 1  # the digits of weights are random: a higher level saves next to nothing
-_BLOCK = 3 << 18  # bytes that are encoded together; base64 takes three at a time
+_LEVEL = 1  # higher levels save almost nothing, because weights are nearly random
+_BLOCK_BYTES = 3 << 18  # bytes that are encoded at a time; a multiple of 3 for base64
 
 
 class JsonArray(msgspec.Struct):
-    """One array in the document."""
+    """JSON object of one array."""
 
     dtype: str
     shape: tuple[Annotated[int, msgspec.Meta(ge=0)], ...]
@@ -45,14 +45,14 @@ class JsonArray(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class JsonGz(Recorder):
-    """Writes and reads records as JSON, compressed by gzip.
+    """Recorder for gzip-compressed JSON.
 
-    The document has ``arrays``, with ``dtype``, ``shape`` and ``data`` of each: the bytes
-    of its numbers, little-endian, in base64, so that every number comes back exactly. It is
-    the slowest format; arrays are written one by one, and all are read at once.
+    The document has ``arrays``, each with ``dtype``, ``shape`` and ``data``: the
+    little-endian bytes of the numbers in base64, so all numbers are restored exactly. It
+    is the slowest format. Arrays are written one at a time, and all are read at once.
 
     Args:
-        precision: Float type of the arrays in the file, as of `Safetensors`.
+        precision: Float type of the arrays in the file, as for `Safetensors`.
 
     Examples:
         >>> import numpy as np, seqloom as sl
@@ -83,7 +83,7 @@ class JsonGz(Recorder):
                 packed.write(b",\n" if number else b"")
                 sums[path] = _write_array(packed, path, array)
             packed.write(b"\n" if record else b"")
-            facts = seal(Facts(sums, record.metadata, record.least_dtypes))
+            facts = encode_facts(Facts(sums, record.metadata, record.least_dtypes))
             packed.write(_MIDDLE + _FACTS + json.dumps(facts).encode() + b"\n" + _LAST)
 
     def decode(self, source: RecordSource) -> Record:
@@ -96,7 +96,7 @@ class JsonGz(Recorder):
             A record of NumPy arrays.
 
         Raises:
-            RecordError: The bytes are not such a record, or they are damaged or cut.
+            RecordError: The bytes are not such a record, or they are damaged or truncated.
 
         Examples:
             >>> import seqloom as sl
@@ -113,21 +113,21 @@ class JsonGz(Recorder):
 
 
 def _write_array(file: Any, path: str, array: PreparedArray) -> str:
-    """Write the line of an array, and return its checksum."""
+    """Write the line of an array; return its checksum."""
     shape = json.dumps(list(array.shape))
     head = f'{json.dumps(path)}:{{"dtype":"{array.kind}","shape":{shape},"data":"'
     file.write(head.encode())
     hashes: list[bytes] = []
-    for block in _blocks(array.pieces(), hashes):
+    for block in _split_into_blocks(array.pieces(), hashes):
         file.write(b64encode(block))
     file.write(b'"}')
     return checksum(array.kind, array.shape, b"".join(hashes))
 
 
-def _blocks(
+def _split_into_blocks(
     pieces: Iterable[NDArray[np.uint8]], hashes: list[bytes]
 ) -> Iterator[memoryview | bytes]:
-    """Yield bytes in blocks whose lengths are multiples of three, and add the hashes."""
+    """Yield bytes in blocks whose lengths are multiples of three; append the hashes."""
     rest = b""
     for piece in pieces:
         hashes.append(hash_bytes(piece))
@@ -135,8 +135,8 @@ def _blocks(
         if rest:
             yield from ([rest + piece[:start].tobytes()])
         whole = start + (piece.size - start) // 3 * 3
-        for place in range(start, whole, _BLOCK):
-            yield piece[place : min(place + _BLOCK, whole)].data
+        for place in range(start, whole, _BLOCK_BYTES):
+            yield piece[place : min(place + _BLOCK_BYTES, whole)].data
         rest = piece[whole:].tobytes()
     yield rest
 
@@ -154,7 +154,7 @@ def _read(name: str, file: Any) -> Record:
     sealed = file.readline()
     if file.read() != _LAST or not sealed.startswith(_FACTS):
         raise RecordError(f"{name}: does not end as a record in JSON")
-    facts = unseal(name, _parse(name, sealed.removeprefix(_FACTS), str))
+    facts = decode_facts(name, _parse(name, sealed.removeprefix(_FACTS), str))
     if arrays.keys() != facts.sums.keys():
         raise RecordError(f"{name}: the names of its arrays are damaged")
     values = {
@@ -165,7 +165,7 @@ def _read(name: str, file: Any) -> Record:
 
 
 def _parse_line(name: str, line: bytes) -> tuple[str, JsonArray]:
-    """Return the path and the array of a line."""
+    """Return the path and array of a line."""
     if not line:
         raise RecordError(f"{name}: does not end as a record in JSON")
     text = b"{" + line.rstrip(b",\n") + b"}"
@@ -176,7 +176,7 @@ def _parse_line(name: str, line: bytes) -> tuple[str, JsonArray]:
 
 
 def _parse(name: str, text: bytes, kind: Any) -> Any:
-    """Parse JSON of a type."""
+    """Parse JSON into an object of a type."""
     try:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -184,8 +184,8 @@ def _parse(name: str, text: bytes, kind: Any) -> Any:
 
 
 def _to_array(name: str, path: str, entry: JsonArray, *, expected: str) -> NDArray[Any]:
-    """Return the array of an entry, after a check."""
-    dtype = find_type(name, path, entry.dtype)
+    """Return the array of an entry; raise if its checksum differs."""
+    dtype = find_dtype(name, path, entry.dtype)
     require_shape(name, path, entry.shape, dtype=dtype)
     data = np.frombuffer(entry.data, np.uint8)
     if checksum(entry.dtype, entry.shape, hash_bytes(data)) != expected:

@@ -1,4 +1,4 @@
-"""Keys: the paths in a module of the arrays of another program's file."""
+"""Key maps: from the paths in another program's file to the paths in a module."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ import numpy as np
 from seqloom.errors import ArgumentError, RecordError
 from seqloom.record._array import LazyArray, to_numpy
 
-# A new path, or one with a function that changes the array (`numpy.transpose`); None leaves
-# the array out.
+# A new path, or a path and a function that transforms the array (such as
+# `np.transpose`);
+# None skips the array.
 NewKey: TypeAlias = str | tuple[str, Callable[[Any], Any]] | None
 _Table: TypeAlias = Mapping[str, NewKey]
 KeyMap: TypeAlias = _Table | Callable[[str], NewKey]
 
 
 def rename(record: Mapping[str, Any], keys: KeyMap | None) -> dict[str, Any]:
-    """Return arrays under the paths that a key map gives them."""
+    """Rename and transform arrays by a key map."""
     if keys is None:
         return dict(record)
     return {
@@ -31,7 +32,7 @@ def rename(record: Mapping[str, Any], keys: KeyMap | None) -> dict[str, Any]:
 def list_renamed(
     record: Mapping[str, Any], keys: KeyMap
 ) -> list[tuple[str, str, Callable[[Any], Any] | None]]:
-    """List old path, new path and change of each path that is not left out."""
+    """List the old path, new path and transformation of all arrays that are kept."""
     is_table = isinstance(keys, Mapping)
     find = _by_patterns(record, cast("_Table", keys)) if is_table else keys
     renamed: dict[str, tuple[str, str, Callable[[Any], Any] | None]] = {}
@@ -45,17 +46,17 @@ def list_renamed(
             continue
         else:
             raise ArgumentError(
-                f"keys must give a path, a path and a function, or None, got {key!r} "
+                f"keys must return a path, a path and a function, or None, got {key!r} "
                 f"for {old!r}"
             )
         if new in renamed:
-            raise ArgumentError(f"keys gives two arrays the path {new!r}; one is {old!r}")
+            raise ArgumentError(f"keys maps two arrays to the path {new!r}; one is {old!r}")
         renamed[new] = old, new, change
     return [*renamed.values()]
 
 
 def _by_patterns(record: Mapping[str, Any], keys: _Table) -> Callable[[str], NewKey]:
-    """Return a function that finds the new path by the last matching pattern."""
+    """Return a function that maps a path by the last matching pattern."""
     patterns: list[tuple[str, re.Pattern[str]]] = []
     for pattern in keys:
         regular = re.compile("(.*)".join(map(re.escape, pattern.split("*"))), re.DOTALL)
@@ -69,14 +70,14 @@ def _by_patterns(record: Mapping[str, Any], keys: _Table) -> Callable[[str], New
     def find(old: str) -> NewKey:
         for pattern, regular in reversed(patterns):
             if match := regular.fullmatch(old):
-                return _fill(pattern, keys[pattern], match)
+                return _substitute(pattern, keys[pattern], match)
         return old
 
     return find
 
 
-def _fill(pattern: str, new: NewKey, match: re.Match[str]) -> NewKey:
-    """Replace each ``*`` of the new path by the text that the old path has there."""
+def _substitute(pattern: str, new: NewKey, match: re.Match[str]) -> NewKey:
+    """Replace each ``*`` in the new path by the matched text of the old path."""
     if not isinstance(new, (str, tuple)):
         return new
     path, *change = (new,) if isinstance(new, str) else new
@@ -93,10 +94,10 @@ def _fill(pattern: str, new: NewKey, match: re.Match[str]) -> NewKey:
 
 
 def change_array(path: str, value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a changed array; a lazy one is changed when it is read."""
+    """Transform an array; a lazy array is transformed when it is read."""
     if not isinstance(value, LazyArray):
         return _apply(path, to_numpy(path, value), change)
-    # The shape is found with an array of zeros that takes no memory.
+    # Find the new shape with an array of zeros that needs no memory.
     stand_in = np.broadcast_to(np.zeros((), value.dtype), value.shape)
     shape = _apply(path, stand_in, change).shape
     return LazyArray(
@@ -109,7 +110,7 @@ def change_array(path: str, value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _apply(path: str, array: Any, change: Callable[[Any], Any]) -> Any:
-    """Change an array."""
+    """Apply a transformation; convert its errors to RecordError."""
     try:
         return np.asarray(change(array))
     except Exception as error:  # the caller's function may raise anything

@@ -1,4 +1,4 @@
-"""Opens records: files of our own formats and of others, and folders of Hugging Face."""
+"""Load records: files of seqloom, PyTorch and Keras, and Hugging Face folders."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import numpy as np
 from seqloom._arguments import is_dict
 from seqloom._files import reading
 from seqloom.errors import MissingExtraError, MissingFileError, RecordError
-from seqloom.record._array import LazyArray, name_type
+from seqloom.record._array import LazyArray, name_dtype
 from seqloom.record._facts import parse_json
 from seqloom.record._json_gz import JsonGz
 from seqloom.record._record import Record, Recorder, find_recorder
 from seqloom.record._safetensors import LENGTH_BYTES, Safetensors
 from seqloom.record._source import RecordSource, open_archive, read_member
-from seqloom.record._torch_file import PICKLE, ZIP, read_torch, refuse_pickle
+from seqloom.record._torch_file import PICKLE, ZIP, read_torch, reject_pickle
 
 if TYPE_CHECKING:
     import os
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 
 _GZIP = b"\x1f\x8b"
-# Files of weights in a folder. An index, which names the file of each array, comes first.
-_PATTERNS = ("*.safetensors.index.json", "*.safetensors", "*.bin.index.json", "*.bin")
+# Weight files in a folder. An index, which maps arrays to files, takes precedence.
+_WEIGHTS = ("*.safetensors.index.json", "*.safetensors", "*.bin.index.json", "*.bin")
 
 
 def load(
@@ -39,28 +39,30 @@ def load(
     *,
     mapped: bool = False,
 ) -> Record:
-    """Open a record file; each array is read and checked when it is used.
+    """Open a record file; each array is read and checked on first use.
 
-    Files of other programs are read too: safetensors; ``.pt`` and ``.bin`` of PyTorch, as
-    torch.save writes them since version 1.6; ``.h5`` and ``.keras`` of Keras, with the
-    extra ``h5``; and folders of Hugging Face with one file of weights, or several and
-    their index. Only arrays and plain values are read. Nothing is unpickled: what only code
-    can load is an error that names it.
+    Files of other programs can be read, too: safetensors; ``.pt`` and ``.bin`` files that
+    torch.save wrote since version 1.6; ``.h5`` and ``.keras`` files of Keras (with the
+    extra ``h5``); and Hugging Face folders with one weight file, or several files and an
+    index. Only arrays and plain values are read. Nothing is unpickled: an object that
+    needs code to be loaded raises an error that names it.
 
     Args:
         path: Path of a file or a folder.
-        recorder: Format of the file; default: that of its content, else of its suffix.
-        mapped: Whether arrays become views of the file, that cannot be written: the system
-            reads what somebody looks at, and nothing is checked before `Record.verify` is
-            called. The file must not be written meanwhile; to replace it is safe.
+        recorder: Format of the file; default: detected from its content, otherwise from
+            its suffix.
+        mapped: If True, arrays are read-only views of the memory-mapped file. The system
+            reads the pages that are accessed, and nothing is checked until
+            `Record.verify` is called. The file must not be overwritten while it is
+            mapped; replacing it is safe.
 
     Returns:
-        A record of lazy arrays; ``np.asarray(array)`` reads one.
+        A record of lazy arrays; ``np.asarray(array)`` reads an array.
 
     Raises:
-        MissingExtraError: The file is of Keras, and h5py is not installed.
+        MissingExtraError: It is a Keras file, and h5py is not installed.
         MissingFileError: The file does not exist.
-        RecordError: The file is not a record, it is damaged, or it needs code to be loaded.
+        RecordError: The file is not a record, is damaged, or needs code to be loaded.
 
     Examples:
         >>> import numpy as np, seqloom as sl
@@ -76,9 +78,9 @@ def load(
 
 
 def _read_file(source: RecordSource, path: Path) -> Record:
-    """Read a file in the format of its first bytes, or else of its suffix."""
+    """Read a file in the format of its first bytes, otherwise of its suffix."""
     recorder = find_recorder(path)
-    # A recorder of the user comes first, for its own suffixes.
+    # A custom recorder takes precedence for its suffixes.
     if not isinstance(recorder, (Safetensors, JsonGz)):
         return recorder.decode(source)
     head = source.read(0, min(LENGTH_BYTES + 1, source.size))
@@ -86,21 +88,21 @@ def _read_file(source: RecordSource, path: Path) -> Record:
         _GZIP: JsonGz().decode,
         HDF5: read_hdf5,
         ZIP: _read_zip,
-        PICKLE: refuse_pickle,
+        PICKLE: reject_pickle,
     }
-    # The length of a header of safetensors may begin with any bytes.
+    # The header length of a safetensors file may begin with any bytes.
     is_safetensors = head[LENGTH_BYTES:] == b"{"
     known = () if is_safetensors else [begin for begin in reads if head.startswith(begin)]
     return reads[known[0]](source) if known else Safetensors().decode(source)
 
 
 def _read_zip(source: RecordSource) -> Record:
-    """Read an archive of Keras 3 or of torch."""
+    """Read an archive of Keras 3 or PyTorch."""
     return read_keras(source) if has_keras_weights(source) else read_torch(source)
 
 
 def _read_folder(folder: Path, *, mapped: bool) -> Record:
-    """Open the weights in a folder of Hugging Face: one file, or several by an index."""
+    """Open the weights in a Hugging Face folder: one file, or several with an index."""
     path = _find_weights(folder)
     if not path.name.endswith(".index.json"):
         return load(path, mapped=mapped)
@@ -112,19 +114,19 @@ def _read_folder(folder: Path, *, mapped: bool) -> Record:
         expected = {key for key, file in files.items() if file == name}
         if difference := sorted(expected ^ record.keys()):
             raise RecordError(
-                f"{folder / name}: has other arrays than {path.name} says: {difference[0]}"
+                f"{folder / name}: its arrays differ from {path.name}: {difference[0]}"
             )
     return Record({key: records[name][key] for key, name in files.items()})
 
 
 def _find_weights(folder: Path) -> Path:
-    """Return the one index or file of weights in a folder."""
-    for pattern in _PATTERNS:
+    """Return the only index or weight file in a folder."""
+    for pattern in _WEIGHTS:
         found = sorted(folder.glob(pattern))
         if len(found) > 1:
             names = ", ".join(path.name for path in found)
             raise RecordError(
-                f"{folder}: has several files of weights ({names}); load one of them"
+                f"{folder}: has several weight files ({names}); load one of them"
             )
         if found:
             return found[0]
@@ -135,14 +137,14 @@ def _find_weights(folder: Path) -> Path:
 
 
 def _read_index(path: Path) -> dict[str, str]:
-    """Return the name of the file of each array."""
+    """Return the file name of each array."""
     with reading(path):
         index: Any = parse_json(str(path), path.read_bytes())
     files = index.get("weight_map") if is_dict(index) else None
     if not is_dict(files):
         raise RecordError(f"{path}: has no weight_map of files by array")
     for key, name in files.items():
-        # A name with a folder in it could be of any file.
+        # A file name with a folder could refer to any file.
         if not isinstance(name, str) or name in {"", ".", ".."} or Path(name).name != name:
             raise RecordError(
                 f"{path}: {key} must be in a file of the folder, got {name!r}"
@@ -152,22 +154,22 @@ def _read_index(path: Path) -> dict[str, str]:
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
 KERAS_WEIGHTS = "model.weights.h5"  # in the archive of Keras 3
-# The group of the weights in a file of a whole model of Keras 2.
+# Group of the weights in a whole-model file of Keras 2.
 _MODEL_WEIGHTS = "model_weights/"
 
 
 def read_hdf5(source: RecordSource) -> Record:
-    """Open a file of HDF5: each dataset of numbers, by its path with dots."""
+    """Open an HDF5 file: all numeric datasets, by their path with dots."""
     h5py = _import_h5py(source)
     try:
         with source.open() as file, h5py.File(file, "r") as root:
             found = dict(_list_arrays(source, root, h5py, seen=set()))
-            facts = {key: _plain(value) for key, value in root.attrs.items()}
+            facts = {key: _to_plain_value(value) for key, value in root.attrs.items()}
     except (OSError, RuntimeError, KeyError, ValueError) as error:
         raise RecordError(f"{source.name}: not a whole HDF5 file ({error})") from None
     arrays: dict[str, LazyArray] = {}
     for name, (shape, dtype) in found.items():
-        # TensorFlow adds the number of an output.
+        # TensorFlow appends the index of an output.
         path = name.removeprefix(_MODEL_WEIGHTS).removesuffix(":0").replace("/", ".")
         if path in arrays:
             raise RecordError(f"{source.name}: two arrays have the path {path}")
@@ -178,7 +180,7 @@ def read_hdf5(source: RecordSource) -> Record:
 
 
 def read_keras(source: RecordSource) -> Record:
-    """Open the weights in an archive of Keras 3; its configuration is not read."""
+    """Open the weights in a Keras 3 archive; its configuration is not read."""
     with open_archive(source) as archive:
         data = read_member(source, archive, KERAS_WEIGHTS)
     found = read_hdf5(replace(RecordSource.of_bytes(data), name=source.name))
@@ -186,18 +188,18 @@ def read_keras(source: RecordSource) -> Record:
 
 
 def has_keras_weights(source: RecordSource) -> bool:
-    """Return True for an archive of Keras 3."""
+    """Return whether an archive is a Keras 3 model."""
     with open_archive(source) as archive:
         return KERAS_WEIGHTS in archive.namelist()
 
 
 def _import_h5py(source: RecordSource) -> Any:
-    """Import the library of HDF5, which an extra installs."""
+    """Import h5py, which an extra installs."""
     try:
         import h5py
     except ImportError:
         raise MissingExtraError(
-            f"{source.name}: files of Keras need h5py: pip install h5py"
+            f"{source.name}: Keras files need h5py: pip install h5py"
         ) from None
     return h5py
 
@@ -205,7 +207,7 @@ def _import_h5py(source: RecordSource) -> Any:
 def _list_arrays(
     source: RecordSource, group: Any, h5py: Any, *, seen: set[int], prefix: str = ""
 ) -> Iterator[tuple[str, tuple[tuple[int, ...], np.dtype[Any]]]]:
-    """Yield names, shapes and types of datasets; follows no link to another file."""
+    """Yield names, shapes and dtypes of datasets; links to other files raise."""
     for key in group:
         name = f"{prefix}{key}"
         if not isinstance(group.get(key, getlink=True), h5py.HardLink):
@@ -221,15 +223,15 @@ def _list_arrays(
         if not isinstance(item, h5py.Dataset):
             raise RecordError(f"{source.name}: {name} is a type, not an array")
         if item.is_virtual or item.external:
-            raise RecordError(f"{source.name}: {name} lies in another file; it is not read")
-        name_type(f"{source.name}: {name}", item.dtype.newbyteorder("="))
+            raise RecordError(f"{source.name}: {name} is in another file; it is not read")
+        name_dtype(f"{source.name}: {name}", item.dtype.newbyteorder("="))
         yield name, (tuple(item.shape), item.dtype.newbyteorder("="))
 
 
 def _read_array(
     source: RecordSource, name: str, *, size: int, dtype: np.dtype[Any]
 ) -> NDArray[Any]:
-    """Read a dataset of a number of values."""
+    """Read a dataset with a known number of values."""
     source.require_plausible(name, size * dtype.itemsize)
     h5py = _import_h5py(source)
     try:
@@ -239,8 +241,8 @@ def _read_array(
         raise RecordError(f"{source.name}: {name} cannot be read ({error})") from None
 
 
-def _plain(value: Any) -> Any:
-    """Return an attribute as a string or a number; None for anything else."""
+def _to_plain_value(value: Any) -> Any:
+    """Return an attribute as a string or number; None for other types."""
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     if isinstance(value, np.generic):

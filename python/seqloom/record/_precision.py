@@ -1,4 +1,4 @@
-"""Precisions: the float types in which a recorder writes arrays."""
+"""Precisions: float types in which a recorder writes arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Precision:
-    """Base of precisions: one float type for all float arrays.
+    """Base class of precisions: one float type for all float arrays.
 
     Attributes:
         dtype: The float type.
@@ -35,7 +35,7 @@ class Precision:
 
 
 class Full(Precision):
-    """Writes float arrays as float32.
+    """Precision that writes float arrays as float32.
 
     Examples:
         >>> import numpy as np, seqloom as sl
@@ -50,7 +50,7 @@ class Full(Precision):
 
 
 class Half(Precision):
-    """Writes float arrays as float16, whose largest number is 65504.
+    """Precision that writes float arrays as float16, whose largest number is 65504.
 
     Examples:
         >>> import numpy as np, seqloom as sl
@@ -63,7 +63,9 @@ class Half(Precision):
 
 
 class BFloat16(Precision):
-    """Writes float arrays as bfloat16: the range of float32 with 8 significant bits.
+    """Precision that writes float arrays as bfloat16.
+
+    bfloat16 has the range of float32, but only 8 significant bits.
 
     Examples:
         >>> import numpy as np, seqloom as sl
@@ -76,7 +78,7 @@ class BFloat16(Precision):
 
 
 class Double(Precision):
-    """Writes float arrays as float64.
+    """Precision that writes float arrays as float64.
 
     Examples:
         >>> import seqloom as sl
@@ -87,15 +89,16 @@ class Double(Precision):
     dtype = np.dtype("float64")
 
 
-# One precision, precisions by pattern of the path (the last match decides), or a function
-# of path and dtype that returns a dtype or None, which leaves the dtype.
+# One precision; precisions by path pattern, where the last match applies; or a function
+# of
+# path and dtype that returns a dtype, or None to keep the dtype.
 PrecisionPolicy: TypeAlias = (
     Precision | Mapping[str, Precision] | Callable[[str, np.dtype[Any]], Any]
 )
 
 
 def require_policy(policy: object) -> None:
-    """Refuse what is no precision."""
+    """Raise if a policy is not a precision, a dict of precisions or a function."""
     if callable(policy) and not isinstance(policy, type):
         return
     table = cast("Mapping[str, object]", policy if isinstance(policy, Mapping) else {})
@@ -104,12 +107,12 @@ def require_policy(policy: object) -> None:
     ):
         raise ArgumentError(
             "precision must be a precision such as sl.record.Half(), a dict of precisions "
-            f"by pattern of the path, or a function of path and dtype, got {policy!r}"
+            f"by path pattern, or a function of path and dtype, got {policy!r}"
         )
 
 
 def require_matches(policy: PrecisionPolicy | None, paths: Iterable[str]) -> None:
-    """Refuse a pattern that matches no path, which would be a misspelt one."""
+    """Raise if a pattern matches no path, because it may be misspelt."""
     known = list(paths)
     for pattern in policy if _is_table(policy) else ():
         if not any(fnmatchcase(path, pattern) for path in known):
@@ -119,19 +122,19 @@ def require_matches(policy: PrecisionPolicy | None, paths: Iterable[str]) -> Non
             )
 
 
-def choose_type(
+def choose_dtype(
     policy: PrecisionPolicy | None, path: str, dtype: np.dtype[Any], *, least: str | None
 ) -> np.dtype[Any]:
-    """Return the type in which an array is written; only that of floats may differ."""
+    """Return the dtype in which an array is written; only floats are converted."""
     if policy is None or not is_float(dtype):
         return dtype
-    wanted = _ask(policy, path, dtype)
+    wanted = _apply(policy, path, dtype)
     if wanted not in FLOATS:
         raise ArgumentError(
-            f"precision gives {wanted} for {path}, expected one of "
+            f"precision returned {wanted} for {path}, expected one of "
             f"{', '.join(map(str, FLOATS))}"
         )
-    lowest = FLOATS[0] if least is None else _BY_NAME[least]
+    lowest = FLOATS[0] if least is None else _FLOATS_BY_NAME[least]
     return (
         wanted
         if wanted.itemsize >= lowest.itemsize
@@ -140,12 +143,12 @@ def choose_type(
 
 
 def _is_table(policy: object) -> TypeGuard[Mapping[str, Precision]]:
-    """Return True for precisions by pattern."""
+    """Return whether a policy is a dict of precisions by pattern."""
     return isinstance(policy, Mapping)
 
 
-def _ask(policy: PrecisionPolicy, path: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the type that a policy gives one float array."""
+def _apply(policy: PrecisionPolicy, path: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype that a policy selects for a float array."""
     if isinstance(policy, Precision):
         return policy.dtype
     if _is_table(policy):
@@ -153,8 +156,8 @@ def _ask(policy: PrecisionPolicy, path: str, dtype: np.dtype[Any]) -> np.dtype[A
         return found[-1].dtype if found else dtype
     answer = cast("Callable[..., object]", policy)(path, dtype)
     kind: Any = getattr(answer, "dtype", answer)
-    return dtype if kind is None else np.dtype(_BY_NAME.get(kind, kind))
+    return dtype if kind is None else np.dtype(_FLOATS_BY_NAME.get(kind, kind))
 
 
-# NumPy knows the name bfloat16 only after ml_dtypes is imported.
-_BY_NAME: dict[Any, np.dtype[Any]] = {str(dtype): dtype for dtype in FLOATS}
+# NumPy resolves the name "bfloat16" only after ml_dtypes is imported.
+_FLOATS_BY_NAME: dict[Any, np.dtype[Any]] = {str(dtype): dtype for dtype in FLOATS}

@@ -1,4 +1,4 @@
-"""Record: the arrays and metadata of a module or an optimiser. Recorder: an encoding."""
+"""Record: arrays and metadata of a module or optimiser. Recorder: a file format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from seqloom._files import atomic_path, flushing
 from seqloom.record._array import LazyArray, PreparedArray, prepare
-from seqloom.record._precision import choose_type, require_matches, require_policy
+from seqloom.record._precision import choose_dtype, require_matches, require_policy
 from seqloom.record._source import RecordSource
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from seqloom.record._precision import PrecisionPolicy
 
-# The recorders by the suffixes of their files.
-_BY_SUFFIX: dict[str, type[Recorder]] = {}
+# Recorder classes by file suffix.
+_RECORDERS: dict[str, type[Recorder]] = {}
 _DEFAULT = ".safetensors"
 
 
@@ -30,13 +30,14 @@ class Record(Mapping[str, Any]):
     """Arrays by path, with metadata.
 
     Args:
-        arrays: NumPy arrays, or lazy ones, by path.
+        arrays: NumPy arrays or lazy arrays, by path.
         metadata: Strings, numbers, lists and dicts, as in JSON.
-        least_dtypes: Names of float types, by path, below which no precision goes.
+        least_dtypes: By path, the name of the narrowest float type to which a precision
+            may convert the array.
 
     Attributes:
         metadata: The metadata.
-        least_dtypes: The least float types.
+        least_dtypes: The narrowest float types, by path.
 
     Examples:
         >>> import numpy as np, seqloom as sl
@@ -67,7 +68,7 @@ class Record(Mapping[str, Any]):
         return len(self._arrays)
 
     def __or__(self, other: Record) -> Record:
-        """Merge two records; on equal paths, the other's values win."""
+        """Merge two records; if both have a path, the other record's value is used."""
         return Record(
             {**self._arrays, **other._arrays},
             metadata={**self.metadata, **other.metadata},
@@ -108,7 +109,7 @@ class Record(Mapping[str, Any]):
         return self._renamed({path: path[len(prefix) :] for path in chosen})
 
     def _renamed(self, names: Mapping[str, str]) -> Record:
-        """Return a record of some arrays under new paths."""
+        """Return a record of selected arrays with new paths."""
         least = {
             new: self.least_dtypes[path]
             for path, new in names.items()
@@ -118,10 +119,10 @@ class Record(Mapping[str, Any]):
         return Record(arrays, metadata=self.metadata, least_dtypes=least)
 
     def copy(self) -> Record:
-        """Read all arrays now.
+        """Read all arrays into memory.
 
         Returns:
-            A record of copies in memory, which no file and no module changes.
+            A record of copies, independent of files and modules.
 
         Raises:
             RecordError: An array is damaged.
@@ -136,10 +137,10 @@ class Record(Mapping[str, Any]):
         return Record(arrays, metadata=self.metadata, least_dtypes=self.least_dtypes)
 
     def verify(self) -> None:
-        """Read each array that lies in a file, and check it.
+        """Read each array that is stored in a file, and compare its checksum.
 
-        Arrays of a file are checked whenever they are read, but for those of a file that
-        was loaded with ``mapped=True``: only this method checks them.
+        Arrays of a file are checked whenever they are read. The exception is a file that
+        was loaded with ``mapped=True``: its arrays are checked only by this method.
 
         Raises:
             RecordError: An array is damaged.
@@ -154,19 +155,20 @@ class Record(Mapping[str, Any]):
                 array.verify()
 
     def save(self, path: str | os.PathLike[str], recorder: Recorder | None = None) -> None:
-        """Write the record to a file, completely or not at all.
+        """Write the record to a file atomically.
 
-        The disk has the file when the call returns. Arrays are converted and written one
-        after the other, so that the memory of one suffices.
+        The file is on disk when the call returns. Arrays are converted and written one at
+        a time, so memory is needed for one array only.
 
         Args:
-            path: Path of the file. An older file is replaced when the new one is complete.
+            path: Path of the file. An existing file is replaced when the new one is
+                complete.
             recorder: Format and precision of the file; default: the format of the suffix
-                (``.json.gz``), else `Safetensors`.
+                (``.json.gz``), otherwise `Safetensors`.
 
         Raises:
-            FileError: The file cannot be written; the older one is as it was.
-            RecordError: The file could not hold a path, an array or the metadata unchanged.
+            FileError: The file cannot be written; an existing file is unchanged.
+            RecordError: The format cannot represent a path, an array or the metadata.
 
         Examples:
             >>> import numpy as np, seqloom as sl
@@ -179,14 +181,15 @@ class Record(Mapping[str, Any]):
 
 
 class Recorder(ABC):
-    """Base of recorders: encodings of a record as bytes.
+    """Base class of recorders, which encode a record as bytes.
 
-    A subclass defines `encode` and `decode`; files, memory and precision follow. Where it
-    names `suffixes`, `Record.save` and `load` choose it by the name of a file.
+    A subclass defines `encode` and `decode`; files, in-memory bytes and precision are
+    handled here. If it defines `suffixes`, `Record.save` and `load` select it by the file
+    name.
 
     Attributes:
-        precision: Float types of the arrays in the file, as `Safetensors` takes them.
-        suffixes: Ends of the names of its files.
+        precision: Float types of the arrays in the file, as for `Safetensors`.
+        suffixes: File name suffixes of the format.
 
     Examples:
         >>> import numpy as np, seqloom as sl
@@ -210,16 +213,16 @@ class Recorder(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        _BY_SUFFIX.update(dict.fromkeys(cls.suffixes, cls))
+        _RECORDERS.update(dict.fromkeys(cls.suffixes, cls))
 
     @abstractmethod
     def encode(self, record: Record, file: BinaryIO) -> None:
         """Write a record to a binary file.
 
         Args:
-            record: Record whose arrays have ``shape`` and ``dtype``, that of the precision;
-                ``numpy.asarray(record[path])`` converts one.
-            file: Binary file, in which one can seek.
+            record: Record whose arrays have ``shape`` and the ``dtype`` of the precision;
+                ``numpy.asarray(record[path])`` converts one array.
+            file: Seekable binary file.
         """
 
     @abstractmethod
@@ -227,10 +230,10 @@ class Recorder(ABC):
         """Read a record.
 
         Args:
-            source: The bytes; ``source.open()`` gives a binary file of them.
+            source: The bytes; ``source.open()`` returns them as a binary file.
 
         Returns:
-            A record, of lazy arrays if the format allows it.
+            A record, with lazy arrays if the format supports them.
         """
 
     def write(self, path: str | os.PathLike[str], record: Record) -> None:
@@ -241,8 +244,8 @@ class Recorder(ABC):
             record: The record.
 
         Raises:
-            FileError: The file cannot be written; the older one is as it was.
-            RecordError: The file could not hold a path, an array or the metadata unchanged.
+            FileError: The file cannot be written; an existing file is unchanged.
+            RecordError: The format cannot represent a path, an array or the metadata.
 
         Examples:
             >>> import numpy as np, seqloom as sl
@@ -250,7 +253,8 @@ class Recorder(ABC):
             >>> sl.record.JsonGz().write("a.json.gz", record)
         """
         prepared = self._prepare(record)
-        # The part is written in place, because its writer holds a lock on it.
+        # The temporary file is not reopened by name, because its writer holds a lock on
+        # it.
         with atomic_path(path) as part, part.open("r+b") as file, flushing(file):
             self.encode(prepared, file)
 
@@ -259,15 +263,15 @@ class Recorder(ABC):
 
         Args:
             path: Path of the file.
-            mapped: Whether the arrays become views of the file that cannot be written.
+            mapped: If True, arrays are read-only views of the memory-mapped file.
 
         Returns:
-            A record, of lazy arrays if the format allows it.
+            A record, with lazy arrays if the format supports them.
 
         Raises:
             MissingFileError: The file does not exist.
             FileError: The file cannot be read.
-            RecordError: The file is not of this format, or it is damaged.
+            RecordError: The file is not in this format, or it is damaged.
 
         Examples:
             >>> import numpy as np, seqloom as sl
@@ -284,11 +288,10 @@ class Recorder(ABC):
             record: The record.
 
         Returns:
-            What a file would hold.
+            The content of the file that `write` would create.
 
         Raises:
-            RecordError: The bytes could not hold a path, an array or the metadata
-                unchanged.
+            RecordError: The format cannot represent a path, an array or the metadata.
 
         Examples:
             >>> import seqloom as sl
@@ -303,13 +306,13 @@ class Recorder(ABC):
         """Decode a record from memory.
 
         Args:
-            data: What `to_bytes` returned, or the content of a file.
+            data: Bytes from `to_bytes`, or the content of a file.
 
         Returns:
             A record; its arrays may be views of `data`.
 
         Raises:
-            RecordError: The bytes are not of this format, or they are damaged.
+            RecordError: The bytes are not in this format, or they are damaged.
 
         Examples:
             >>> import numpy as np, seqloom as sl
@@ -320,7 +323,7 @@ class Recorder(ABC):
         return self.decode(RecordSource.of_bytes(data))
 
     def _prepare(self, record: Record) -> Record:
-        """Return the record with the types that the precision gives its arrays."""
+        """Return the record with the dtypes that the precision selects."""
         if self.precision is not None:
             require_policy(self.precision)
         prepared = {path: prepare(path, array) for path, array in record.items()}
@@ -330,7 +333,7 @@ class Recorder(ABC):
                 path,
                 array.value,
                 array.shape,
-                choose_type(
+                choose_dtype(
                     self.precision, path, array.dtype, least=record.least_dtypes.get(path)
                 ),
             )
@@ -340,7 +343,7 @@ class Recorder(ABC):
 
 
 def find_recorder(path: str | os.PathLike[str]) -> Recorder:
-    """Return the recorder of a file's suffix; the default if there is none."""
+    """Return the recorder for a file's suffix, or the default recorder."""
     name = Path(path).name
-    found = [suffix for suffix in _BY_SUFFIX if name.endswith(suffix)]
-    return _BY_SUFFIX[max(found, key=len, default=_DEFAULT)]()
+    found = [suffix for suffix in _RECORDERS if name.endswith(suffix)]
+    return _RECORDERS[max(found, key=len, default=_DEFAULT)]()

@@ -1,26 +1,26 @@
-"""Records as safetensors files, with metadata as JSON and checksums."""
+"""Records as safetensors files, with JSON metadata and checksums."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
 from math import prod
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    BinaryIO,
-    ClassVar,
-    NamedTuple,
-    TypeVar,
-)
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar, NamedTuple, TypeVar
 
 import msgspec
 
 from seqloom._arguments import is_dict, quote
 from seqloom.errors import RecordError
-from seqloom.record._array import LazyArray, find_type, require_shape
-from seqloom.record._facts import PLACE, Facts, checksum, crc32, parse_json, seal, unseal
+from seqloom.record._array import LazyArray, find_dtype, require_shape
+from seqloom.record._facts import (
+    CHECKSUM_PLACEHOLDER,
+    Facts,
+    checksum,
+    crc32,
+    decode_facts,
+    encode_facts,
+    parse_json,
+)
 from seqloom.record._record import Record, Recorder
 from seqloom.record._source import RecordSource, hash_bytes
 
@@ -36,28 +36,29 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind")
 Size = Annotated[int, msgspec.Meta(ge=0)]
 
-LENGTH_BYTES = 8  # the length of the header is an integer of this size
-_LONGEST = 100_000_000  # bytes of a header, as the format limits them
-# The facts are one entry of the header's string table, because the order of two entries
-# would be random in other writers: a mark, the checksum, and the facts as JSON.
+LENGTH_BYTES = 8  # size of the integer that contains the header's length
+_MAX_HEADER_BYTES = 100_000_000  # limit of the format
+# The facts are a single entry of the header's string table, because other writers may
+# reorder several entries. The entry is a mark, the checksum, and the facts as JSON.
 _FACTS, _MARK = "seqloom", "seqloom facts "
-_PLAIN = {"format": "pt"}
-# The arrays begin at a multiple of these bytes, the size of a cache line.
+_PLAIN_METADATA = {"format": "pt"}
+# Arrays begin at a multiple of this number of bytes, the size of a cache line.
 _ALIGNMENT = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Safetensors(Recorder):
-    """Writes and reads records as safetensors files.
+    """Recorder for safetensors files.
 
-    Any safetensors reader reads the arrays. The format version, the record's metadata and
-    the checksums of the arrays are JSON in the entry ``seqloom`` of the header's metadata.
+    Any safetensors reader can read the arrays. The format version, the record's metadata
+    and the checksums of the arrays are stored as JSON in the entry ``seqloom`` of the
+    header's metadata.
 
     Args:
-        precision: Float type of the arrays in the file: a precision, precisions by pattern
-            of the path, or a function of path and dtype; default: that of each array.
-        plain: Whether to leave out checksums and metadata, and to write what PyTorch's
-            programs write: transformers before version 5 refuses any other file.
+        precision: Float type of the arrays in the file: a precision, precisions by path
+            pattern, or a function of path and dtype; default: the dtype of each array.
+        plain: If True, omit checksums and metadata, and write the header like PyTorch
+            programs. transformers before version 5 needs this.
 
     Examples:
         >>> import numpy as np, seqloom as sl
@@ -72,11 +73,11 @@ class Safetensors(Recorder):
     suffixes: ClassVar[tuple[str, ...]] = (".safetensors",)
 
     def encode(self, record: Record, file: BinaryIO) -> None:
-        """Write the header, the arrays one after the other, and the header again.
+        """Write the header, all arrays, and then the header again with the checksums.
 
         Args:
             record: Record of prepared arrays.
-            file: Binary file in which one can seek.
+            file: Seekable binary file.
 
         Examples:
             >>> import io, seqloom as sl
@@ -85,29 +86,29 @@ class Safetensors(Recorder):
             >>> file.tell() % 64
             0
         """
-        sums = dict.fromkeys(record, PLACE)
+        sums = dict.fromkeys(record, CHECKSUM_PLACEHOLDER)
         begin = file.tell()
-        file.write(_header(record, sums, plain=self.plain))
-        for path in _in_order(record):
+        file.write(_build_header(record, sums, plain=self.plain))
+        for path in _sort_paths(record):
             sums[path] = _write_array(file, record[path])
         end = file.tell()
         file.seek(begin)
         # The header with the checksums is as long as the one without them.
-        file.write(_header(record, sums, plain=self.plain))
+        file.write(_build_header(record, sums, plain=self.plain))
         file.seek(end)
 
     def decode(self, source: RecordSource) -> Record:
-        """Read the header; each array is read and checked when it is used.
+        """Read the header; each array is read and checked on first use.
 
         Args:
-            source: Bytes of a safetensors file, also of another program.
+            source: Bytes of a safetensors file, which another program may have written.
 
         Returns:
-            A record of lazy arrays; no metadata in another program's file.
+            A record of lazy arrays; without metadata if another program wrote the file.
 
         Raises:
             RecordError: The bytes are not a safetensors file (with a header of at most
-                100 MB), they are cut, a name appears twice, or the metadata are damaged.
+                100 MB), are truncated, contain a name twice, or have damaged metadata.
 
         Examples:
             >>> import numpy as np, seqloom as sl
@@ -120,9 +121,9 @@ class Safetensors(Recorder):
         arrays, strings = _read_header(source)
         entry = strings.get(_FACTS, "")
         if not entry and not any(text.startswith(_MARK) for text in strings.values()):
-            # A file of another program has no facts.
+            # A file of another program.
             return Record({path: arrays[path].to_lazy() for path in sorted(arrays)})
-        facts = unseal(source.name, entry.removeprefix(_MARK))
+        facts = decode_facts(source.name, entry.removeprefix(_MARK))
         if facts.sums.keys() != arrays.keys():
             raise RecordError(f"{source.name}: the names of its arrays are damaged")
         checked = {
@@ -133,8 +134,8 @@ class Safetensors(Recorder):
 
 
 def _write_array(file: BinaryIO, array: PreparedArray) -> str:
-    """Write an array piece by piece, and return its checksum."""
-    # As a function: when it returns, no piece of one array is left while the next is made.
+    """Write an array in blocks; return its checksum."""
+    # A separate function, so that the last block is freed before the next array.
     hashes: list[bytes] = []
     for piece in array.pieces():
         hashes.append(hash_bytes(piece))
@@ -142,18 +143,18 @@ def _write_array(file: BinaryIO, array: PreparedArray) -> str:
     return checksum(array.kind, array.shape, b"".join(hashes))
 
 
-def _in_order(record: Record) -> list[str]:
-    """Return the paths, those of the widest types first, so that all are aligned."""
+def _sort_paths(record: Record) -> list[str]:
+    """Return the paths, widest dtypes first, so that all arrays are aligned."""
     return sorted(record, key=lambda path: -record[path].dtype.itemsize)
 
 
-def _header(record: Record, sums: Mapping[str, str], *, plain: bool) -> bytes:
-    """Return the length and the header, with spaces up to the alignment."""
+def _build_header(record: Record, sums: Mapping[str, str], *, plain: bool) -> bytes:
+    """Return length and header, padded with spaces to the alignment."""
     facts = Facts(sums, record.metadata, record.least_dtypes)
-    strings = _PLAIN if plain else {_FACTS: _MARK + seal(facts)}
+    strings = _PLAIN_METADATA if plain else {_FACTS: _MARK + encode_facts(facts)}
     table: dict[str, object] = {"__metadata__": strings}
     start = 0
-    for path in _in_order(record):
+    for path in _sort_paths(record):
         array = record[path]
         stop = start + array.nbytes
         table[path] = {
@@ -168,7 +169,7 @@ def _header(record: Record, sums: Mapping[str, str], *, plain: bool) -> bytes:
 
 
 class HeaderEntry(msgspec.Struct):
-    """The entry of one array in a header."""
+    """Header entry of one array."""
 
     dtype: str
     shape: tuple[Size, ...]
@@ -176,7 +177,7 @@ class HeaderEntry(msgspec.Struct):
 
 
 class StoredArray(NamedTuple):
-    """An array in a safetensors file: its type, its place and its checksum."""
+    """Array in a safetensors file: its dtype, offsets and checksum."""
 
     source: RecordSource
     path: str
@@ -185,24 +186,24 @@ class StoredArray(NamedTuple):
     shape: tuple[int, ...]
     start: int
     stop: int
-    expected: str | None = None  # None: the file has no checksums
-    is_old: bool = False  # the checksum is a CRC-32
+    expected: str | None = None  # None if the file has no checksums
+    is_old: bool = False  # True if the checksum is a CRC-32
 
     def to_lazy(self) -> LazyArray:
         """Return a lazy array that is read from the file."""
         read, check = self.read, None
         if self.source.is_mapped:
-            # A check when the array is read would not find later changes of the file.
+            # A check on access would not detect later changes of the file.
             read, check = self.view, self.read
         return LazyArray(self.source.name, self.path, self.shape, self.dtype, read, check)
 
     def view(self) -> NDArray[Any]:
-        """Return a view of the mapped file, unchecked."""
+        """Return an unchecked view of the mapped file."""
         data = self.source.view(self.start, self.stop)
         return data.view(self.dtype).reshape(self.shape)
 
     def read(self) -> NDArray[Any]:
-        """Read the array, and check it."""
+        """Read the array; raise if its checksum differs."""
         data, hashes = self.source.take(self.start, self.stop)
         array = data.view(self.dtype).reshape(self.shape)
         if self.expected is not None:
@@ -215,29 +216,29 @@ class StoredArray(NamedTuple):
 
 
 def _read_header(source: RecordSource) -> tuple[dict[str, StoredArray], dict[str, str]]:
-    """Return the arrays and the table of strings, both by name."""
+    """Return the arrays and the metadata strings, both by name."""
     length = int.from_bytes(source.read(0, min(LENGTH_BYTES, source.size)), "little")
     begin = LENGTH_BYTES + length
-    if begin > source.size or length > _LONGEST:
+    if begin > source.size or length > _MAX_HEADER_BYTES:
         raise _not_whole(source, "its header does not end")
     table: Any = parse_json(source.name, _decode(source, source.read(LENGTH_BYTES, begin)))
     if not is_dict(table):
-        raise _not_whole(source, "its header is no table")
+        raise _not_whole(source, "its header is not a JSON object")
     metadata = table.pop("__metadata__", None)
     strings = _convert(
         source, "its metadata", {} if metadata is None else metadata, kind=dict[str, str]
     )
-    arrays = {name: _entry(source, name, table[name], begin=begin) for name in table}
+    arrays = {name: _parse_entry(source, name, table[name], begin=begin) for name in table}
     try:
         "".join([*arrays, *strings, *strings.values()]).encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can write
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON allows
         raise _not_whole(source, "a name or its metadata is not valid Unicode") from None
     _require_no_gaps(source, list(arrays.values()), begin=begin)
     return arrays, strings
 
 
 def _decode(source: RecordSource, header: bytes) -> str:
-    """Return the text of a header; refuses a byte order mark."""
+    """Decode a header as text; raise if it begins with a byte order mark."""
     try:
         text = header.decode()
     except UnicodeDecodeError:
@@ -247,10 +248,10 @@ def _decode(source: RecordSource, header: bytes) -> str:
     return text
 
 
-def _entry(source: RecordSource, name: str, entry: Any, *, begin: int) -> StoredArray:
-    """Return the array of an entry; refuses impossible types, shapes and sizes."""
+def _parse_entry(source: RecordSource, name: str, entry: Any, *, begin: int) -> StoredArray:
+    """Return the array of an entry; raise if its type, shape or size is invalid."""
     fields = _convert(source, f"the entry of {quote(name)}", entry, kind=HeaderEntry)
-    dtype = find_type(source.name, name, fields.dtype)
+    dtype = find_dtype(source.name, name, fields.dtype)
     require_shape(source.name, name, fields.shape, dtype=dtype)
     start, stop = fields.data_offsets
     if stop - start != prod(fields.shape) * dtype.itemsize:
@@ -260,7 +261,7 @@ def _entry(source: RecordSource, name: str, entry: Any, *, begin: int) -> Stored
 
 
 def _convert(source: RecordSource, what: str, value: Any, *, kind: type[Kind]) -> Kind:
-    """Return a parsed value as a type; refuses another one."""
+    """Convert a parsed value to a type; raise if it does not fit."""
     try:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
@@ -270,7 +271,7 @@ def _convert(source: RecordSource, what: str, value: Any, *, kind: type[Kind]) -
 def _require_no_gaps(
     source: RecordSource, arrays: list[StoredArray], *, begin: int
 ) -> None:
-    """Refuse arrays that overlap or leave bytes between them or at the end."""
+    """Raise if arrays overlap, or leave bytes between them or at the end."""
     end = begin
     for array in sorted(arrays, key=lambda array: (array.start, array.stop)):
         if array.start != end:
@@ -282,5 +283,5 @@ def _require_no_gaps(
 
 
 def _not_whole(source: RecordSource, why: str) -> RecordError:
-    """Return the error for a file that is not a whole safetensors file."""
+    """Return the error for an invalid or truncated safetensors file."""
     return RecordError(f"{source.name}: not a whole safetensors file ({why})")

@@ -1,4 +1,4 @@
-"""RecordSource: the bytes of a record, in a file or in memory, perhaps a zip archive."""
+"""RecordSource: the bytes of a record, in a file or in memory, or in a zip archive."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# Below this number of bytes a second thread costs more than it saves.
-_SHARED = 8 << 20
-# Weights hardly compress: content of more bytes than both limits is no model.
-_PLAUSIBLE, _PLAUSIBLE_RATIO = 1 << 26, 16
+# Below this number of bytes, a second thread costs more than it saves.
+_MIN_THREADED_BYTES = 8 << 20
+# Weights hardly compress, so content larger than both limits is not a model.
+_MAX_UNCHECKED_BYTES, _MAX_EXPANSION = 1 << 26, 16
 
 
 @dataclass(frozen=True, slots=True)
 class RecordSource:
-    """The bytes of a record, which a recorder's ``decode`` reads.
+    """Bytes of a record, read by a recorder's ``decode``.
 
     Attributes:
         name: Name for messages: the path of the file, or ``"bytes"``.
         size: Number of bytes.
-        path: Path of the file; that of no file in memory.
+        path: Path of the file; ``Path()`` for bytes in memory.
 
     Examples:
         >>> from seqloom.record import RecordSource
@@ -56,12 +56,12 @@ class RecordSource:
 
     @classmethod
     def of_file(cls, path: str | os.PathLike[str], *, mapped: bool = False) -> RecordSource:
-        """Describe a file.
+        """Create the source of a file.
 
         Args:
             path: Path of the file.
-            mapped: Whether arrays become views of the file, which the system reads when
-                somebody looks at them.
+            mapped: If True, arrays are views of the memory-mapped file, whose pages are
+                read on access.
 
         Returns:
             A source.
@@ -79,10 +79,10 @@ class RecordSource:
         """
         try:
             with Path(path).open("rb") as file:
-                state = _describe(os.fstat(file.fileno()))
+                state = _identify(os.fstat(file.fileno()))
                 memory = None
                 if mapped and state[0]:
-                    # The map lives as long as a view of it.
+                    # The mapping lives as long as a view of it.
                     pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
                     memory = np.frombuffer(pages, np.uint8)
         except FileNotFoundError:
@@ -95,7 +95,7 @@ class RecordSource:
 
     @classmethod
     def of_bytes(cls, data: bytes | bytearray | memoryview) -> RecordSource:
-        """Describe bytes in memory.
+        """Create the source of bytes in memory.
 
         Args:
             data: The bytes.
@@ -116,10 +116,10 @@ class RecordSource:
         """Open the bytes as a binary file.
 
         Returns:
-            A file, to be closed by the caller.
+            A file that the caller must close.
 
         Raises:
-            RecordError: The file was changed since it was described.
+            RecordError: The file was changed after the source was created.
 
         Examples:
             >>> from seqloom.record import RecordSource
@@ -130,7 +130,7 @@ class RecordSource:
             return io.BytesIO(self._memory.data)
         file = self._checked_path().open("rb")
         try:
-            # Another file may have got the name meanwhile.
+            # The path may refer to another file by now.
             self._check(os.fstat(file.fileno()))
         except RecordError:
             file.close()
@@ -138,17 +138,17 @@ class RecordSource:
         return file
 
     def read(self, start: int, stop: int) -> bytes:
-        """Read some bytes.
+        """Read a range of bytes.
 
         Args:
-            start: First byte.
-            stop: Byte behind the last one.
+            start: Offset of the first byte.
+            stop: Offset after the last byte.
 
         Returns:
             The bytes.
 
         Raises:
-            RecordError: The file was changed since it was described, or ends before.
+            RecordError: The file was changed after the source was created, or is shorter.
 
         Examples:
             >>> from seqloom.record import RecordSource
@@ -157,7 +157,7 @@ class RecordSource:
         """
         if not 0 <= start <= stop <= self.size:
             raise RecordError(
-                f"{self.name}: is cut: {stop} bytes expected, {self.size} found"
+                f"{self.name}: is truncated: {stop} bytes expected, {self.size} found"
             )
         if self._memory is not None:
             return self._memory[start:stop].tobytes()
@@ -169,8 +169,8 @@ class RecordSource:
             raise RecordError(f"{self.name}: cannot be read ({error})") from None
 
     def require_plausible(self, what: str, size: int) -> None:
-        """Refuse content that would take far more memory than the source has bytes."""
-        if size > max(_PLAUSIBLE, _PLAUSIBLE_RATIO * self.size):
+        """Raise if content would need far more memory than the file has bytes."""
+        if size > max(_MAX_UNCHECKED_BYTES, _MAX_EXPANSION * self.size):
             raise RecordError(
                 f"{self.name}: {what} would take {size} bytes, but the file has only "
                 f"{self.size}; the file is damaged or hostile and is not read"
@@ -178,11 +178,11 @@ class RecordSource:
 
     @property
     def is_mapped(self) -> bool:
-        """Whether arrays are views of a file."""
+        """True if arrays are views of a memory-mapped file."""
         return self._memory is not None and bool(self._state)
 
     def view(self, start: int, stop: int) -> NDArray[np.uint8]:
-        """Return bytes as a view of the memory."""
+        """Return bytes as a view of memory, if possible."""
         if self._memory is None:
             return self.take(start, stop)[0]
         if self.is_mapped:
@@ -190,7 +190,7 @@ class RecordSource:
         return self._memory[start:stop]
 
     def take(self, start: int, stop: int) -> tuple[NDArray[np.uint8], bytes]:
-        """Return bytes as a view or a new array, and the hash of each MiB."""
+        """Return bytes as a view or new array, and the hash of each MiB."""
         if self._memory is not None:
             view = self._memory[start:stop]
             return view, hash_bytes(view)
@@ -200,11 +200,11 @@ class RecordSource:
             hashes = _native.read_pieces(path, start, out, _count_threads(out.size))
         except FileError as error:
             raise RecordError(f"{self.name}: cannot be read any more ({error})") from None
-        self._checked_path()  # another file may have got the name meanwhile
+        self._checked_path()  # the path may refer to another file by now
         return out, hashes
 
     def _checked_path(self) -> Path:
-        """Return the path; refuses another file than the one that was described."""
+        """Return the path; raise if the file was changed or replaced."""
         path = self.path
         try:
             now = path.stat()
@@ -214,32 +214,31 @@ class RecordSource:
         return path
 
     def _check(self, now: os.stat_result) -> None:
-        """Refuse another file than the one that was described."""
-        if _describe(now) != self._state:
+        """Raise if the file was changed or replaced."""
+        if _identify(now) != self._state:
             raise RecordError(
                 f"{self.path}: was changed after it was opened; load it again"
             )
 
 
 def hash_bytes(data: NDArray[np.uint8]) -> bytes:
-    """Return the XXH3 of each MiB of some bytes: eight bytes for each."""
+    """Return the XXH3 hash of each MiB of the data, eight bytes each."""
     return _native.hash_pieces(data, _count_threads(data.size))
 
 
 def _count_threads(size: int) -> int:
-    """Return the number of threads for a number of bytes."""
-    return count_threads() if size >= _SHARED else 1
+    """Return the number of threads to use for a number of bytes."""
+    return count_threads() if size >= _MIN_THREADED_BYTES else 1
 
 
-def _describe(status: os.stat_result) -> tuple[int, ...]:
-    """Return properties that change when another file gets the name."""
+def _identify(status: os.stat_result) -> tuple[int, ...]:
+    """Return file properties that differ if the file was changed or replaced."""
     return status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev
 
 
-_PIECE = 1 << 20  # bytes that are unpacked together
-# The errors of zipfile for damage, unknown methods and encrypted members. A name in another
-# encoding is a ValueError.
-_DAMAGE = (
+_BLOCK_BYTES = 1 << 20  # bytes that are decompressed at a time
+# Errors of zipfile for damage, unknown methods, encrypted members and invalid names.
+_ZIP_ERRORS = (
     BadZipFile,
     zlib.error,
     struct.error,
@@ -252,20 +251,20 @@ _DAMAGE = (
 
 @contextmanager
 def open_archive(source: RecordSource) -> Generator[ZipFile]:
-    """Open a zip archive; damage that is found inside the block is a RecordError."""
+    """Open a zip archive; convert errors inside the block to RecordError."""
     try:
         with source.open() as file, ZipFile(file) as archive:
             yield archive
     except RecordError:
         raise
-    except _DAMAGE as error:
+    except _ZIP_ERRORS as error:
         raise RecordError(f"{source.name}: not a whole zip archive ({error})") from None
 
 
 def read_member(source: RecordSource, archive: ZipFile, name: str) -> bytes:
-    """Read a member in pieces; refuses one that is far larger than its archive."""
+    """Read a member in blocks; raise if it is far larger than its archive."""
     info = archive.getinfo(name)
-    # Python's other methods unpack without a limit for each piece.
+    # zipfile decompresses other methods without a size limit for each block.
     if info.compress_type not in {ZIP_STORED, ZIP_DEFLATED}:
         raise RecordError(
             f"{source.name}: {name} is compressed by method {info.compress_type}; only "
@@ -273,4 +272,4 @@ def read_member(source: RecordSource, archive: ZipFile, name: str) -> bytes:
         )
     source.require_plausible(name, info.file_size)
     with archive.open(info) as member:
-        return b"".join(iter(lambda: member.read(_PIECE), b""))
+        return b"".join(iter(lambda: member.read(_BLOCK_BYTES), b""))

@@ -1,7 +1,7 @@
-"""Follows the pickle of a file of torch.save as far as tensors and plain values go.
+"""Interpret the pickle in a torch.save file, limited to tensors and plain values.
 
-Nothing is imported or called that the file names: a name that is not in the tables here
-ends the reading with an error. `pickletools` splits the program into instructions.
+Nothing that the file names is imported or called. A name that is not in the tables below
+raises an error. `pickletools` splits the pickle program into instructions.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _DTYPES: dict[str, np.dtype[Any]] = {
         "BoolStorage": "?",
         "ComplexFloatStorage": "c8",
         "ComplexDoubleStorage": "c16",
-        # The types without a class of storages, by their own names.
+        # Types without a storage class, by their names.
         "uint16": "u2",
         "uint32": "u4",
         "uint64": "u8",
@@ -44,8 +44,8 @@ _DTYPES: dict[str, np.dtype[Any]] = {
         "float8_e8m0fnu": ml_dtypes.float8_e8m0fnu,
     }.items()
 }
-# The functions that a pickle of tensors calls; here their names are all that is needed.
-_CALLS = frozenset(
+# Functions that a pickle of tensors calls; only their names are needed.
+_KNOWN_FUNCTIONS = frozenset(
     {
         "collections.OrderedDict",
         "torch.Size",
@@ -55,8 +55,9 @@ _CALLS = frozenset(
         "torch.storage.UntypedStorage",
     }
 )
-_STORAGE = "torch."
-# What to do in torch with a tensor that no array can hold, by the name that it needs.
+_TORCH_PREFIX = "torch."
+# Remedies in PyTorch for tensors that arrays cannot represent, by the name in the
+# pickle.
 _CONVERSIONS = {
     "torch._utils._rebuild_qtensor": "tensor.dequantize()",
     "torch._utils._rebuild_sparse_tensor": "tensor.to_dense()",
@@ -67,34 +68,34 @@ _MARK = object()
 
 @dataclass(frozen=True, slots=True)
 class TensorEntry:
-    """A tensor as the pickle describes it; strides and offset count numbers."""
+    """Tensor as described in the pickle; strides and offset are in elements."""
 
     key: str
     dtype: np.dtype[Any]
     offset: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-    is_conjugate: bool = False  # whether the numbers are those of the storage, conjugated
-    is_negative: bool = False  # and whether they are negated then
+    is_conjugate: bool = False  # True if the tensor is the conjugate of its storage
+    is_negative: bool = False  # True if the tensor is also negated
 
 
 @dataclass(frozen=True, slots=True)
 class PickledName:
-    """A class or a function that the pickle names."""
+    """Class or function that is named in the pickle."""
 
     name: str
 
 
 class PickledStorage(NamedTuple):
-    """The bytes of one or several tensors."""
+    """Bytes of one or more tensors."""
 
     key: str
-    dtype: np.dtype[Any] | None  # None where each tensor names its own
+    dtype: np.dtype[Any] | None  # None if each tensor has its dtype
 
 
 def read_pickle(file: str, data: bytes) -> Any:
-    """Return nested dicts, lists and tuples of tensors and plain values."""
-    machine = _Machine(file)
+    """Return nested dicts, lists and tuples of tensor entries and plain values."""
+    machine = _PickleMachine(file)
     try:
         for code, argument, _ in pickletools.genops(data):
             machine.step(code.name, argument)
@@ -107,8 +108,8 @@ def read_pickle(file: str, data: bytes) -> Any:
     return machine.stack[0]
 
 
-class _Machine:
-    """The stack and the memory of a pickle."""
+class _PickleMachine:
+    """Stack and memo of the pickle program."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -116,7 +117,7 @@ class _Machine:
         self.memory: dict[int, Any] = {}
 
     def step(self, name: str, argument: Any) -> None:
-        """Follow one instruction."""
+        """Execute one instruction."""
         if name in _CONSTANTS:
             self.stack.append(_CONSTANTS[name]())
         elif name in _LITERALS:
@@ -130,11 +131,11 @@ class _Machine:
             )
 
     def remember(self, number: int) -> None:
-        """Store the last value under a number."""
+        """Store the top of the stack in the memo."""
         self.memory[number] = self.stack[-1]
 
     def pop_to_mark(self) -> list[Any]:
-        """Take what was put on the stack since the last mark."""
+        """Pop the values above the last mark."""
         place = len(self.stack) - 1
         while self.stack[place] is not _MARK:
             place -= 1
@@ -145,38 +146,38 @@ class _Machine:
         return found
 
     def find_name(self, argument: str) -> None:
-        """Put a name on the stack, if it is one that tensors need."""
+        """Push a name, if tensors need it; otherwise raise."""
         name = argument.replace(" ", ".")
         needs = f"{self.file}: needs {name} to be loaded"
         if name in _CONVERSIONS:
             raise RecordError(
-                f"{needs}, and no array holds such a tensor; load the file in torch, and "
-                f"save {_CONVERSIONS[name]} in place of the tensor"
+                f"{needs}, but arrays cannot represent such tensors; load it in torch "
+                f"and save {_CONVERSIONS[name]} instead of the tensor"
             )
-        if name not in _CALLS and name.removeprefix(_STORAGE) not in _DTYPES:
+        if name not in _KNOWN_FUNCTIONS and name.removeprefix(_TORCH_PREFIX) not in _DTYPES:
             raise RecordError(
-                f"{needs}, which may run code; it is not. Load the file in torch, and save "
-                "a dict of its tensors: model.state_dict(), converted to types that NumPy "
-                "has"
+                f"{needs}, which may run code, so it is not loaded. Load the file in torch "
+                "and save a dict of its tensors: model.state_dict(), converted to types "
+                "that NumPy supports"
             )
         self.stack.append(PickledName(name))
 
     def find_name_of_stack(self) -> None:
-        """Take module and name from the stack."""
+        """Pop a module and a name, and push the full name."""
         name, module = self.stack.pop(), self.stack.pop()
         self.find_name(f"{module} {name}")
 
     def find_storage(self) -> None:
-        """Replace the description of a storage."""
+        """Replace the description of a storage by a `PickledStorage`."""
         kind, name, key, _, _ = self.stack.pop()[:5]
         if kind != "storage" or not isinstance(key, str):
             raise ValueError("a storage is not described")
         is_untyped = name.name == "torch.storage.UntypedStorage"
-        dtype = None if is_untyped else _DTYPES[name.name.removeprefix(_STORAGE)]
+        dtype = None if is_untyped else _DTYPES[name.name.removeprefix(_TORCH_PREFIX)]
         self.stack.append(PickledStorage(key, dtype))
 
     def call(self) -> None:
-        """Make what the call of a known name would make."""
+        """Replace a known function and its arguments by the result of the call."""
         arguments, function = self.stack.pop(), self.stack.pop()
         if function == PickledName("collections.OrderedDict"):
             self.stack.append(dict(*arguments))
@@ -188,7 +189,7 @@ class _Machine:
             self.stack.append(_make_entry(self.file, arguments))
         elif function == PickledName("torch._utils._rebuild_tensor_v3"):
             storage, *rest = arguments
-            dtype = _DTYPES[rest.pop(5).name.removeprefix(_STORAGE)]
+            dtype = _DTYPES[rest.pop(5).name.removeprefix(_TORCH_PREFIX)]
             typed = storage._replace(dtype=dtype)
             self.stack.append(_make_entry(self.file, (typed, *rest)))
         else:
@@ -197,33 +198,33 @@ class _Machine:
             )
 
     def set_items(self) -> None:
-        """Put pairs into a dict."""
+        """Add popped pairs to a dict."""
         pairs = self.pop_to_mark()
         self.stack[-1].update(zip(pairs[::2], pairs[1::2], strict=True))
 
     def set_item(self) -> None:
-        """Put a pair into a dict."""
+        """Add a popped pair to a dict."""
         value, key = self.stack.pop(), self.stack.pop()
         self.stack[-1].update({key: value})
 
     def extend(self) -> None:
-        """Add items to a list."""
+        """Append popped items to a list."""
         items = self.pop_to_mark()
         self.stack[-1].extend(items)
 
     def append(self) -> None:
-        """Add an item to a list."""
+        """Append a popped item to a list."""
         item = self.stack.pop()
         self.stack[-1].append(item)
 
     def make_tuple(self, size: int) -> None:
-        """Make a tuple of the last values."""
+        """Combine the top values into a tuple."""
         values = tuple(self.stack[-size:])
         del self.stack[-size:]
         self.stack.append(values)
 
     def set_state(self) -> None:
-        """Drop the attributes of an OrderedDict, such as those of torch's state dicts."""
+        """Drop the attributes of an OrderedDict, such as those of state dicts."""
         self.stack.pop()
         if not isinstance(self.stack[-1], dict):
             raise RecordError(
@@ -232,7 +233,7 @@ class _Machine:
 
 
 def _make_entry(file: str, arguments: tuple[Any, ...]) -> TensorEntry:
-    """Return a tensor; refuses numbers that make no sense."""
+    """Return a tensor entry; raise if its numbers are invalid."""
     storage, offset, shape, strides = arguments[:4]
     numbers = (offset, *shape, *strides)
     if not isinstance(storage, PickledStorage) or len(shape) != len(strides):
@@ -242,27 +243,27 @@ def _make_entry(file: str, arguments: tuple[Any, ...]) -> TensorEntry:
     key, dtype = storage
     if dtype is None:
         raise ValueError("a tensor has no element type")
-    views = _find_views(file, dtype, arguments[6:])
+    views = _read_pending_flags(file, dtype, arguments[6:])
     return TensorEntry(key, dtype, offset, tuple(shape), tuple(strides), *views)
 
 
-def _find_views(
+def _read_pending_flags(
     file: str, dtype: np.dtype[Any], described: tuple[Any, ...]
 ) -> tuple[bool, bool]:
-    """Return whether a tensor is a conjugate and a negative that torch put off."""
+    """Return whether conjugation and negation are pending in a tensor."""
     metadata: dict[str, Any] = dict(described[0] or {}) if described else {}
-    is_conjugate, is_negative = (bool(metadata.pop(name, False)) for name in _VIEWS)
+    is_conjugate, is_negative = (bool(metadata.pop(name, False)) for name in _PENDING_FLAGS)
     is_possible = not (is_negative and dtype.kind == "b")
     if len(described) > 1 or metadata or not is_possible:
         raise RecordError(
-            f"{file}: says of a tensor of {dtype} what is not known here "
+            f"{file}: has unknown properties of a tensor of {dtype} "
             f"({', '.join(map(repr, metadata)) or 'neg'}); load it in torch, and save "
             "tensor.resolve_conj().resolve_neg()"
         )
     return is_conjugate, is_negative
 
 
-_VIEWS = ("conj", "neg")
+_PENDING_FLAGS = ("conj", "neg")
 _CONSTANTS: dict[str, Callable[[], Any]] = {
     "EMPTY_DICT": dict,
     "EMPTY_LIST": list,
@@ -285,7 +286,7 @@ _LITERALS = frozenset(
     }
 )
 _IGNORED = frozenset({"FRAME", "PROTO", "STOP"})
-_ACTIONS: dict[str, Callable[[_Machine, Any], None]] = {
+_ACTIONS: dict[str, Callable[[_PickleMachine, Any], None]] = {
     "APPEND": lambda machine, _: machine.append(),
     "APPENDS": lambda machine, _: machine.extend(),
     "BINGET": lambda machine, number: machine.stack.append(machine.memory[number]),

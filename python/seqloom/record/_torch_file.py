@@ -1,7 +1,8 @@
-"""Files of torch.save: the tensors, without running what a file says.
+"""Read the tensors of torch.save files without executing code from the file.
 
-A file is a zip archive: the bytes of the tensors, and a pickle that says what they are. A
-pickle is a program: `_tensor_pickle` follows the few instructions that tensors need.
+A file is a zip archive that contains the bytes of the tensors and a pickle that describes
+them. A pickle is a program: `_tensor_pickle` interprets the few instructions that tensors
+need.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ if TYPE_CHECKING:
     from seqloom.record._source import RecordSource
 
 ZIP = b"PK\x03\x04"
-# The first byte of pickles, and of files of torch before version 1.6.
+# First byte of pickles, and of PyTorch files before version 1.6.
 PICKLE = b"\x80"
-_LOCAL_HEADER = 30  # bytes of a header in the archive, before the name
-# Limits of the depth of nested dicts, and of the number of values.
-_DEEPEST, _MOST = 32, 1 << 20
+_LOCAL_HEADER_BYTES = 30  # size of a member's header before its name
+# Limits for the depth of nested dicts and for the number of values.
+_MAX_DEPTH, _MAX_VALUES = 32, 1 << 20
 
 
 def read_torch(source: RecordSource) -> Record:
-    """Open a file of torch.save."""
+    """Open a file that torch.save wrote."""
     with open_archive(source) as archive:
         members = {info.filename: info for info in archive.infolist()}
         prefix = _find_prefix(source, members)
@@ -59,23 +60,24 @@ def read_torch(source: RecordSource) -> Record:
         if isinstance(value, TensorEntry):
             if value.key not in storages:
                 raise _no_storage(source, path)
-            arrays[path] = _StoredTensor(source, storages[value.key], path, value).to_lazy()
+            tensor = _ArchivedTensor(source, storages[value.key], path, value)
+            arrays[path] = tensor.to_lazy()
         else:
             metadata[path] = value.name if isinstance(value, PickledName) else value
     return Record(arrays, metadata=metadata)
 
 
 def _read_stored(source: RecordSource, archive: ZipFile, name: str) -> bytes:
-    """Read a member; torch packs none, and a packed one may be larger than the memory."""
+    """Read an uncompressed member; raise if it is compressed, which torch never does."""
     if archive.getinfo(name).compress_type != ZIP_STORED:
         raise RecordError(
-            f"{source.name}: {name} is compressed, as torch.save writes none; save it again"
+            f"{source.name}: {name} is compressed, unlike torch.save files; save it again"
         )
     return read_member(source, archive, name)
 
 
-def refuse_pickle(source: RecordSource) -> Record:
-    """Refuse a file that only code could load."""
+def reject_pickle(source: RecordSource) -> Record:
+    """Raise for a pickle, because only executing code could load it."""
     raise RecordError(
         f"{source.name}: is a pickle, perhaps of torch.save in its old format; a pickle "
         "may run any code and is not loaded; load it in torch with weights_only=True, and "
@@ -84,12 +86,12 @@ def refuse_pickle(source: RecordSource) -> Record:
 
 
 def _find_prefix(source: RecordSource, members: dict[str, ZipInfo]) -> str:
-    """Return the folder of the archive in which everything is."""
+    """Return the folder that contains all members of the archive."""
     found = [name for name in members if name.rpartition("/")[2] == "data.pkl"]
     prefixes = [name.removesuffix("data.pkl") for name in found]
     if any(f"{prefix}constants.pkl" in members for prefix in prefixes):
         raise RecordError(
-            f"{source.name}: is a program of TorchScript, which is not run; save its "
+            f"{source.name}: is a TorchScript program, which is not executed; save its "
             "model.state_dict() with torch.save"
         )
     if len(found) != 1:
@@ -98,26 +100,26 @@ def _find_prefix(source: RecordSource, members: dict[str, ZipInfo]) -> str:
 
 
 def _flatten(name: str, tree: object) -> Iterator[tuple[str, Any]]:
-    """Yield paths and values of nested dicts and lists."""
+    """Yield the paths and values of nested dicts and lists."""
     waiting: list[tuple[str, int, Any]] = [("", 0, tree)]
-    for _ in range(_MOST):
+    for _ in range(_MAX_VALUES):
         if not waiting:
             return
         path, depth, value = waiting.pop()
         if not isinstance(value, (dict, list, tuple)):
             yield path, value
-        elif depth == _DEEPEST:
+        elif depth == _MAX_DEPTH:
             break
         else:
             waiting += [
                 (f"{path}.{key}" if path else f"{key}", depth + 1, item)
                 for key, item in reversed(_list_items(name, value))
             ]
-    raise RecordError(f"{name}: its dicts hold themselves, or too many values")
+    raise RecordError(f"{name}: its dicts contain themselves, or too many values")
 
 
 def _list_items(name: str, tree: Any) -> list[tuple[str | int, Any]]:
-    """Return keys and values of a dict, or positions and values of a list."""
+    """Return keys and values of a dict, or indices and values of a list."""
     items: list[tuple[Any, Any]] = list(
         cast("Any", tree.items() if isinstance(tree, dict) else enumerate(tree))
     )
@@ -128,8 +130,8 @@ def _list_items(name: str, tree: Any) -> list[tuple[str | int, Any]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _StoredTensor:
-    """A tensor in the archive: its storage, and the part of it."""
+class _ArchivedTensor:
+    """Tensor in the archive: a view of its storage."""
 
     source: RecordSource
     info: ZipInfo
@@ -137,7 +139,7 @@ class _StoredTensor:
     entry: TensorEntry
 
     def to_lazy(self) -> LazyArray:
-        """Return a lazy array; refuses a tensor that is not within its storage."""
+        """Return a lazy array; raise if the tensor exceeds its storage."""
         entry = self.entry
         require_shape(self.source.name, self.path, entry.shape, dtype=entry.dtype)
         steps = zip(entry.shape, entry.strides, strict=True)
@@ -146,52 +148,52 @@ class _StoredTensor:
         size = min(self.info.file_size, self.info.compress_size)
         if self.info.compress_type != ZIP_STORED or end > size:
             raise _no_storage(self.source, self.path)
-        # Strides of 0 repeat a number, and a copy would take memory for each.
+        # A stride of 0 repeats elements, and a copy would need memory for all of them.
         self.source.require_plausible(self.path, prod(entry.shape) * entry.dtype.itemsize)
         read = self.view if self.source.is_mapped else self.read
         name = self.source.name
         return LazyArray(name, self.path, entry.shape, entry.dtype, read, self.read)
 
     def read(self) -> NDArray[Any]:
-        """Read the whole storage and check it; returns the part."""
+        """Read and check the whole storage; return the tensor's view of it."""
         data, _ = self.source.take(*self._find_bytes())
         if self.info.CRC and zlib.crc32(data.data) != self.info.CRC:
             raise RecordError(
                 f"{self.source.name}: {self.path} is damaged (its checksum differs)"
             )
-        part = self._part_of(data)
+        part = self._view_of(data)
         found = self._resolve(part)
-        # A small part would keep all of the storage.
+        # Copy a small view, because it would keep the whole storage in memory.
         return found if found is not part or part.nbytes == data.size else part.copy()
 
     def view(self) -> NDArray[Any]:
-        """Return a view of the mapped file, unchecked; what torch put off is computed."""
-        return self._resolve(self._part_of(self.source.view(*self._find_bytes())))
+        """Return an unchecked view of the mapped file; apply conjugation and negation."""
+        return self._resolve(self._view_of(self.source.view(*self._find_bytes())))
 
     def _find_bytes(self) -> tuple[int, int]:
-        """Return where the bytes of the storage begin and end, behind their header."""
+        """Return the byte range of the storage, after its header."""
         place = self.info.header_offset
-        header = self.source.read(place, place + _LOCAL_HEADER)
+        header = self.source.read(place, place + _LOCAL_HEADER_BYTES)
         name, extra = (int.from_bytes(header[at : at + 2], "little") for at in (26, 28))
-        start = place + _LOCAL_HEADER + name + extra
+        start = place + _LOCAL_HEADER_BYTES + name + extra
         return start, start + self.info.file_size
 
     def _resolve(self, part: NDArray[Any]) -> NDArray[Any]:
-        """Conjugate and negates numbers, where torch has put that off."""
+        """Apply pending conjugation and negation."""
         if self.entry.is_conjugate:
             part = np.conj(part)
         return np.negative(part) if self.entry.is_negative else part
 
-    def _part_of(self, data: NDArray[np.uint8]) -> NDArray[Any]:
-        """Return the numbers of the tensor among those of its storage."""
+    def _view_of(self, data: NDArray[np.uint8]) -> NDArray[Any]:
+        """Return the tensor's view of its storage."""
         shape, dtype = self.entry.shape, self.entry.dtype
         if not prod(shape):
             return np.empty(shape, dtype)
         strides = tuple(step * dtype.itemsize for step in self.entry.strides)
-        # as_strided does not take float8_e5m2.
+        # np.lib.stride_tricks.as_strided does not support float8_e5m2.
         return np.ndarray(shape, dtype, data, self.entry.offset * dtype.itemsize, strides)
 
 
 def _no_storage(source: RecordSource, path: str) -> RecordError:
-    """Return the error for a tensor that is not within its storage."""
+    """Return the error for a tensor that exceeds its storage."""
     return RecordError(f"{source.name}: {path} has no storage that is large enough")
