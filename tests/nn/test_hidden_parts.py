@@ -168,7 +168,9 @@ def test_a_module_in_a_field_of_text_is_refused_and_other_fields_take_parts():
 
 @pytest.mark.parametrize("make", [param, linear, listed])
 def test_parameters_of_a_class_are_refused(make):
-    with pytest.raises(ArgumentError, match=r"Net\.shared contains parameters as a class attribute"):
+    with pytest.raises(
+        ArgumentError, match=r"Net\.shared contains parameters as a class attribute"
+    ):
         type("Net", (nn.Module,), {"shared": make()})
 
 

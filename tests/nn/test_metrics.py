@@ -298,7 +298,9 @@ def test_texts_beside_numbers_are_no_classes():
         (["0", "1"], [0, 1]),
         ([0, 1], ["0", "1"]),
     ):
-        with pytest.raises(DTypeError, match="are strings and the other classes are numbers"):
+        with pytest.raises(
+            DTypeError, match="are strings and the other classes are numbers"
+        ):
             ours.accuracy(labels, predicted)
     assert ours.accuracy(["a", "b"], ["a", "a"]) == 0.5
 

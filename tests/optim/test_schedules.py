@@ -173,7 +173,10 @@ def test_a_field_of_a_schedule_in_a_chain_is_checked():
         (lambda: optim.Plateau(1.0, 1.0), "factor must be between 0 and 1, got 1.0"),
         (lambda: optim.Plateau(1.0, patience=-1), "patience must be at least 0, got -1"),
         (lambda: optim.Chain((), ()), "at least one schedule"),
-        (lambda: optim.Chain((optim.Constant(1.0),), (3,)), "got 1 lengths for 1 schedules"),
+        (
+            lambda: optim.Chain((optim.Constant(1.0),), (3,)),
+            "got 1 lengths for 1 schedules",
+        ),
         (
             lambda: optim.Chain((optim.Constant(1.0), optim.Constant(2.0)), (0,)),
             "every number of lengths must be at least 1, got 0",

@@ -100,7 +100,9 @@ def test_a_tensor_of_a_newer_type_of_torch_is_read(tmp_path, torch, kind, mapped
 
 def test_a_tensor_that_no_array_holds_names_the_conversion(tmp_path, torch):
     torch.save({"w": torch.ones(2).to_sparse()}, tmp_path / "x.pt")
-    with pytest.raises(RecordError, match=r"x\.pt: .*arrays cannot represent.*tensor\.to_dense\(\)"):
+    with pytest.raises(
+        RecordError, match=r"x\.pt: .*arrays cannot represent.*tensor\.to_dense\(\)"
+    ):
         sl.record.load(tmp_path / "x.pt")
 
 
