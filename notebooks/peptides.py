@@ -1,13 +1,13 @@
 # %% [markdown]
-# # Peptides, and why families must not be cut
+# # Peptides: keep families together in a split
 #
-# Peptides of a database come in families: some were found, and many were made from them by changing a few residues. If
-# near copies of a peptide are in the training part and in the test part, a network knows the answer by heart, and the
-# accuracy flatters. This notebook measures by how much.
+# Databases contain families of peptides: natural peptides, and variants made from them by changing a few
+# residues. If members of a family are in both the training set and the test set, the network can memorise the
+# family, and the accuracy is overestimated. This notebook measures by how much.
 #
-# The peptides are simulated. Active ones can form a helix with one greasy side: every third or fourth residue is
-# hydrophobic, and the others are mostly K and R. Inactive ones have nearly the same residues in any order. Each of 200
-# parents has six descendants, in which one residue in eight is another one.
+# The peptides are simulated. Active peptides can form an amphipathic helix: every third or fourth residue is
+# hydrophobic, and most of the others are K and R. Inactive peptides have nearly the same residues in random
+# order. Each of 200 parents has six variants, in which one residue in eight is mutated.
 
 # %%
 import csv
@@ -16,38 +16,38 @@ import warnings
 import numpy as np
 
 draw = np.random.default_rng(3)
-GREASY, CHARGED, OTHER = [*"AILVFW"], [*"KR"], [*"GSTNQEDHPY"]
+HYDROPHOBIC, CHARGED, OTHER = [*"AILVFW"], [*"KR"], [*"GSTNQEDHPY"]
 
 
 def residue(angle, noise):
-    """A residue for a place on the helix; noise moves the border of the greasy side."""
+    """Return a residue for an angle on the helix; noise moves the hydrophobic boundary."""
     if np.cos(angle) + draw.normal(0, noise) > 0.1:
-        return draw.choice(GREASY)
+        return draw.choice(HYDROPHOBIC)
     return draw.choice(CHARGED if draw.random() < 0.55 else OTHER)
 
 
 def parent(active):
-    """A helix turns by 100 degrees a residue; shuffled, it has no side."""
+    """Return a peptide; an active one has a hydrophobic side at 100 degrees per residue."""
     length, turn = draw.integers(14, 29), draw.uniform(0, 2 * np.pi)
-    letters = [residue(turn + np.radians(100) * at, 0.3) for at in range(length)]
-    return letters if active else list(draw.permutation(letters))
+    residues = [residue(turn + np.radians(100) * at, 0.3) for at in range(length)]
+    return residues if active else list(draw.permutation(residues))
 
 
-def descendant(letters):
-    """A copy in which one residue in eight is another one."""
-    changed = draw.random(len(letters)) < 1 / 8
-    new = draw.choice(GREASY + CHARGED + OTHER, len(letters))
-    return "".join(np.where(changed, new, letters))
+def variant(residues):
+    """Return a copy in which one residue in eight is mutated."""
+    is_mutated = draw.random(len(residues)) < 1 / 8
+    mutations = draw.choice(HYDROPHOBIC + CHARGED + OTHER, len(residues))
+    return "".join(np.where(is_mutated, mutations, residues))
 
 
 rows = []
 for family in range(200):
     kind = "active" if family % 2 else "inactive"
-    letters = parent(kind == "active")
+    residues = parent(kind == "active")
     rows += [
         {
             "id": f"p{family}.{child}",
-            "sequence": descendant(letters),
+            "sequence": variant(residues),
             "label": kind,
             "family": family,
         }
@@ -59,10 +59,10 @@ with open("peptides.csv", "w", newline="") as file:
     table.writerows(rows)
 
 # %% [markdown]
-# ## One table
+# ## Load one table
 #
-# A table with the columns `sequence` and `label` is a file of sequences. Lengths differ; batches are padded, and the
-# network ignores the padding.
+# A table with the columns `sequence` and `label` is a sequence file. The peptides differ in length: batches
+# are padded, and the network ignores the padding.
 
 # %%
 import seqloom as sl
@@ -73,7 +73,7 @@ print(data)
 for row in (0, 6):
     print(rows[row]["label"], rows[row]["sequence"])
 
-# %% alt="Left: lengths of both classes are alike, 14 to 28. Right: shares of residues of both classes are alike."
+# %% alt="Left: lengths of both classes are similar, 14 to 28. Right: residue frequencies of both classes are similar."
 import matplotlib.pyplot as plt
 
 texts = {
@@ -82,126 +82,128 @@ texts = {
 figure, axes = plt.subplots(1, 2, figsize=(10, 3))
 axes[0].hist([[len(text) for text in texts[kind]] for kind in texts], bins=range(14, 30))
 axes[0].set(xlabel="residues", ylabel="peptides")
-residues = "".join(GREASY + CHARGED + OTHER)
+residues = "".join(HYDROPHOBIC + CHARGED + OTHER)
 for number, kind in enumerate(texts):
     joined = "".join(texts[kind])
-    shares = [joined.count(letter) / len(joined) for letter in residues]
+    shares = [joined.count(residue) / len(joined) for residue in residues]
     axes[1].bar(np.arange(len(residues)) + 0.4 * number - 0.2, shares, 0.4, label=kind)
 axes[1].set_xticks(range(len(residues)), residues)
-axes[1].set_ylabel("share")
+axes[1].set_ylabel("frequency")
 axes[1].legend()
 plt.show()
 
 # %% [markdown]
-# Neither lengths nor residues tell the classes apart: only the order does.
+# Neither the lengths nor the residues distinguish the classes; only the order of the residues does.
 #
-# ## Split twice
+# ## Split in two ways
 #
-# The first split draws peptides. The second one keeps families together: `groups` names the family of each id.
-# Of the few peptides that are equal to one in the training part `fit` would warn; near copies it does not see.
+# The first split assigns peptides at random. The second keeps families together: `groups` contains the family
+# of each id. `fit` would warn about the few test peptides that equal a training peptide, but it does not
+# detect near duplicates.
 
 
 # %%
 warnings.simplefilter("ignore", sl.errors.SeenRecordsWarning)
 
 
-def judge(**how):
-    """Trains on one split, and judges on its test part."""
-    train, valid, test = sl.data.split(data, (0.7, 0.1, 0.2), seed=0, **how)
+def train_and_test(**options):
+    """Return a run on one split, with test metrics."""
+    train, valid, test = sl.data.split(data, (0.7, 0.1, 0.2), seed=0, **options)
     config = sl.models.SequenceCNNConfig.for_data(train)
     return sl.train.fit(config, train, valid, test=test, epochs=20, progress=False)
 
 
 families = {row["id"]: str(row["family"]) for row in rows}
-by_peptide = judge()
-by_family = judge(groups=families)
-print("drawn by peptide:", by_peptide.test)
-print("drawn by family: ", by_family.test)
+by_peptide = train_and_test()
+by_family = train_and_test(groups=families)
+print("split by peptide:", by_peptide.test)
+print("split by family: ", by_family.test)
 
-# %% alt="Two bars of accuracy: drawn by peptide close to 1, drawn by family clearly lower; a line marks chance at a half."
-names = ["drawn by peptide", "drawn by family"]
+# %% alt="Two bars of accuracy: close to 1 for the split by peptide, clearly lower for the split by family; a line marks chance at 0.5."
+names = ["split by peptide", "split by family"]
 accuracies = [run.test.metrics["accuracy"] for run in (by_peptide, by_family)]
 figure, axis = plt.subplots(figsize=(6, 2.2))
 axis.barh(names, accuracies, color=["C1", "C0"])
 axis.axvline(0.5, color="0.6", linestyle=":")
 axis.bar_label(axis.containers[0], fmt=" %.2f")
 axis.invert_yaxis()
-axis.set(xlabel="accuracy on the test part", xlim=(0, 1.1))
+axis.set(xlabel="accuracy on the test set", xlim=(0, 1.1))
 plt.show()
 
 # %% [markdown]
-# The second number is what to expect for a peptide that resembles none of the database. The first one
-# counts relatives of known peptides too.
+# Expect the second accuracy for a peptide without relatives in the database. The first accuracy also counts
+# relatives of training peptides.
 #
-# ## What has it learned?
+# ## What has the network learned?
 #
-# The hydrophobic moment says how one-sided a helix is. Nobody told the network of it. If it has learned the
-# principle, its score rises with the moment, on families that it has not seen.
+# The hydrophobic moment measures how amphipathic a helix is. It is not an input of the network. If the
+# network has learned this principle, its score rises with the moment on families that were not used for
+# training.
 
 
-# %% alt="A scatter plot of score against hydrophobic moment for the test peptides: inactive ones lie low and left, active ones high and right."
+# %% alt="Scatter plot of score against hydrophobic moment for the test peptides: inactive peptides are at the lower left, active peptides at the upper right."
 def moment(text):
-    """The length of the mean of hydrophobicities as vectors on the helix."""
-    greasy = np.array([letter in GREASY for letter in text]) - 0.5
-    return abs((greasy * np.exp(1j * np.radians(100) * np.arange(len(text)))).mean())
+    """Return the length of the mean hydrophobicity vector on the helix."""
+    weights = np.array([residue in HYDROPHOBIC for residue in text]) - 0.5
+    return abs((weights * np.exp(1j * np.radians(100) * np.arange(len(text)))).mean())
 
 
-part = by_family.test
-known = {row["id"]: row for row in rows}
-tested = [known[name] for name in part.scores.ids]
+test = by_family.test
+row_of_id = {row["id"]: row for row in rows}
+tested = [row_of_id[name] for name in test.scores.ids]
 moments = np.array([moment(row["sequence"]) for row in tested])
-scores = part.scores.to_numpy()[:, data.classes.index("active")]
+scores = test.scores.to_numpy()[:, data.classes.index("active")]
 for number, kind in enumerate(data.classes):
-    chosen = part.labels == number
-    plt.plot(moments[chosen], scores[chosen], ".", label=kind, alpha=0.6)
+    is_class = test.labels == number
+    plt.plot(moments[is_class], scores[is_class], ".", label=kind, alpha=0.6)
 plt.legend()
 plt.xlabel("hydrophobic moment")
 plt.ylabel("score for active")
 plt.show()
 
 # %% [markdown]
-# Any score that tells the classes apart correlates with the moment, since active peptides have larger moments: that
-# difference between the classes is in the correlation over all peptides. Within one class it is not. So we compute the
-# correlation in each class too. Members of a family resemble each other, so the intervals draw whole families anew.
+# Active peptides have larger moments. Any score that distinguishes the classes therefore correlates with the
+# moment over all peptides, but not within one class. So compute the correlation in each class as well.
+# Members of a family are similar, so the bootstrap intervals resample whole families.
 
 
-# %% alt="Three correlations with their intervals: 0.8 over all peptides, and about half of that within the active and within the inactive ones, with wide intervals above 0."
-def correlation(chosen):
-    """The correlation of moment and score over some peptides."""
-    return np.corrcoef(moments[chosen], scores[chosen])[0, 1]
+# %% alt="Three correlations with their intervals: 0.8 over all peptides, and about half of that within active and within inactive peptides, with wide intervals above 0."
+def correlation(subset):
+    """Return the correlation of moment and score over the given peptides."""
+    return np.corrcoef(moments[subset], scores[subset])[0, 1]
 
 
-def interval(chosen):
-    """The middle 95 % of the correlations of 1,000 draws of families, with replacement."""
+def interval(subset):
+    """Return the 95 % bootstrap interval of the correlation, from 1,000 draws of families."""
     family = np.array([row["family"] for row in tested])
-    members = [chosen[family[chosen] == name] for name in np.unique(family[chosen])]
+    members = [subset[family[subset] == name] for name in np.unique(family[subset])]
     picks = draw.integers(0, len(members), (1000, len(members)))
-    found = [correlation(np.concatenate([members[k] for k in pick])) for pick in picks]
-    return np.percentile(found, [2.5, 97.5])
+    samples = [correlation(np.concatenate([members[k] for k in pick])) for pick in picks]
+    return np.percentile(samples, [2.5, 97.5])
 
 
-parts = {"all": np.arange(len(tested))}
-parts |= {kind: np.flatnonzero(part.labels == k) for k, kind in enumerate(data.classes)}
-found = {name: (correlation(chosen), *interval(chosen)) for name, chosen in parts.items()}
+subsets = {"all": np.arange(len(tested))}
+subsets |= {kind: np.flatnonzero(test.labels == k) for k, kind in enumerate(data.classes)}
+results = {name: (correlation(rows), *interval(rows)) for name, rows in subsets.items()}
 figure, axis = plt.subplots(figsize=(6, 2.2))
-for row, (name, (middle, low, high)) in enumerate(found.items()):
+for row, (name, (middle, low, high)) in enumerate(results.items()):
     print(f"{name:8} {middle:5.2f}, 95 % interval {low:5.2f} to {high:5.2f}")
     axis.errorbar(middle, row, xerr=[[middle - low], [high - middle]], fmt="o", capsize=4)
 axis.axvline(0, color="0.6", linestyle=":")
-axis.set_yticks(range(len(found)), found)
+axis.set_yticks(range(len(results)), results)
 axis.set(xlabel="correlation of moment and score", xlim=(-0.6, 1), ylim=(2.5, -0.5))
 plt.show()
 
 # %% [markdown]
-# Within a class the correlation is about half of that over all: the rest of the first number is the difference between
-# the classes. It is above 0 in both, so the score follows the moment among peptides of one label too. With about 20
-# families in a class the intervals are wide.
+# Within a class, the correlation is about half of the correlation over all peptides: the other half reflects
+# the difference between the classes. It is positive in both classes, so the score depends on the moment among
+# peptides of the same label too. With about 20 families per class, the intervals are wide.
 #
 # Next: [tasks](../how-to/tasks.md), and [embeddings](embeddings.md) of proteins by a language model.
 
 # %% tags=["check"]
 if not accuracies[0] > accuracies[1] > 0.6:
     raise ValueError(f"accuracies {accuracies}: by peptide more than by family, both > 0.6")
-within = [found[kind][0] for kind in data.classes]
-if not found["all"][0] > max(within) or min(within) < 0.15 or max(within) > 0.65:
-    raise ValueError(f"correlations {found}: within a class about half of that over all")
+within = [results[kind][0] for kind in data.classes]
+if not results["all"][0] > max(within) or min(within) < 0.15 or max(within) > 0.65:
+    raise ValueError(f"correlations {results}: within a class about half of that over all")

@@ -1,18 +1,17 @@
 # %% [markdown]
 # # Splice sites
 #
-# This notebook trains a network on real splice sites, judges it on the official test set, and shows
-# which letters it uses. The data come with seqloom: windows of 60 letters around the middle, from
-# primate genes. The middle is a donor site (`EI`, the exon ends), an acceptor site (`IE`, the exon begins),
-# or neither (`N`).
+# Train a network on real splice sites, evaluate it on the official test set, and find the bases that it uses.
+# The data are part of seqloom: windows of 60 bases from primate genes. The middle of a window is a donor site
+# (`EI`, the end of an exon), an acceptor site (`IE`, the start of an exon), or neither (`N`).
 
 # %%
 # !seqloom demo --files .
 
 # %% [markdown]
-# ## Look at the data
+# ## Load the data
 #
-# The table `train.tsv` gives each sequence its class, by id.
+# The table `train.tsv` contains the class of each sequence, by id.
 
 # %%
 import warnings
@@ -26,29 +25,30 @@ data = sl.data.SequenceDataset("train.fa.gz", labels="train.tsv", encoder=encode
 print(data)
 
 # %% [markdown]
-# `inputs` has a row for each letter and a column for each position. Its mean over a class is the share of each
-# letter at each position.
+# `inputs` has one row for each base and one column for each position. The mean over a class is the frequency
+# of each base at each position.
 
-# %% alt="Three plots of letter shares by position. Donors have GT right after the middle, acceptors have AG before it and many C and T further left; the third class shows nothing."
-everything = data.batch(range(len(data)))
+# %% alt="Three plots of base frequencies by position. Donors have GT right after the middle, acceptors have AG before it and many C and T further left; the third class has no pattern."
+batch = data.batch(range(len(data)))
 position = np.arange(-30, 30)
 figure, axes = plt.subplots(1, 3, figsize=(10, 3), sharey=True)
 for axis, name in zip(axes, data.classes):
-    chosen = everything["label"] == data.classes.index(name)
-    for letter, shares in zip("ACGT", everything["inputs"][chosen].mean(axis=0)):
-        axis.plot(position, shares, label=letter)
+    is_class = batch["label"] == data.classes.index(name)
+    for base, frequencies in zip("ACGT", batch["inputs"][is_class].mean(axis=0)):
+        axis.plot(position, frequencies, label=base)
     axis.set(title=name, xlabel="position")
-axes[0].set_ylabel("share of the letter")
+axes[0].set_ylabel("frequency of the base")
 axes[-1].legend(ncols=2)
 plt.show()
 
 # %% [markdown]
-# Donors have `GT` after the middle, acceptors `AG` before it and a stretch of C and T further left. This is what
-# biology says, so the labels fit the sequences.
+# Donors have `GT` after the middle. Acceptors have `AG` before it and a stretch of C and T further left.
+# These are the known splice-site motifs, so the labels are plausible.
 #
 # ## Train
 #
-# A tenth of the records chooses the epoch that is kept. Every class counts alike.
+# A tenth of the records is the validation set, which determines the best epoch. The loss gives all classes
+# the same weight.
 
 # %%
 train, valid = sl.data.split(data, (0.9, 0.1), groups="sequence", seed=0)
@@ -62,39 +62,38 @@ run = sl.train.fit(
     out="runs/splice",
     progress=False,
 )
-print(f"the weights of epoch {run.best_epoch} of {len(run.history)} are kept")
+print(f"best epoch: {run.best_epoch} of {len(run.history)}")
 
 # %% alt="Two curves of loss by epoch: both fall quickly, the validation loss levels off above the training loss."
 epochs = [row["epoch"] for row in run.history]
 for part in ("train", "valid"):
     plt.plot(epochs, [row[f"{part}_loss"] for row in run.history], label=part)
-plt.axvline(run.best_epoch, color="0.7", linestyle=":", label="kept")
+plt.axvline(run.best_epoch, color="0.7", linestyle=":", label="best epoch")
 plt.legend()
 plt.xlabel("epoch")
 plt.ylabel("loss")
 plt.show()
 
 # %% [markdown]
-# ## Judge
+# ## Evaluate
 #
-# `load` brings the network back with its encoder and its classes. The test file has 1,186 windows. Some of
-# them stand in the training file too: the official parts overlap. `evaluate` warns of them, and says how the model
-# does on the others.
+# `load` restores the network with its encoder and its classes. The test file has 1,186 windows. Some of them
+# also occur in the training file: `evaluate` warns about them, and reports the accuracy without them.
 
 # %%
 model = sl.models.load("runs/splice")
 labels = sl.data.Labels("test.tsv", classes=model.classes)
 test = sl.data.SequenceDataset("test.fa.gz", labels=labels, encoder=model.encoder)
-with warnings.catch_warnings(record=True) as found:
+with warnings.catch_warnings(record=True) as caught:
     metrics = sl.infer.evaluate(model, test)
 for name, value in metrics.items():
     print(f"{name:18} {value:8.3f}")
-print(found[0].message)
+print(caught[0].message)
 
-# %% alt="A table of true classes against predicted classes; nearly all records lie on its diagonal."
-found = sl.infer.predict(model, test).to_numpy().argmax(axis=1)
+# %% alt="Confusion matrix: nearly all records are on its diagonal."
+predicted = sl.infer.predict(model, test).to_numpy().argmax(axis=1)
 counts = np.zeros((3, 3), int)
-np.add.at(counts, (test.labels, found), 1)
+np.add.at(counts, (test.labels, predicted), 1)
 
 figure, axis = plt.subplots(figsize=(4, 3.4))
 axis.imshow(counts / counts.sum(axis=1, keepdims=True), vmax=1.3)
@@ -106,29 +105,29 @@ axis.set(xlabel="predicted", ylabel="true")
 plt.show()
 
 # %% [markdown]
-# ## Which letters does it use?
+# ## Find the bases that matter
 #
-# `explain` replaces one letter by `N`, which means "any letter", and says by how much the log-odds of a class fall
-# (occlusion). Averaged over 60 test records of a class, this shows the positions that the network needs.
+# `explain` replaces each base by `N` (any base) and measures how much the log-odds of a class fall
+# (occlusion). The mean over 60 test records of a class shows the important positions.
 
 
-# %% alt="Two bar plots of the fall of the log-odds by position: both classes have high bars at the two or three letters about the middle, acceptors also lower ones left of it."
+# %% alt="Two bar plots of the decrease of the log-odds by position: both classes have high bars at the two or three bases around the middle, acceptors also have lower bars left of it."
 figure, axes = plt.subplots(1, 2, figsize=(10, 3), sharey=True)
 for axis, name in zip(axes, ["EI", "IE"]):
     rows = np.flatnonzero(test.labels == model.classes.index(name))[:60]
-    found = sl.infer.explain(model, sl.data.Subset(test, rows), target=name)
-    axis.bar(position, np.mean(found.weights, axis=0))
-    axis.set(title=name, xlabel="position that is hidden")
-axes[0].set_ylabel("fall of the log-odds")
+    explanation = sl.infer.explain(model, sl.data.Subset(test, rows), target=name)
+    axis.bar(position, np.mean(explanation.weights, axis=0))
+    axis.set(title=name, xlabel="hidden position")
+axes[0].set_ylabel("decrease of the log-odds")
 plt.show()
 
 # %% [markdown]
-# The network looks at the two letters of each site first, and at the letters near them. It was not told where
-# the site is. [See which letters matter](../how-to/attributions.md) colours the letters of single
-# sequences, and replaces each by each other one.
+# The network relies most on the two bases of each site and on their neighbours, although training did not
+# give it the position of the site. [Attributions](../how-to/attributions.md) highlight the residues of single
+# sequences, and can score every substitution.
 #
-# Next: [the tutorial](../tutorial.md) explains each step, and [deploy a model](deploy.md) takes this model to a
-# server and a web page.
+# Next: [the tutorial](../tutorial.md) explains each step, and [deploy a model](deploy.md) runs this model on
+# a server and a web page.
 
 # %% tags=["check"]
 if metrics["accuracy"] < 0.93:
