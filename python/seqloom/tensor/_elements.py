@@ -162,7 +162,7 @@ def to_integer(value: Any) -> int:
     return value if isinstance(value, int) else operator.index(value)
 
 
-def parts_of(key: object) -> tuple[Any, ...]:
+def key_parts(key: object) -> tuple[Any, ...]:
     """Return the parts of a key as a tuple."""
     return cast("tuple[Any, ...]", key) if isinstance(key, tuple) else (key,)
 

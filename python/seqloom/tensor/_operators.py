@@ -15,7 +15,7 @@ from seqloom.tensor._autocast import CONVERTED_OPERATIONS, autocast_state, cast_
 from seqloom.tensor._dispatch import apply, notify, observers, translate
 from seqloom.tensor._elements import normalize_key, require_in_range
 from seqloom.tensor._families import RULES
-from seqloom.tensor._families._keep import likes_of_two
+from seqloom.tensor._families._keep import two_specs
 from seqloom.tensor._origin import caller, innermost, user_frame
 from seqloom.tensor._state import Node, TensorState, fill, new, node_numbers
 
@@ -90,7 +90,7 @@ def differentiable(name: str) -> Operator:
     # `fill`, because calling them would take longer than their work.
     call_other, is_converted = binary(name), name in CONVERTED_OPERATIONS
     rule = RULES[name]
-    save = None if rule.save is likes_of_two else rule.save
+    save = None if rule.save is two_specs else rule.save
     latest: CodeType | None = None  # loops call from the same code object
 
     def operate(self: Any, other: Any) -> Any:

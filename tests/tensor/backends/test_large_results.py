@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from seqloom.tensor import backend
-from seqloom.tensor._families._numpy_arrays import Blocks
+from seqloom.tensor._families._numpy_arrays import BlockCache
 
 B = backend("numpy", num_threads=1)
 LARGE = (600, 700)
 
 
 def test_memory_comes_back_when_the_last_view_has_died():
-    blocks = Blocks()
+    blocks = BlockCache()
     array = blocks.fresh(LARGE, "float32")
     start, view = array.ctypes.data, array[3:].T
     del array
@@ -22,7 +22,7 @@ def test_memory_comes_back_when_the_last_view_has_died():
 
 
 def test_an_array_that_is_held_is_never_lent_again():
-    blocks = Blocks()
+    blocks = BlockCache()
     held = [blocks.fresh(LARGE, "float64") for _ in range(3)]
     for number, array in enumerate(held):
         array.fill(number)
@@ -30,18 +30,18 @@ def test_an_array_that_is_held_is_never_lent_again():
 
 
 def test_half_as_much_again_is_kept_as_was_in_use_at_a_time_and_no_more():
-    blocks = Blocks()
+    blocks = BlockCache()
     for rows in range(300, 900, 7):
         blocks.fresh((rows, 700), "float32")
         assert blocks.live + blocks.idle <= 1.5 * 900 * 700 * 4 * 9 / 8
 
 
 def test_small_arrays_are_numpys_own():
-    assert Blocks().fresh((4, 4), "float32").base is None
+    assert BlockCache().fresh((4, 4), "float32").base is None
 
 
 def test_what_waits_can_be_let_go():
-    blocks = Blocks()
+    blocks = BlockCache()
     blocks.fresh(LARGE, "float32")
     blocks.drain()
     assert blocks.idle == 0

@@ -145,8 +145,11 @@ def test_the_devices_functions_give_the_same_bits_without_a_device():
 
 REFUSED = {
     "a length below 0": (lambda b: b.uniform(KEY, (2, -1)), "length is below 0"),
-    "normal numbers of it": (lambda b: b.normal(KEY, (-1,)), "length is below 0"),
-    "an order of fewer than none": (lambda b: b.permutation(KEY, -1), "permutation of -1"),
+    "normal numbers with a length below 0": (
+        lambda b: b.normal(KEY, (-1,)),
+        "length is below 0",
+    ),
+    "a permutation of -1 numbers": (lambda b: b.permutation(KEY, -1), "n must be at least"),
     "a probability above 1": (
         lambda b: b.bernoulli(KEY, 1.5, (3,)),
         r"in \[0, 1\], got 1.5",

@@ -9,7 +9,7 @@ import pytest
 
 import seqloom as sl
 from seqloom.errors import ReleasedError
-from seqloom.tensor._families._numpy_arrays import BLOCKS
+from seqloom.tensor._families._numpy_arrays import block_cache
 
 B = sl.tensor.backend("numpy", num_threads=1)
 A = sl.tensor.Autodiff(B)
@@ -101,7 +101,7 @@ def test_backward_gives_back_what_the_tape_kept():
 
 def test_the_report_agrees_with_tracemalloc():
     rng = np.random.default_rng(0)
-    BLOCKS.drain()  # what was allocated before is no part of what is traced
+    block_cache.drain()  # what was allocated before is no part of what is traced
     tracemalloc.start()
     try:
         before, traced = sl.tensor.memory().total, tracemalloc.get_traced_memory()[0]

@@ -25,7 +25,7 @@ from seqloom.tensor._compile._symbol import (
 )
 from seqloom.tensor._dispatch import translate
 from seqloom.tensor._families._rule import Call
-from seqloom.tensor._families._table import find_kinds
+from seqloom.tensor._families._table import infer_specs
 from seqloom.tensor._graph import LIST_RESULTS, Graph, Operation, Value, flatten, values_in
 from seqloom.tensor._origin import current_line, suspend_scopes
 
@@ -172,18 +172,18 @@ class Capture(Backend):
 
     def _find_kinds(
         self, name: str, args: tuple[Any, ...], options: dict[str, Any]
-    ) -> tuple[list[Kind], bool]:
+    ) -> tuple[list[Spec], bool]:
         """Find shapes and dtypes of the results; an error names the user's line."""
         try:
             call = Call(self.target, name, args, options)
-            return find_kinds(call, self._run_default)
+            return infer_specs(call, self._run_default)
         except Exception as error:
             ours = translate(error, name, args, self.target)
             if ours is error:
                 raise
             raise type(ours)(f"{current_line()}: {ours}") from error
 
-    def _run_default(self, call: Call) -> Kind | list[Kind]:
+    def _run_default(self, call: Call) -> Spec | list[Spec]:
         """Find the results of a call by its default body, in a graph that is dropped."""
         scratch = self._scratch
         scratch.recorder = Recorder(self.target)
@@ -306,7 +306,7 @@ def _find_recorded(target: Backend) -> Iterator[str]:
     yield from (name for name in UNSIZED if hasattr(Backend, name))
 
 
-Kind = tuple[tuple[int, ...], np.dtype[Any]]
+Spec = tuple[tuple[int, ...], np.dtype[Any]]
 
 
 class Recorder:
@@ -335,7 +335,7 @@ class Recorder:
         return Symbol(value)
 
     def write(
-        self, name: str, args: tuple[Any, ...], options: dict[str, Any], kinds: list[Kind]
+        self, name: str, args: tuple[Any, ...], options: dict[str, Any], kinds: list[Spec]
     ) -> list[Symbol]:
         """Add an operation whose results have the given shapes and dtypes."""
         outputs = tuple(self.new_value(shape, dtype) for shape, dtype in kinds)

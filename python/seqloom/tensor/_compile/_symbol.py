@@ -17,7 +17,7 @@ import numpy as np
 from seqloom._key import counter_of
 from seqloom._system import after_fork
 from seqloom.errors import CaptureError
-from seqloom.tensor._elements import parts_of
+from seqloom.tensor._elements import key_parts
 from seqloom.tensor._origin import current_line
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ def require_known_shape(name: str, args: tuple[Any, ...]) -> None:
     if name in UNSIZED:
         _refuse(name)
     if name == "index":
-        symbols = [part for part in parts_of(args[1]) if isinstance(part, Symbol)]
+        symbols = [part for part in key_parts(args[1]) if isinstance(part, Symbol)]
         if any(symbol.dtype == np.bool_ for symbol in symbols):
             _refuse("x[mask]")
     if name == "repeat" and isinstance(args[1], Symbol):
@@ -269,10 +269,10 @@ def _refuse(name: str) -> NoReturn:
 
 def replace_known_masks(target: Backend, key: Any) -> Any:
     """Replace each mask of known values in an index by the positions of its elements."""
-    if not any(_is_known_mask(part) for part in parts_of(key)):
+    if not any(_is_known_mask(part) for part in key_parts(key)):
         return key
     parts: list[Any] = []
-    for part in parts_of(key):
+    for part in key_parts(key):
         if _is_known_mask(part) and part.ndim:
             positions = np.nonzero(np.asarray(target.to_numpy(part)))
             parts += [target.asarray(along_axis) for along_axis in positions]

@@ -1,4 +1,4 @@
-"""Activations and softmax."""
+"""Activation functions and softmax."""
 
 from __future__ import annotations
 
@@ -42,25 +42,25 @@ if TYPE_CHECKING:
     _Kernel = Callable[..., None]
 
 
-# Default bodies ------------------------------------------------------------------------
+# Default implementations ---------------------------------------------------------------
 
 
-_ROOT_HALF = math.sqrt(0.5)
-_DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
+_SQRT_HALF = math.sqrt(0.5)
+_NORMAL_FACTOR = 1.0 / math.sqrt(2.0 * math.pi)
 
 
 def relu(b: Functions, x: Array) -> Array:
-    """``max(x, 0)``."""
+    """Return ``max(x, 0)``."""
     return b.maximum(x, 0)
 
 
 def relu_grad(b: Functions, grad: Array, out: Array, /) -> Array:
     """Return the derivative of ``relu`` from its output."""
-    return b.where(b.less_equal(out, 0), 0, grad)  # of NaN, all of it
+    return b.where(b.less_equal(out, 0), 0, grad)  # NaN passes the gradient
 
 
 def sigmoid(b: Functions, x: Array) -> Array:
-    """``1 / (1 + exp(-x))``, by tanh, which never overflows."""
+    """Return ``1 / (1 + exp(-x))``, computed with tanh, which never overflows."""
     return b.multiply(b.add(b.tanh(b.multiply(x, 0.5)), 1.0), 0.5)
 
 
@@ -70,74 +70,74 @@ def sigmoid_grad(b: Functions, grad: Array, out: Array, /) -> Array:
 
 
 def gelu(b: Functions, x: Array) -> Array:
-    """``x * Phi(x)`` with the exact normal distribution (Hendrycks and Gimpel 2016)."""
-    return b.multiply(x, _normal_share(b, x))
+    """Return ``x * Phi(x)``, where Phi is the normal CDF (Hendrycks and Gimpel 2016)."""
+    return b.multiply(x, _normal_cdf(b, x))
 
 
 def gelu_grad(b: Functions, grad: Array, x: Array) -> Array:
     """Return the derivative of ``gelu`` from its input."""
-    density = b.multiply(b.exp(b.multiply(b.square(x), -0.5)), _DENSITY)
-    slope = b.add(_normal_share(b, x), b.multiply(x, density))
+    density = b.multiply(b.exp(b.multiply(b.square(x), -0.5)), _NORMAL_FACTOR)
+    slope = b.add(_normal_cdf(b, x), b.multiply(x, density))
     return b.multiply(grad, slope)
 
 
 def silu(b: Functions, x: Array) -> Array:
-    """``x * sigmoid(x)``."""
+    """Return ``x * sigmoid(x)``."""
     return b.multiply(x, b.sigmoid(x))
 
 
 def softplus(b: Functions, x: Array) -> Array:
-    """``log(1 + exp(x))``, without overflow."""
+    """Return ``log(1 + exp(x))``, without overflow."""
     return b.logaddexp(x, 0.0)
 
 
 def softmax(b: Functions, x: Array, *, axis: int = -1) -> Array:
-    """Exponentials along an axis, divided by their sum."""
+    """Return the exponentials along an axis, divided by their sum."""
     if 0 in x.shape:
         return x
     if not x.shape:
-        return _as_row(b, b.softmax, x, axis=axis)
-    powers = b.exp(b.subtract(x, _peak(b, x, axis)))
+        return _apply_to_scalars(b, b.softmax, x, axis=axis)
+    powers = b.exp(b.subtract(x, _finite_max(b, x, axis)))
     return b.divide(powers, b.sum(powers, axis=axis, keepdims=True))
 
 
 def softmax_grad(b: Functions, grad: Array, out: Array, /, *, axis: int = -1) -> Array:
     """Return the derivative of ``softmax`` from its output."""
     if not out.shape:
-        return _as_row(b, b.softmax_grad, grad, out, axis=axis)
+        return _apply_to_scalars(b, b.softmax_grad, grad, out, axis=axis)
     inner = b.sum(b.multiply(grad, out), axis=axis, keepdims=True)
     return b.multiply(out, b.subtract(grad, inner))
 
 
 def log_softmax(b: Functions, x: Array, *, axis: int = -1) -> Array:
-    """Return the logarithm of ``softmax``, without its rounding."""
+    """Return the logarithm of ``softmax``, without rounding to zero."""
     if 0 in x.shape:
         return x
     if not x.shape:
-        return _as_row(b, b.log_softmax, x, axis=axis)
+        return _apply_to_scalars(b, b.log_softmax, x, axis=axis)
     return b.subtract(x, b.logsumexp(x, axis=axis, keepdims=True))
 
 
 def log_softmax_grad(b: Functions, grad: Array, out: Array, /, *, axis: int = -1) -> Array:
     """Return the derivative of ``log_softmax`` from its output."""
     if not out.shape:
-        return _as_row(b, b.log_softmax_grad, grad, out, axis=axis)
+        return _apply_to_scalars(b, b.log_softmax_grad, grad, out, axis=axis)
     total = b.sum(grad, axis=axis, keepdims=True)
     return b.subtract(grad, b.multiply(b.exp(out), total))
 
 
-def _as_row(b: Functions, function: Any, *arrays: Array, axis: int) -> Array:
-    """Return a function over an axis, of single numbers: each is a row of its own."""
+def _apply_to_scalars(b: Functions, function: Any, *arrays: Array, axis: int) -> Array:
+    """Apply a function over an axis to scalars, each reshaped to a row of length 1."""
     rows = [b.reshape(array, (1,)) for array in arrays]
     return b.reshape(function(*rows, axis=axis), ())
 
 
 def logsumexp(b: Functions, x: Array, *, axis: Any = None, keepdims: bool = False) -> Array:
-    """Return the logarithm of the sum of exponentials over an axis, several, or all."""
-    if 0 in x.shape:  # nothing has a peak, and its sum is 0
+    """Return the logarithm of the sum of exponentials over one or more axes."""
+    if 0 in x.shape:  # no maximum; the sum is 0
         total = b.sum(x, axis=axis, keepdims=keepdims)
         return b.log(total)
-    peak = _peak(b, x, axis)
+    peak = _finite_max(b, x, axis)
     total = b.sum(b.exp(b.subtract(x, peak)), axis=axis, keepdims=True)
     out = b.add(b.log(total), peak)
     if keepdims:
@@ -146,15 +146,15 @@ def logsumexp(b: Functions, x: Array, *, axis: Any = None, keepdims: bool = Fals
     return b.squeeze(out, axis=axes)
 
 
-def _peak(b: Functions, x: Array, axis: Any) -> Array:
-    """Return the largest value, that keeps powers small; 0 where it is infinite."""
+def _finite_max(b: Functions, x: Array, axis: Any) -> Array:
+    """Return the maximum, or 0 if infinite; subtracting it prevents overflow of exp."""
     peak = b.stop_gradient(b.max(x, axis=axis, keepdims=True))
     return b.where(b.isfinite(peak), peak, 0.0)
 
 
-def _normal_share(b: Functions, x: Array) -> Array:
-    """``Phi(x)``: the share of a normal distribution below x, exact in both tails."""
-    return b.multiply(b.erfc(b.multiply(x, -_ROOT_HALF)), 0.5)
+def _normal_cdf(b: Functions, x: Array) -> Array:
+    """Return ``Phi(x)``, the normal CDF, accurate in both tails."""
+    return b.multiply(b.erfc(b.multiply(x, -_SQRT_HALF)), 0.5)
 
 
 # Gradient rules ------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def _normal_share(b: Functions, x: Array) -> Array:
 RULES: dict[str, Rule] = {}
 
 
-def _silu(b: Functions, grad: Array, x: Array) -> Array:
+def _silu_gradient(b: Functions, grad: Array, x: Array) -> Array:
     gate = b.sigmoid(x)
     rest = b.multiply(x, b.subtract(1, gate))
     return b.multiply(grad, b.multiply(gate, b.add(rest, 1)))
@@ -191,7 +191,7 @@ def _pull_log_softmax(b: Functions, saved: OneArray, grad: Array, _needs: Needs)
     return (b.log_softmax_grad(grad, out, axis=options.get("axis", -1)),)
 
 
-@add_rule(RULES, "logsumexp", save=keep.everything)
+@add_rule(RULES, "logsumexp", save=keep.all_values)
 def _pull_logsumexp(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Parts:
     (x,), out, options = saved
     shape = tuple(x.shape)
@@ -208,7 +208,7 @@ RULES.update(
             lambda b, out, grad, _: (b.relu_grad(grad, out),),
         ),
         "gelu": by_input(lambda b, grad, x: b.gelu_grad(grad, x)),
-        "silu": by_input(_silu),
+        "silu": by_input(_silu_gradient),
         "softplus": by_input(lambda b, grad, x: b.multiply(grad, b.sigmoid(x))),
     }
 )
@@ -228,8 +228,8 @@ SHAPES: dict[str, ShapeRule] = {
 # NumPy ---------------------------------------------------------------------------------
 
 
-def _by_element(kernel: _Kernel) -> Callable[..., Floats]:
-    """Make NumPy's function of a kernel of one array, or of several of one shape."""
+def _wrap_elementwise(kernel: _Kernel) -> Callable[..., Floats]:
+    """Return a NumPy function for a kernel that works elementwise on equal shapes."""
 
     @widen
     def call(b: Functions, x: Floats, *others: Floats, out: Floats | None = None) -> Floats:
@@ -238,8 +238,8 @@ def _by_element(kernel: _Kernel) -> Callable[..., Floats]:
     return call
 
 
-def _by_row(kernel: _Kernel) -> Callable[..., Floats]:
-    """Make NumPy's function of a kernel of the rows along an axis of its arrays."""
+def _wrap_rowwise(kernel: _Kernel) -> Callable[..., Floats]:
+    """Return a NumPy function for a kernel that works on rows along an axis."""
 
     @widen
     def call(
@@ -254,31 +254,31 @@ def _by_row(kernel: _Kernel) -> Callable[..., Floats]:
         last = axis >= arrays[0].ndim - 1
         inputs = [to_contiguous(it if last else np.moveaxis(it, axis, -1)) for it in arrays]
         made = make_out(out if last else None, inputs[0].shape, inputs[0].dtype)
-        kernel(*map(_rows, inputs), _rows(made), b.threads)
+        kernel(*map(_merge_rows, inputs), _merge_rows(made), b.threads)
         return write_to(made if last else np.moveaxis(made, -1, axis), out)
 
     return call
 
 
-def _rows(x: Floats) -> Floats:
-    """Return all but the last axis as one."""
-    if x.ndim == 2:  # noqa: PLR2004 - rows already
+def _merge_rows(x: Floats) -> Floats:
+    """Reshape an array to two axes, with all axes but the last merged."""
+    if x.ndim == 2:  # noqa: PLR2004 - already rows
         return x
     width = x.shape[-1] if x.ndim else 1
     return x.reshape((x.size // width if width else 0, width))
 
 
-numpy_relu = _by_element(_native.relu)
-numpy_relu_grad = _by_element(_native.relu_grad)
-numpy_gelu = _by_element(_native.gelu)
-numpy_gelu_grad = _by_element(_native.gelu_grad)
-numpy_sigmoid = _by_element(_native.sigmoid)
-numpy_sigmoid_grad = _by_element(_native.sigmoid_grad)
-numpy_silu = _by_element(_native.silu)
-numpy_softmax = _by_row(_native.softmax)
-numpy_softmax_grad = _by_row(_native.softmax_grad)
-numpy_log_softmax = _by_row(_native.log_softmax)
-numpy_log_softmax_grad = _by_row(_native.log_softmax_grad)
+numpy_relu = _wrap_elementwise(_native.relu)
+numpy_relu_grad = _wrap_elementwise(_native.relu_grad)
+numpy_gelu = _wrap_elementwise(_native.gelu)
+numpy_gelu_grad = _wrap_elementwise(_native.gelu_grad)
+numpy_sigmoid = _wrap_elementwise(_native.sigmoid)
+numpy_sigmoid_grad = _wrap_elementwise(_native.sigmoid_grad)
+numpy_silu = _wrap_elementwise(_native.silu)
+numpy_softmax = _wrap_rowwise(_native.softmax)
+numpy_softmax_grad = _wrap_rowwise(_native.softmax_grad)
+numpy_log_softmax = _wrap_rowwise(_native.log_softmax)
+numpy_log_softmax_grad = _wrap_rowwise(_native.log_softmax_grad)
 
 
 @widen
@@ -290,12 +290,12 @@ def numpy_logsumexp(
     keepdims: bool = False,
     out: Floats | None = None,
 ) -> Floats:
-    """Logarithm of the sum of exponentials."""
+    """Return the logarithm of the sum of exponentials."""
     if x.dtype.kind in "biu":
         x = x.astype(b.float_dtype)
     if not isinstance(axis, int) or x.size == 0:
         return write_to(logsumexp(b, x, axis=axis, keepdims=keepdims), out)
     rows = to_contiguous(np.moveaxis(x, axis, -1))
     made = np.empty(rows.shape[:-1], x.dtype)
-    _native.logsumexp(_rows(rows), made.reshape(-1), b.threads)
+    _native.logsumexp(_merge_rows(rows), made.reshape(-1), b.threads)
     return write_to(np.expand_dims(made, axis) if keepdims else made, out)

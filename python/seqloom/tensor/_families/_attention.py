@@ -1,9 +1,10 @@
 """Scaled dot-product attention (Vaswani et al. 2017).
 
-A mask is of booleans (true: may look) or is added to the scores; both are broadcast
-to ``(n, h, l, s)``. A query that may look nowhere gives 0. ``key`` decides which
-weights are dropped. The results of the kernels are ``(n, h, l, d)`` in the memory order
-``(n, l, h, d)``, so that joining the heads again copies nothing.
+A mask contains booleans (True: the query may attend to the key) or numbers that are added
+to the scores. Masks are broadcast to ``(n, h, l, s)``. If a query may not attend to any
+key, its result is 0. `key` determines which weights dropout removes. The kernels return
+``(n, h, l, d)`` in the memory order ``(n, l, h, d)``, so that merging the heads does not
+copy.
 """
 
 from __future__ import annotations
@@ -15,27 +16,27 @@ import numpy as np
 
 from seqloom._rust import _native
 from seqloom.tensor._families import _keep as keep
-from seqloom.tensor._families._keys import words_of
+from seqloom.tensor._families._keys import key_to_words
 from seqloom.tensor._families._numpy_arrays import (
     Floats,
     Pair,
     Triple,
     fresh,
-    parts_of_one,
+    share_array,
     to_contiguous,
     widen,
     write_each,
 )
 from seqloom.tensor._families._rule import (
     Call,
-    Kind,
     Parts,
     Rule,
     ShapeRule,
+    Spec,
     add_rule,
     as_input,
     dtype_of_statistic,
-    kind_of,
+    get_spec,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._families._keys import KeyLike
 
 
-# Default bodies ------------------------------------------------------------------------
+# Default implementations ---------------------------------------------------------------
 
 
 def attention(
@@ -64,9 +65,9 @@ def attention(
     causal: bool = False,
     dropout: float = 0.0,
 ) -> tuple[Array, Array]:
-    """Return result ``(n, h, l, d)`` and the log-sum-exp of the scores ``(n, h, l)``."""
-    scores = scores_of(b, q, k, mask, scale, causal=causal)
-    weights, lse = _weights(b, scores)
+    """Return the result ``(n, h, l, d)`` and the log-sum-exp of scores ``(n, h, l)``."""
+    scores = compute_scores(b, q, k, mask, scale, causal=causal)
+    weights, lse = _compute_weights(b, scores)
     if dropout and key is not None:
         weights = b.dropout(weights, key, dropout)
     return b.matmul(weights, v), lse
@@ -88,9 +89,9 @@ def attention_grad(
     causal: bool = False,
     dropout: float = 0.0,
 ) -> tuple[Array, Array, Array]:
-    """Return the derivatives of ``attention`` by q, k and v."""
+    """Return the derivatives of ``attention`` with respect to q, k and v."""
     del out, lse
-    weights = _weights(b, scores_of(b, q, k, mask, scale, causal=causal))[0]
+    weights = _compute_weights(b, compute_scores(b, q, k, mask, scale, causal=causal))[0]
     drop = bool(dropout) and key is not None
     kept = b.dropout(weights, key, dropout) if drop else weights
     by_v = b.matmul(b.matrix_transpose(kept), grad)
@@ -98,12 +99,12 @@ def attention_grad(
     if drop:
         by_weights = b.dropout(by_weights, key, dropout)
     by_scores = b.softmax_grad(by_weights, weights, axis=-1)
-    by_scores = b.multiply(by_scores, _scale(q, scale))
+    by_scores = b.multiply(by_scores, _score_factor(q, scale))
     by_q = b.matmul(by_scores, k)
     return by_q, b.matmul(b.matrix_transpose(by_scores), q), by_v
 
 
-def scores_of(
+def compute_scores(
     b: Functions,
     q: Array,
     k: Array,
@@ -112,26 +113,26 @@ def scores_of(
     *,
     causal: bool,
 ) -> Array:
-    """How each query matches each key; minus infinity where it may not look."""
-    q = b.multiply(q, _scale(q, scale))
+    """Return the score of each query and key; minus infinity where attention is masked."""
+    q = b.multiply(q, _score_factor(q, scale))
     scores = b.matmul(q, b.matrix_transpose(k))
     if mask is not None and b.isdtype(b.dtype(mask), "bool"):
         scores = b.where(mask, scores, -math.inf)
     elif mask is not None:
         scores = b.add(scores, mask)
     if causal:
-        scores = b.where(_earlier(b, *scores.shape[-2:]), scores, -math.inf)
+        scores = b.where(_causal_mask(b, *scores.shape[-2:]), scores, -math.inf)
     return scores
 
 
-def _earlier(b: Functions, rows: int, columns: int) -> Array:
-    """Which keys stand at a query's place or before it."""
+def _causal_mask(b: Functions, rows: int, columns: int) -> Array:
+    """Return a mask of the keys at or before the position of each query."""
     queries = b.expand_dims(b.arange(rows), axis=1)
     return b.greater_equal(queries, b.expand_dims(b.arange(columns), axis=0))
 
 
-def _weights(b: Functions, scores: Array) -> tuple[Array, Array]:
-    """Softmax and log-sum-exp of each row; of a row without any score, zeros."""
+def _compute_weights(b: Functions, scores: Array) -> tuple[Array, Array]:
+    """Return the softmax and log-sum-exp of each row; zeros if a row has no score."""
     if not scores.shape[-1]:
         lowest = b.full(scores.shape[:-1], -math.inf, dtype=b.dtype(scores))
         return scores, lowest
@@ -145,8 +146,8 @@ def _weights(b: Functions, scores: Array) -> tuple[Array, Array]:
     return b.divide(powers, safe), b.squeeze(lse, axis=-1)
 
 
-def _scale(q: Array, scale: float | None) -> float:
-    """What the scores are multiplied with: by default 1 / the root of the width."""
+def _score_factor(q: Array, scale: float | None) -> float:
+    """Return the factor of the scores; default: 1 / the square root of the width."""
     return 1.0 / math.sqrt(q.shape[-1] or 1) if scale is None else scale
 
 
@@ -156,13 +157,13 @@ def _scale(q: Array, scale: float | None) -> float:
 RULES: dict[str, Rule] = {}
 
 
-def _keep_all(args: Args, out: Array, _needs: Needs, options: Options) -> Any:
-    """Return the inputs, the output and its log-sum-exponents; never the weights."""
+def _save_all(args: Args, out: Array, _needs: Needs, options: Options) -> Any:
+    """Save the inputs, the output, its log-sum-exp and the options, not the weights."""
     mask, key = (*args[3:], None, None)[:2]
     return (*args[:3], mask, key, *out), options
 
 
-@add_rule(RULES, "attention", save=_keep_all)
+@add_rule(RULES, "attention", save=_save_all)
 def _pull_attention(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     arrays, options = saved
     options = {"scale": None, "causal": False, "dropout": 0.0, **options}
@@ -170,17 +171,17 @@ def _pull_attention(b: Functions, saved: Any, grad: Array, needs: Needs) -> Part
     if any(needs[:3]):
         parts = b.attention_grad(grad, *arrays, **options)
     if needs[3:] and needs[3]:
-        return *parts, _by_mask(b, arrays, grad, options)
+        return *parts, _mask_gradient(b, arrays, grad, options)
     return parts
 
 
-def _by_mask(b: Functions, arrays: Any, grad: Array, options: Options) -> Array:
-    """Return the gradient by what is added to the scores."""
+def _mask_gradient(b: Functions, arrays: Any, grad: Array, options: Options) -> Array:
+    """Return the gradient with respect to a mask that is added to the scores."""
     q, k, v, mask, key, *_ = arrays
     scale = options["scale"] or 1 / math.sqrt(q.shape[-1])
     scores = b.multiply(b.matmul(q, b.matrix_transpose(k)), scale)
     if options["causal"]:
-        scores = b.where(_earlier(b, *scores.shape[-2:]), scores, -math.inf)
+        scores = b.where(_causal_mask(b, *scores.shape[-2:]), scores, -math.inf)
     weights = b.softmax(b.add(scores, mask))
     by_weights = b.matmul(grad, b.matrix_transpose(v))
     if options["dropout"] and key is not None:
@@ -192,18 +193,18 @@ def _by_mask(b: Functions, arrays: Any, grad: Array, options: Options) -> Array:
 # Shapes --------------------------------------------------------------------------------
 
 
-def attention_shape(call: Call) -> list[Kind]:
-    """Return the output, and the logsumexp of each row of scores."""
+def attention_shape(call: Call) -> list[Spec]:
+    """Return the output, and the log-sum-exp of each row of scores."""
     q, _, v = call.args[:3]
     rows = q.shape[:-1]
-    if call.name == "attention_varlen":  # sequences end to end: (total, heads, width)
+    if call.name == "attention_varlen":  # concatenated sequences: (total, heads, width)
         rows = (q.shape[1], q.shape[0])
     return [((*q.shape[:-1], v.shape[-1]), q.dtype), (rows, dtype_of_statistic(q))]
 
 
-def attention_grad_shape(call: Call) -> list[Kind]:
-    """As queries, keys and values."""
-    return [kind_of(value) for value in call.args[1:4]]
+def attention_grad_shape(call: Call) -> list[Spec]:
+    """Return the shapes and types of queries, keys and values."""
+    return [get_spec(value) for value in call.args[1:4]]
 
 
 SHAPES: dict[str, ShapeRule] = {
@@ -229,12 +230,12 @@ def numpy_attention(
     dropout: float = 0.0,
     out: Pair | None = None,
 ) -> Pair:
-    """Return result ``(n, h, l, d)`` and the log-sum-exp of the scores ``(n, h, l)``."""
+    """Return the result ``(n, h, l, d)`` and the log-sum-exp of scores ``(n, h, l)``."""
     q, k, v = with_unit_stride(q), with_unit_stride(k), with_unit_stride(v)
     mask = _broadcast_mask(mask, (*q.shape[:3], k.shape[2]), q.dtype)
-    made = _heads((*q.shape[:3], v.shape[3]), q.dtype, out and out[0])
-    lse = make_sums(q.shape[:3], q.dtype, out and out[1])
-    rule = scale_of(q, scale), causal, _dropping(key, dropout)
+    made = _allocate_heads((*q.shape[:3], v.shape[3]), q.dtype, out and out[0])
+    lse = allocate_sums(q.shape[:3], q.dtype, out and out[1])
+    rule = score_factor(q, scale), causal, _dropout_options(key, dropout)
     _native.attention(q, k, v, mask, None, *rule, made, lse, b.threads)
     return write_each((made, lse), out)
 
@@ -257,25 +258,25 @@ def numpy_attention_grad(
     dropout: float = 0.0,
     out: Triple | None = None,
 ) -> Triple:
-    """Return the derivatives of ``attention`` by q, k and v."""
+    """Return the derivatives of ``attention`` with respect to q, k and v."""
     grad, q, k, v, output = (with_unit_stride(array) for array in (grad, q, k, v, output))
     mask = _broadcast_mask(mask, (*q.shape[:3], k.shape[2]), q.dtype)
-    rule = scale_of(q, scale), causal, _dropping(key, dropout)
+    rule = score_factor(q, scale), causal, _dropout_options(key, dropout)
     given = grad, q, k, v, mask, None, output, to_contiguous(lse), *rule
-    if out is None and parts_of_one(q, k, v):
+    if out is None and share_array(q, k, v):
         return _compute_joined_grad(b, given, q)
     by_q, by_k, by_v = out or (None, None, None)
     made = (
-        _heads(q.shape, q.dtype, by_q),
-        _heads(k.shape, q.dtype, by_k),
-        _heads(v.shape, q.dtype, by_v),
+        _allocate_heads(q.shape, q.dtype, by_q),
+        _allocate_heads(k.shape, q.dtype, by_k),
+        _allocate_heads(v.shape, q.dtype, by_v),
     )
     _native.attention_grad(*given, *made, b.threads)
     return write_each(made, out)
 
 
 def _compute_joined_grad(b: Functions, given: tuple[Any, ...], q: Floats) -> Triple:
-    """Return the derivatives as parts of one array, as q, k and v are."""
+    """Return the derivatives as views of one array, if q, k and v are such views."""
     n, h, rows, d = q.shape
     made = fresh((n, rows, 3, h, d), q.dtype)
     joined = made.reshape((n, rows, 3 * h, d)).swapaxes(1, 2)
@@ -286,15 +287,15 @@ def _compute_joined_grad(b: Functions, given: tuple[Any, ...], q: Floats) -> Tri
 
 
 def with_unit_stride(x: Floats) -> Floats:
-    """Return the array as the kernel reads it: numbers of the last axis side by side."""
+    """Return the array in a form that the kernel reads: contiguous along the last axis."""
     steps = x.strides
     if (steps[-1] == x.itemsize or x.shape[-1] <= 1) and min(steps) >= 0:
         return x
     return np.ascontiguousarray(x)
 
 
-def _heads(shape: Sequence[int], dtype: DTypeLike, out: Floats | None) -> Floats:
-    """Room for ``(n, h, l, d)``, in the order ``(n, l, h, d)`` unless it is given."""
+def _allocate_heads(shape: Sequence[int], dtype: DTypeLike, out: Floats | None) -> Floats:
+    """Return `out`, or a new array ``(n, h, l, d)`` in memory order ``(n, l, h, d)``."""
     if out is not None and (
         out.flags.c_contiguous or out.swapaxes(1, 2).flags.c_contiguous
     ):
@@ -303,15 +304,15 @@ def _heads(shape: Sequence[int], dtype: DTypeLike, out: Floats | None) -> Floats
     return fresh((n, rows, h, d), dtype).swapaxes(1, 2)
 
 
-def make_sums(shape: Sequence[int], dtype: DTypeLike, out: Floats | None) -> Floats:
-    """Room for the log-sum-exps."""
+def allocate_sums(shape: Sequence[int], dtype: DTypeLike, out: Floats | None) -> Floats:
+    """Return an array for the log-sum-exp of each row."""
     return out if out is not None and out.flags.c_contiguous else np.empty(shape, dtype)
 
 
 def _broadcast_mask(
     mask: Floats | None, shape: Sequence[int], dtype: DTypeLike
 ) -> Floats | None:
-    """Return a mask over all pairs that repeats its numbers in place."""
+    """Return a mask broadcast to all pairs of queries and keys, without a copy."""
     if mask is None:
         return None
     mask = np.asarray(mask)
@@ -323,11 +324,11 @@ def _broadcast_mask(
     return np.broadcast_to(mask, shape)
 
 
-def scale_of(q: Floats, scale: float | None) -> float:
-    """What the scores are multiplied by: 1 / the root of the width, unless it is given."""
+def score_factor(q: Floats, scale: float | None) -> float:
+    """Return the factor of the scores; default: 1 / the square root of the width."""
     return float(q.shape[-1] or 1) ** -0.5 if scale is None else float(scale)
 
 
-def _dropping(key: KeyLike | None, rate: float) -> tuple[int, int, float] | None:
-    """Return the key's words and the rate, where weights are dropped at all."""
-    return (*words_of(key), rate) if rate and key is not None else None
+def _dropout_options(key: KeyLike | None, rate: float) -> tuple[int, int, float] | None:
+    """Return the words of the key and the dropout rate, or None without dropout."""
+    return (*key_to_words(key), rate) if rate and key is not None else None

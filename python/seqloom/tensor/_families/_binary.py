@@ -1,4 +1,4 @@
-"""Functions of two or three arrays, number by number, with broadcasting."""
+"""Elementwise functions of two or three arrays, with broadcasting."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from seqloom.tensor._elements import require_in_range
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_arrays import Floats, widen, write_to
-from seqloom.tensor._families._numpy_functions import FLOAT, binary, promote_two
+from seqloom.tensor._families._numpy_functions import FLOAT, promote_two, wrap_binary
 from seqloom.tensor._families._rule import (
     Parts,
     Pull,
@@ -21,7 +21,7 @@ from seqloom.tensor._families._rule import (
     as_input,
     elementwise,
 )
-from seqloom.tensor._families._unary import flat
+from seqloom.tensor._families._unary import zero_gradient
 from seqloom.tensor._operations import list_family
 
 if TYPE_CHECKING:
@@ -29,30 +29,30 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
-    from seqloom.tensor._families._keep import Args, Factors, Like, Likes, Needs, Options
+    from seqloom.tensor._families._keep import Args, ArgSpec, Factors, Needs, Options, Specs
 
-    # Of the backend, the gradient, both inputs and the output.
+    # Arguments: the backend, the gradient, both inputs and the output.
     Operand = Array | float
-    Saved = tuple[Args, Array | None, Likes]
+    Saved = tuple[Args, Array | None, Specs]
     Slope = Callable[[Functions, Array, Array, Array, Array], Array]
 
 
-# Default bodies ------------------------------------------------------------------------
+# Default implementations ---------------------------------------------------------------
 
 
 def accumulate(b: Functions, total: Array, more: Array) -> Array:
-    """``total + more``; total's owner allows writing into it."""
+    """Return ``total + more``; the result may overwrite `total`."""
     return b.add(total, more)
 
 
 def logical_xor(b: Functions, x: Array, y: Array) -> Array:
-    """Return whether just one of two is true."""
+    """Return whether exactly one of two values is true."""
     return b.not_equal(x, y)
 
 
 def hypot(b: Functions, x: Array, y: Array) -> Array:
-    """``sqrt(x * x + y * y)``, without overflow."""
-    x, y = b.abs(x), b.abs(_beside(b, x, y))
+    """Return ``sqrt(x * x + y * y)``, without overflow."""
+    x, y = b.abs(x), b.abs(_as_array(b, x, y))
     most, least = b.maximum(x, y), b.minimum(x, y)
     ratio = b.divide(least, b.where(b.equal(most, 0), 1.0, most))
     found = b.multiply(most, b.sqrt(b.add(b.square(ratio), 1.0)))
@@ -61,18 +61,18 @@ def hypot(b: Functions, x: Array, y: Array) -> Array:
 
 
 def copysign(b: Functions, x: Array, y: Array) -> Array:
-    """Return the size of `x` with the sign of `y`."""
-    size, y = b.abs(x), _beside(b, x, y)
+    """Return the absolute value of `x` with the sign of `y`."""
+    size, y = b.abs(x), _as_array(b, x, y)
     return b.where(b.signbit(y), b.negative(size), size)
 
 
 def nextafter(b: Functions, x: Array, y: Array) -> Array:
-    """Return the next number of that type from `x` towards `y`."""
+    """Return the next representable number from `x` towards `y`."""
     return b.asarray(np.nextafter(b.to_numpy(x), b.to_numpy(y)))
 
 
-def _beside(b: Functions, x: Array, y: Operand) -> Array:
-    """Return an array, or a number as one of x's type."""
+def _as_array(b: Functions, x: Array, y: Operand) -> Array:
+    """Return an array unchanged, or a number as an array with the type of `x`."""
     is_number = isinstance(y, (int, float))
     return b.full((), y, dtype=b.dtype(x)) if is_number else y
 
@@ -83,8 +83,8 @@ def _beside(b: Functions, x: Array, y: Operand) -> Array:
 RULES: dict[str, Rule] = {}
 
 
-@add_rule(RULES, "add", save=keep.likes_of_two)
-def _pull_add(b: Functions, saved: Likes, grad: Array, _needs: Needs) -> Parts:
+@add_rule(RULES, "add", save=keep.two_specs)
+def _pull_add(b: Functions, saved: Specs, grad: Array, _needs: Needs) -> Parts:
     left, right = saved
     return (
         as_input(b, grad, left) if left else None,
@@ -92,8 +92,8 @@ def _pull_add(b: Functions, saved: Likes, grad: Array, _needs: Needs) -> Parts:
     )
 
 
-@add_rule(RULES, "subtract", save=keep.likes_of_two)
-def _pull_subtract(b: Functions, saved: Likes, grad: Array, _needs: Needs) -> Parts:
+@add_rule(RULES, "subtract", save=keep.two_specs)
+def _pull_subtract(b: Functions, saved: Specs, grad: Array, _needs: Needs) -> Parts:
     left, right = saved
     return (
         as_input(b, grad, left) if left else None,
@@ -101,7 +101,7 @@ def _pull_subtract(b: Functions, saved: Likes, grad: Array, _needs: Needs) -> Pa
     )
 
 
-@add_rule(RULES, "multiply", save=keep.partners)
+@add_rule(RULES, "multiply", save=keep.factors)
 def _pull_multiply(b: Functions, saved: Factors, grad: Array, _needs: Needs) -> Parts:
     left, right, (left_like, right_like) = saved
     return (
@@ -110,12 +110,12 @@ def _pull_multiply(b: Functions, saved: Factors, grad: Array, _needs: Needs) -> 
     )
 
 
-def _keep_quotient(args: Args, out: Array, needs: Needs, options: Options) -> Any:
-    """Return the divisor; the quotient only where the divisor is followed."""
+def _save_quotient(args: Args, out: Array, needs: Needs, options: Options) -> Any:
+    """Save the divisor; save the quotient only if the divisor is tracked."""
     return args[1], out if needs[1] else None, keep.likes(args, out, needs, options)
 
 
-@add_rule(RULES, "divide", save=_keep_quotient)
+@add_rule(RULES, "divide", save=_save_quotient)
 def _pull_divide(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     right, out, (left_like, right_like) = saved
     share = b.divide(grad, right)
@@ -125,23 +125,23 @@ def _pull_divide(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     )
 
 
-def _keep_pair(args: Args, out: Array, needs: Needs, options: Options) -> Saved:
-    """Return the inputs, the output and what the followed inputs look like."""
+def _save_all(args: Args, out: Array, needs: Needs, options: Options) -> Saved:
+    """Save the inputs, the output, and shape and type of the tracked inputs."""
     return args, out, keep.likes(args, out, needs, options)
 
 
-def _keep_inputs(args: Args, out: Array, needs: Needs, options: Options) -> Saved:
-    """Return the inputs and what the followed ones look like."""
+def _save_inputs(args: Args, out: Array, needs: Needs, options: Options) -> Saved:
+    """Save the inputs, and shape and type of the tracked inputs."""
     return args, None, keep.likes(args, out, needs, options)
 
 
-def _keep_power(args: Args, out: Array, needs: Needs, options: Options) -> Saved:
-    """Return the inputs; the power only where the exponent is followed."""
+def _save_power(args: Args, out: Array, needs: Needs, options: Options) -> Saved:
+    """Save the inputs; save the power only if the exponent is tracked."""
     return args, out if needs[1] else None, keep.likes(args, out, needs, options)
 
 
-def _by_slopes(save: Save[Saved], *slopes: Slope) -> Rule:
-    """Return the rule of a function whose derivative by each input is a factor."""
+def _make_rule(save: Save[Saved], *slopes: Slope) -> Rule:
+    """Return the rule of a function with one gradient formula for each input."""
 
     def pull(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
         args, out, likes = saved
@@ -153,52 +153,49 @@ def _by_slopes(save: Save[Saved], *slopes: Slope) -> Rule:
     return Rule(save, pull)
 
 
-def _power_by_base(
+def _base_gradient(
     b: Functions, grad: Array, base: Array, exponent: Operand, _out: Array
 ) -> Array:
-    if isinstance(exponent, (int, float)):  # stays a number: it takes the array's type
-        return b.multiply(grad, _slope_of_power(b, base, exponent))
+    if isinstance(exponent, (int, float)):  # a Python number takes the array's type
+        return b.multiply(grad, _power_slope(b, base, exponent))
     slope = b.multiply(b.pow(base, b.subtract(exponent, 1)), exponent)
     return b.where(b.equal(exponent, 0), 0.0, b.multiply(grad, slope))
 
 
-def _slope_of_power(b: Functions, base: Array, exponent: float) -> Array:
-    """``exponent * base ** (exponent - 1)`` for a number as the exponent."""
+def _power_slope(b: Functions, base: Array, exponent: float) -> Array:
+    """Return ``exponent * base ** (exponent - 1)`` for a Python number as exponent."""
     if exponent == 0:
         return b.zeros(tuple(base.shape), dtype=base.dtype)
     raised = base if exponent == 2 else b.pow(base, exponent - 1)  # noqa: PLR2004
     return b.multiply(raised, exponent)
 
 
-def _power_by_exponent(
+def _exponent_gradient(
     b: Functions, grad: Array, base: Operand, exponent: Operand, out: Array
 ) -> Array:
-    """Of 0 to an exponent from 0 on, 0; to one below it, an infinity, as the power is."""
+    """Return the gradient of the exponent; it is 0 for base 0 and exponents from 0 on."""
     base = b.asarray(base, dtype=out.dtype) if isinstance(base, (int, float)) else base
     flat = b.logical_and(b.equal(base, 0), b.greater_equal(exponent, 0))
     growth = b.log(b.where(flat, 1.0, base))
     return b.multiply(grad, b.where(flat, 0.0, b.multiply(out, growth)))
 
 
-def _over_square_of_radius(b: Functions, grad: Array, part: Array, other: Array) -> Array:
-    """Return the gradient times ``part / (part² + other²)``.
-
-    0 where both are 0, as torch's.
-    """
+def _divide_by_radius(b: Functions, grad: Array, part: Array, other: Array) -> Array:
+    """Return the gradient times ``part / (part² + other²)``, or 0 where both are 0."""
     square = b.add(b.multiply(part, part), b.multiply(other, other))
     none = b.equal(square, 0)
     return b.where(none, 0.0, b.divide(b.multiply(grad, part), b.where(none, 1.0, square)))
 
 
-def _rule_of_choice(left_loses: str, right_loses: str) -> Pull[Saved]:
-    """Return rule of maximum and minimum: to the chosen input, to equal ones half each."""
-    # Where one of them is NaN neither loses, and both get all of it, as torch's do.
+def _choice_rule(left_loses: str, right_loses: str) -> Pull[Saved]:
+    """Return the rule of maximum or minimum; equal inputs get half the gradient each."""
+    # If either input is NaN, both inputs get the whole gradient, as in PyTorch.
 
     def pull(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
         (left, right), _, (left_like, right_like) = saved
         part = b.where(b.equal(left, right), b.multiply(grad, 0.5), grad)
 
-        def of(loses: str, like: Like | None) -> Array | None:
+        def of(loses: str, like: ArgSpec | None) -> Array | None:
             lost = getattr(b, loses)(left, right)
             return as_input(b, b.where(lost, 0.0, part), like) if like else None
 
@@ -207,12 +204,12 @@ def _rule_of_choice(left_loses: str, right_loses: str) -> Pull[Saved]:
     return pull
 
 
-def _keep_condition(args: Args, out: Array, needs: Needs, options: Options) -> Any:
-    """Return the condition alone, as truth values."""
+def _save_condition(args: Args, out: Array, needs: Needs, options: Options) -> Any:
+    """Save the condition, and shape and type of the tracked inputs."""
     return args[0], keep.likes(args, out, needs, options)
 
 
-@add_rule(RULES, "where", save=_keep_condition)
+@add_rule(RULES, "where", save=_save_condition)
 def _pull_where(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     condition, (_, left, right) = saved
     return (
@@ -222,7 +219,7 @@ def _pull_where(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     )
 
 
-@add_rule(RULES, "clip", save=_keep_inputs)
+@add_rule(RULES, "clip", save=_save_inputs)
 def _pull_clip(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
     (x, *bounds), _, likes = saved
     low, high = (*bounds, None, None)[:2]
@@ -230,12 +227,12 @@ def _pull_clip(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
     over = None if high is None else b.greater(x, high)
     free = grad
     for outside in (
-        _is_fixed(b, "greater", x, low, under),
-        _is_fixed(b, "less", x, high, over),
+        _is_outside(b, "greater", x, low, under),
+        _is_outside(b, "less", x, high, over),
     ):
         free = free if outside is None else b.where(outside, 0.0, free)
     if low is not None and high is not None:
-        # Where the bounds are crossed the upper one wins.
+        # If low > high, the upper bound applies.
         crossed = (
             b.asarray(low > high)
             if isinstance(low, (int, float)) and isinstance(high, (int, float))
@@ -251,45 +248,50 @@ def _pull_clip(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
     ]
 
 
-def _is_fixed(b: Functions, inside: str, x: Array, bound: Any, outside: Any) -> Any:
-    """Where x does not move the result: beyond a bound; of a number, at it and at NaN."""
+def _is_outside(b: Functions, inside: str, x: Array, bound: Any, outside: Any) -> Any:
+    """Return where `x` does not change the result, given a bound.
+
+    That is outside the bound. If the bound is a Python number, also at the bound and at
+    NaN.
+    """
     is_number = isinstance(bound, (int, float))
     return b.logical_not(getattr(b, inside)(x, bound)) if is_number else outside
 
 
 RULES.update(
     {
-        "remainder": _by_slopes(
-            _keep_inputs,
+        "remainder": _make_rule(
+            _save_inputs,
             lambda _b, grad, _x, _y, _: grad,
             lambda b, grad, x, y, _: b.negative(b.multiply(grad, b.floor(b.divide(x, y)))),
         ),
-        "pow": _by_slopes(_keep_power, _power_by_base, _power_by_exponent),
-        "atan2": _by_slopes(
-            _keep_inputs,
-            lambda b, grad, y, x, _: _over_square_of_radius(b, grad, x, y),
-            lambda b, grad, y, x, _: b.negative(_over_square_of_radius(b, grad, y, x)),
+        "pow": _make_rule(_save_power, _base_gradient, _exponent_gradient),
+        "atan2": _make_rule(
+            _save_inputs,
+            lambda b, grad, y, x, _: _divide_by_radius(b, grad, x, y),
+            lambda b, grad, y, x, _: b.negative(_divide_by_radius(b, grad, y, x)),
         ),
-        "logaddexp": _by_slopes(
-            _keep_inputs,
-            # Of the inputs: the output has lost the digits that tell large ones apart.
+        "logaddexp": _make_rule(
+            _save_inputs,
+            # Computed from the inputs, because the output loses digits for large
+            # values.
             lambda b, grad, x, y, _: b.multiply(grad, b.sigmoid(b.subtract(x, y))),
             lambda b, grad, x, y, _: b.multiply(grad, b.sigmoid(b.subtract(y, x))),
         ),
-        "hypot": _by_slopes(
-            _keep_pair,
+        "hypot": _make_rule(
+            _save_all,
             lambda b, grad, x, _, out: b.multiply(grad, b.divide(x, out)),
             lambda b, grad, _, y, out: b.multiply(grad, b.divide(y, out)),
         ),
-        "copysign": _by_slopes(
-            _keep_pair,
+        "copysign": _make_rule(
+            _save_all,
             lambda b, grad, x, _, out: b.multiply(grad, b.multiply(b.sign(x), b.sign(out))),
             lambda b, grad, _x, _y, _: b.zeros_like(grad),
         ),
-        # A step that nothing smooth leads to.
-        "nextafter": Rule(keep.nothing, flat, tracked=0),
-        "maximum": Rule(_keep_inputs, _rule_of_choice("less", "greater")),
-        "minimum": Rule(_keep_inputs, _rule_of_choice("greater", "less")),
+        # The derivative of a step function.
+        "nextafter": Rule(keep.nothing, zero_gradient, tracked=0),
+        "maximum": Rule(_save_inputs, _choice_rule("less", "greater")),
+        "minimum": Rule(_save_inputs, _choice_rule("greater", "less")),
     }
 )
 
@@ -306,10 +308,10 @@ SHAPES: dict[str, ShapeRule] = dict.fromkeys(
 
 
 def numpy_where(condition: Any, x: Any, y: Any, out: Floats | None = None) -> Floats:
-    """`x` where the condition holds, `y` elsewhere."""
+    """Return `x` where the condition is true, and `y` elsewhere."""
     one, other = getattr(x, "dtype", None), getattr(y, "dtype", None)
     if one is not other:
-        require_in_range(x, other)  # NumPy's own would wrap the number around
+        require_in_range(x, other)  # np.where would wrap the number
         require_in_range(y, one)
         x, y = promote_two(x, y)
     elif type(x) is float or type(y) is float:  # both are numbers
@@ -324,7 +326,7 @@ def numpy_clip(
     max: Any = None,  # noqa: A002  # the standard's name
     out: Floats | None = None,
 ) -> Floats:
-    """Values held between two bounds."""
+    """Return the values, limited to a range."""
     if x.dtype.kind == "V":  # bfloat16
         return widen(np.clip)(x, min, max, **({} if out is None else {"out": out}))
     for bound in (min, max):
@@ -334,14 +336,14 @@ def numpy_clip(
 
 
 def numpy_accumulate(total: Floats, more: Floats) -> Floats:
-    """``total + more`` in total's own memory, which the caller owns."""
-    # NumPy gives sums of everything as scalars, which cannot be written.
+    """Return ``total + more``, written into `total`."""
+    # Sums over all axes are NumPy scalars, which cannot be written to.
     into = total if isinstance(cast("Any", total), np.ndarray) else None
     return np.add(total, more, out=into)
 
 
-# NumPy's own functions.
+# Functions of NumPy that need no wrapper.
 LIBRARY = {
-    name: binary(name)
+    name: wrap_binary(name)
     for name in list_family("binary", "numpy") - {"where", "clip", "accumulate"}
 }

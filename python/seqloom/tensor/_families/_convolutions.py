@@ -1,12 +1,12 @@
 """Convolutions along any number of axes.
 
-``x`` is ``(n, c, …)``, ``weight`` ``(o, c / groups, …)``, the result ``(n, o, …)``. The
-axes of the weight decide how many there are. The sizes ``stride``, ``padding`` and
-``dilation`` are a number, or one for each axis; padding is of zeros, on both sides. By
-default a convolution is a product of matrices for each tap of the kernel.
+``x`` has the shape ``(n, c, …)``, ``weight`` has ``(o, c / groups, …)`` and the result has
+``(n, o, …)``. The number of axes follows from the weight. ``stride``, ``padding`` and
+``dilation`` are a number, or one number per axis; padding adds zeros on both sides. The
+default implementation computes one matrix product for each element ("tap") of the kernel.
 
-A convolution is linear in its input and in its weight, so its two gradients are linear
-too, and each has the others as its own gradients: only the factors are saved.
+A convolution is linear in its input and in its weight, so its gradients are convolutions
+too, and only the two factors are saved.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from seqloom.tensor._families._numpy_arrays import Floats, fresh, widen, write_t
 from seqloom.tensor._families._rule import (
     ALL,
     Call,
-    Kind,
     Parts,
     Rule,
     ShapeRule,
+    Spec,
     add_shape,
     like_last,
-    of_each_rank,
+    rank_rules,
 )
 from seqloom.tensor._families._windows import Size, Tap, Windows, to_sizes, windows_of
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     Steps = tuple[int, ...]
 
 
-# Default bodies ------------------------------------------------------------------------
+# Default implementations ---------------------------------------------------------------
 
 
 def conv(
@@ -53,7 +53,7 @@ def conv(
     groups: int = 1,
     **geometry: Size,
 ) -> Array:
-    """Cross-correlation: the sum over all taps of weights times what the tap covers."""
+    """Return the cross-correlation: the sum over the kernel of weights times inputs."""
     windows = Windows.of(weight.shape[2:], **geometry)
     counts = windows.counts(x.shape[2:])
     weight = _split_groups(b, weight, 0, groups)
@@ -75,7 +75,7 @@ def conv_input_grad(
     groups: int = 1,
     **geometry: Size,
 ) -> Array:
-    """Return the gradient of `conv` by its input, which had `shape`."""
+    """Return the gradient of `conv` with respect to its input of the given shape."""
     windows = Windows.of(weight.shape[2:], **geometry)
     weight = _split_groups(b, weight, 0, groups)
     rows = _to_rows(b, grad, groups)
@@ -96,7 +96,7 @@ def conv_weight_grad(
     groups: int = 1,
     **geometry: Size,
 ) -> tuple[Array, Array]:
-    """Return the gradients of `conv` by its weight, which had `shape`, and by its bias."""
+    """Return the gradients of the weight of `conv`, which has `shape`, and the bias."""
     windows = Windows.of(shape[2:], **geometry)
     rows = _to_rows(b, grad, groups)
     parts: list[Array] = []
@@ -117,13 +117,13 @@ def conv_transpose(
     groups: int = 1,
     **geometry: Size,
 ) -> Array:
-    """Return gradient of `conv` by its input as a layer: weight ``(c, o / groups, …)``."""
+    """Return the transposed convolution; the weight is ``(c, o / groups, …)``."""
     windows = Windows.of(weight.shape[2:], **geometry)
     extra = to_sizes(output_padding, len(windows.kernel))
     cut = ((0, 0),) * len(extra)
     if any(more >= step for more, step in zip(extra, windows.stride, strict=True)):
-        # Longer than the input of any convolution: computed without padding, then cut at
-        # the front, and cut or filled at the end.
+        # The result is longer than the input of any convolution. So it is computed
+        # without padding, then sliced at the start, and sliced or padded at the end.
         cut = tuple((-p, more - p) for p, more in zip(windows.padding, extra, strict=True))
         windows = windows._replace(padding=(0,) * len(extra))
         extra = (0,) * len(extra)
@@ -133,7 +133,7 @@ def conv_transpose(
         "padding": windows.padding,
         "dilation": windows.dilation,
     }
-    # As the backend computes it, which may have a kernel.
+    # Call the function of the backend, which may have a kernel for it.
     input_grad = b.conv1d_input_grad if len(extra) == 1 else b.conv2d_input_grad
     out = input_grad(x, weight, shape, groups=groups, **sizes)
     out = b.pad(out, ((0, 0), (0, 0), *cut)) if any(map(any, cut)) else out
@@ -141,7 +141,7 @@ def conv_transpose(
 
 
 def _split_groups(b: Functions, x: Array, axis: int, groups: int) -> Array:
-    """Split an axis of channels into two: groups, and the channels of a group."""
+    """Split the axis of channels into two axes: groups, and channels per group."""
     channels = x.shape[axis] // groups
     return b.reshape(x, (*x.shape[:axis], groups, channels, *x.shape[axis + 1 :]))
 
@@ -153,13 +153,13 @@ def _to_rows(b: Functions, x: Array, groups: int) -> Array:
 
 
 def _add_bias(b: Functions, out: Array, bias: Array | None) -> Array:
-    """Add one number for each channel."""
+    """Add the bias of each channel."""
     if bias is None:
         return out
     return b.add(out, b.reshape(bias, (-1, *(1 for _ in out.shape[2:]))))
 
 
-# The operations of each rank: one body.
+# The operations for one and two axes share one implementation.
 conv1d = conv2d = conv
 conv1d_input_grad = conv2d_input_grad = conv_input_grad
 conv1d_weight_grad = conv2d_weight_grad = conv_weight_grad
@@ -169,25 +169,22 @@ conv_transpose1d = conv_transpose2d = conv_transpose
 # Gradient rules ------------------------------------------------------------------------
 
 
-def _keep_factors(args: Args, _out: Array, needs: Needs, options: Options) -> Any:
-    """Return the input if the weight is tracked, the weight if the input is.
-
-    Shapes, options.
-    """
+def _save_factors(args: Args, _out: Array, needs: Needs, options: Options) -> Any:
+    """Save the factors that the tracked inputs need, the shapes and the options."""
     x, weight = args[:2]
     kept = x if needs[1] else None, weight if needs[0] else None
     return kept, (tuple(x.shape), tuple(weight.shape)), options
 
 
 def _conv_rule(name: str) -> Rule:
-    """Return the rule of a convolution."""
+    """Return the gradient rule of a convolution."""
 
     def pull(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
         (x, weight), (x_shape, weight_shape), options = saved
-        # Of the class: a level has all names of the backend that it is over.
+        # Look at the class, because a level forwards all names of its inner backend.
         if needs[1] and (together := getattr(type(b), "conv_grads", None)):
             like = weight if needs[0] else weight_shape
-            return _pull_together(together, (grad, x, like), needs, options)
+            return _pull_at_once(together, (grad, x, like), needs, options)
         by_x = by_weight = by_bias = None
         if needs[0]:
             by_x = getattr(b, f"{name}_input_grad")(grad, weight, x_shape, **options)
@@ -198,24 +195,21 @@ def _conv_rule(name: str) -> Rule:
             by_bias = b.sum(grad, axis=(0, *range(2, len(grad.shape))))
         return by_x, by_weight, by_bias
 
-    return Rule(_keep_factors, pull)
+    return Rule(_save_factors, pull)
 
 
-def _pull_together(
+def _pull_at_once(
     together: Callable[..., Any], arrays: Args, needs: Needs, options: Options
 ) -> Parts:
-    """Compute the gradients that are needed in one call of the library."""
-    wanted = (*needs, False)[:3]  # by input, weight and bias
+    """Compute the needed gradients in one call of the library."""
+    wanted = (*needs, False)[:3]  # of input, weight and bias
     found = together(*arrays, wanted=wanted, **options)
     parts = iter(found if sum(wanted) > 1 else (found,))
     return tuple([next(parts) if is_wanted else None for is_wanted in wanted])
 
 
 def _conv_input_grad_rule(name: str) -> Rule:
-    """Return the rule of a convolution's gradient by its input, of (gradient, weight.
-
-    Shape).
-    """
+    """Return the rule of a convolution's input gradient, given (grad, weight, shape)."""
 
     def pull(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
         (slope, weight), (_, weight_shape), options = saved
@@ -227,11 +221,11 @@ def _conv_input_grad_rule(name: str) -> Rule:
             by_weight = weight_grad(grad, slope, weight_shape, **options)[0]
         return by_slope, by_weight
 
-    return Rule(_keep_factors, pull)
+    return Rule(_save_factors, pull)
 
 
 def _conv_weight_grad_rule(name: str) -> Rule:
-    """Return the rule of its gradients by weight and bias, of (input, gradient, shape)."""
+    """Return the rule of a convolution's weight gradient, given (input, grad, shape)."""
 
     def pull(b: Functions, saved: Any, grads: Any, needs: Needs) -> Parts:
         (x, slope), (x_shape, slope_shape), options = saved
@@ -246,13 +240,13 @@ def _conv_weight_grad_rule(name: str) -> Rule:
             by_slope = b.broadcast_to(wide, slope_shape)
         return by_x, by_slope
 
-    return Rule(_keep_factors, pull, tracked=ALL)
+    return Rule(_save_factors, pull, tracked=ALL)
 
 
 RULES: dict[str, Rule] = {
-    **of_each_rank(_conv_rule, "conv"),
-    **of_each_rank(_conv_input_grad_rule, "conv", "_input_grad"),
-    **of_each_rank(_conv_weight_grad_rule, "conv", "_weight_grad"),
+    **rank_rules(_conv_rule, "conv"),
+    **rank_rules(_conv_input_grad_rule, "conv", "_input_grad"),
+    **rank_rules(_conv_weight_grad_rule, "conv", "_weight_grad"),
 }
 
 
@@ -265,16 +259,16 @@ SHAPES: dict[str, ShapeRule] = {
 
 
 @add_shape(SHAPES, "conv1d", "conv2d")
-def _shape_conv(call: Call) -> Kind:
-    """Return a number for each window and output channel."""
+def _shape_conv(call: Call) -> Spec:
+    """Return the shape of a convolution: one value per window and output channel."""
     x, weight = call.args[:2]
     counts = windows_of(weight.shape[2:], call.options).counts(x.shape[2:])
     return (x.shape[0], weight.shape[0], *counts), x.dtype
 
 
 @add_shape(SHAPES, "conv_transpose1d", "conv_transpose2d")
-def _shape_conv_transpose(call: Call) -> Kind:
-    """As long as the input of a convolution that gives this one."""
+def _shape_conv_transpose(call: Call) -> Spec:
+    """Return the shape of a transposed convolution."""
     x, weight = call.args[:2]
     windows = windows_of(weight.shape[2:], call.options)
     extra = to_sizes(call.options.get("output_padding", 0), len(windows.kernel))
@@ -283,8 +277,8 @@ def _shape_conv_transpose(call: Call) -> Kind:
 
 
 @add_shape(SHAPES, "conv1d_weight_grad", "conv2d_weight_grad")
-def _shape_weight_grad(call: Call) -> list[Kind]:
-    """Return the weight's shape, which is the third argument, and the bias's."""
+def _shape_weight_grad(call: Call) -> list[Spec]:
+    """Return the shapes of weight (the third argument) and bias."""
     shape, dtype = like_last(call)
     return [(shape, dtype), (shape[:1], dtype)]
 
@@ -292,7 +286,7 @@ def _shape_weight_grad(call: Call) -> list[Kind]:
 # NumPy ---------------------------------------------------------------------------------
 
 
-_ONE_AXIS = 3  # axes of (n, c, l)
+_RANK_1D = 3  # axes of (n, c, l)
 
 
 @widen
@@ -306,7 +300,7 @@ def numpy_conv(
     out: Floats | None = None,
     **geometry: Size,
 ) -> Floats:
-    """Cross-correlation, into a new array or into `out`."""
+    """Return the cross-correlation, in a new array or in `out`."""
     windows = Windows.of(weight.shape[2:], **geometry)
     if out is None:
         counts = windows.counts(x.shape[2:])
@@ -327,7 +321,7 @@ def numpy_conv_input_grad(
     out: Floats | None = None,
     **geometry: Size,
 ) -> Floats:
-    """Return the gradient of `conv` by its input, which had `shape`."""
+    """Return the gradient of `conv` with respect to its input of the given shape."""
     windows = Windows.of(weight.shape[2:], **geometry)
     out = fresh(tuple(shape), grad.dtype) if out is None else out
     arrays = _to_image(grad), _to_image(weight), _to_image(out)
@@ -346,7 +340,7 @@ def numpy_conv_weight_grad(
     out: tuple[Floats, Floats] | None = None,
     **geometry: Size,
 ) -> tuple[Floats, Floats]:
-    """Return the gradients of `conv` by its weight, which had `shape`, and by its bias."""
+    """Return the gradients of the weight of `conv`, which has `shape`, and the bias."""
     windows = Windows.of(shape[2:], **geometry)
     if out is None:
         out = fresh(tuple(shape), grad.dtype), np.empty(shape[0], grad.dtype)
@@ -367,11 +361,12 @@ def numpy_conv_transpose(
     out: Floats | None = None,
     **geometry: Any,
 ) -> Floats:
-    """Return gradient of `conv` by its input as a layer: weight ``(c, o / groups, …)``."""
+    """Return the transposed convolution; the weight is ``(c, o / groups, …)``."""
     windows = Windows.of(weight.shape[2:], **geometry)
     extra = to_sizes(output_padding, x.ndim - 2)
     if any(more >= step for more, step in zip(extra, windows.stride, strict=True)):
-        # Longer than the input of any convolution, which the kernel refuses.
+        # The result is longer than the input of any convolution, which the kernel
+        # rejects.
         geometry |= {"output_padding": extra, "groups": groups}
         return write_to(conv_transpose(b, x, weight, bias, **geometry), out)
     lengths = windows.lengths(x.shape[2:], extra)
@@ -385,20 +380,20 @@ def numpy_conv_transpose(
 
 
 def _to_image(x: Floats) -> Floats:
-    """Return the array in C order, with a height of 1 in front of a single axis."""
+    """Return the array in C order; a single axis becomes an image of height 1."""
     x = np.ascontiguousarray(x)
-    return x[:, :, None, :] if x.ndim == _ONE_AXIS else x
+    return x[:, :, None, :] if x.ndim == _RANK_1D else x
 
 
 def _to_steps(windows: Windows) -> tuple[Steps, Steps, Steps]:
-    """Return stride, padding and dilation of an image: each (height, width)."""
+    """Return stride, padding and dilation for an image, each as (height, width)."""
     _, stride, padding, dilation, _ = windows
     if len(stride) > 1:
         return stride, padding, dilation
     return (1, *stride), (0, *padding), (1, *dilation)
 
 
-# The operations of each rank: one function.
+# The operations for one and two axes share one function.
 numpy_conv1d = numpy_conv2d = numpy_conv
 numpy_conv1d_input_grad = numpy_conv2d_input_grad = numpy_conv_input_grad
 numpy_conv1d_weight_grad = numpy_conv2d_weight_grad = numpy_conv_weight_grad

@@ -1,4 +1,4 @@
-"""Making arrays, and their element types."""
+"""Array creation and element types."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from seqloom.tensor._elements import (
 from seqloom.tensor._families._numpy_functions import FLOAT, find_common_type, to_dtype
 from seqloom.tensor._families._rule import (
     Call,
-    Kind,
     Parts,
     Rule,
     ShapeRule,
+    Spec,
     add_rule,
     add_shape,
     elementwise,
@@ -42,29 +42,29 @@ if TYPE_CHECKING:
     Size = Sequence[int] | int
 
 
-# Default bodies ------------------------------------------------------------------------
+# Default implementations ---------------------------------------------------------------
 
 
 def empty_like(b: Functions, x: Array, *, dtype: DType = None) -> Array:
-    """Memory that holds anything, of x's shape and type."""
-    return b.empty(x.shape, dtype=_like(b, x, dtype))
+    """Return an uninitialised array with the shape and type of `x`."""
+    return b.empty(x.shape, dtype=_choose_dtype(b, x, dtype))
 
 
 def zeros_like(b: Functions, x: Array, *, dtype: DType = None) -> Array:
-    """Zeros of x's shape and type."""
-    return b.zeros(x.shape, dtype=_like(b, x, dtype))
+    """Return zeros with the shape and type of `x`."""
+    return b.zeros(x.shape, dtype=_choose_dtype(b, x, dtype))
 
 
 def ones_like(b: Functions, x: Array, *, dtype: DType = None) -> Array:
-    """Ones of x's shape and type."""
-    return b.ones(x.shape, dtype=_like(b, x, dtype))
+    """Return ones with the shape and type of `x`."""
+    return b.ones(x.shape, dtype=_choose_dtype(b, x, dtype))
 
 
 def full_like(
     b: Functions, x: Array, value: complex | Array, *, dtype: DType = None
 ) -> Array:
-    """One value everywhere, of x's shape and type."""
-    return b.full(x.shape, value, dtype=_like(b, x, dtype))
+    """Return an array filled with one value, with the shape and type of `x`."""
+    return b.full(x.shape, value, dtype=_choose_dtype(b, x, dtype))
 
 
 def linspace(
@@ -76,14 +76,14 @@ def linspace(
     dtype: DType = None,
     endpoint: bool = True,
 ) -> Array:
-    """So many numbers at equal distances from `start` to `stop`."""
+    """Return `num` evenly spaced numbers from `start` to `stop`."""
     if num < 0:
         raise ArgumentError(f"linspace: num must be at least 0, got {num}")
     made: np.ndarray[Any, np.dtype[np.generic]] = np.asarray(
         np.linspace(start, stop, num, endpoint=endpoint)
     )
     if dtype is not None and b.isdtype(dtype, "integral"):
-        made = np.floor(made)  # as NumPy, where astype would cut towards 0
+        made = np.floor(made)  # like NumPy; astype would round towards 0
         for extreme in (made.min(), made.max()) if made.size else ():
             require_representable(extreme, np.dtype(dtype))
     wide = {"float32": "complex64"}.get(b.float_dtype, "complex128")
@@ -92,7 +92,7 @@ def linspace(
 
 
 def broadcast_arrays(b: Functions, *arrays: Array) -> tuple[Array, ...]:
-    """Arrays repeated to their common shape."""
+    """Return the arrays, broadcast to their common shape."""
     shape = broadcast_shapes(*(tuple(array.shape) for array in arrays))
     return tuple(b.broadcast_to(array, shape) for array in arrays)
 
@@ -100,7 +100,7 @@ def broadcast_arrays(b: Functions, *arrays: Array) -> tuple[Array, ...]:
 def meshgrid(
     b: Functions, *arrays: Array, indexing: Literal["xy", "ij"] = "xy"
 ) -> tuple[Array, ...]:
-    """Return the coordinates of a grid, from those along each axis."""
+    """Return coordinate grids from the coordinates of each axis."""
     if indexing not in {"xy", "ij"}:
         raise ArgumentError(f'indexing must be "xy" or "ij", got {indexing!r}')
     positions = list(range(len(arrays)))
@@ -118,8 +118,8 @@ def meshgrid(
     )
 
 
-def _like(b: Functions, x: Array, dtype: DType) -> DTypeLike:
-    """Return the type that is asked for, or x's."""
+def _choose_dtype(b: Functions, x: Array, dtype: DType) -> DTypeLike:
+    """Return the given type, or the type of `x` if it is None."""
     return b.dtype(x) if dtype is None else dtype
 
 
@@ -147,8 +147,8 @@ SHAPES: dict[str, ShapeRule] = {
 
 
 @add_shape(SHAPES, "astype", "asarray")
-def _shape_cast(call: Call) -> Kind:
-    """Return the shape of the first argument, and the dtype that is asked for."""
+def _shape_cast(call: Call) -> Spec:
+    """Return the shape of the first argument, and the requested dtype."""
     options = call.options
     dtype = options["dtype"] if "dtype" in options else call.args[1]
     return call.args[0].shape, to_numpy_dtype(call.target, dtype)
@@ -160,8 +160,8 @@ def _shape_cast(call: Call) -> Kind:
 def numpy_asarray(
     b: Functions, data: Any, dtype: DType = None, *, copy: bool | None = None
 ) -> Floats:
-    """Return an array of the data; Python's floats become `float_dtype`."""
-    # Not every library's arrays know the word copy.
+    """Return an array of the data; Python floats become `float_dtype`."""
+    # Arrays of some libraries do not accept the argument `copy`.
     plain = not copy or isinstance(data, (np.ndarray, list, tuple, int, float))
     array = np.asarray(data, dtype=to_dtype(dtype), copy=copy if plain else None)
     if not plain:
@@ -169,7 +169,7 @@ def numpy_asarray(
     if array.dtype not in NATIVE_DTYPES:
         array = to_native(array)
     if not array.flags.aligned and copy is not False:
-        array = array.copy()  # numbers of a packed record: kernels read whole words
+        array = array.copy()  # unaligned fields of a packed record; kernels need alignment
     if (
         dtype is None
         and array.dtype == np.float64
@@ -180,24 +180,24 @@ def numpy_asarray(
 
 
 def numpy_empty(b: Functions, shape: Size, *, dtype: DType = None) -> Floats:
-    """Memory that holds anything."""
+    """Return an uninitialised array."""
     return np.empty(shape, to_dtype(dtype) or b.float_dtype)
 
 
 def numpy_zeros(b: Functions, shape: Size, dtype: DType = None) -> Floats:
-    """Zeros."""
+    """Return an array of zeros."""
     return np.zeros(shape, to_dtype(dtype) or b.float_dtype)
 
 
 def numpy_ones(b: Functions, shape: Size, dtype: DType = None) -> Floats:
-    """Ones."""
+    """Return an array of ones."""
     return np.ones(shape, to_dtype(dtype) or b.float_dtype)
 
 
 def numpy_full(
     b: Functions, shape: Size, value: complex | Array, *, dtype: DType = None
 ) -> Floats:
-    """One value everywhere."""
+    """Return an array filled with one value."""
     if dtype is None and isinstance(value, float):
         dtype = b.float_dtype
     if dtype is not None:
@@ -208,7 +208,7 @@ def numpy_full(
 def numpy_eye(
     b: Functions, rows: int, columns: int | None = None, *, k: int = 0, dtype: DType = None
 ) -> Floats:
-    """Ones on a diagonal."""
+    """Return a matrix with ones on a diagonal."""
     return np.eye(rows, columns, k, to_dtype(dtype) or b.float_dtype)
 
 
@@ -220,14 +220,14 @@ def numpy_arange(
     *,
     dtype: DType = None,
 ) -> Floats:
-    """Numbers at equal distances."""
+    """Return evenly spaced numbers."""
     if dtype is None and float in {type(start), type(stop), type(step)}:
         dtype = b.float_dtype
     start, stop = (0, start) if stop is None else (start, stop)
     if dtype is not None:
         require_range_fits(start, stop, step, np.dtype(to_dtype(dtype)))
     are_whole = step and {type(start), type(stop), type(step)} == {int}
-    # NumPy gives nothing at all where a bound is beyond its integers.
+    # NumPy returns an empty array if a bound exceeds its integer range.
     size = len(range(int(start), int(stop), int(step))) if are_whole else None
     made: Floats = np.arange(start, stop, step, dtype=to_dtype(dtype))
     if size not in {None, made.size}:
@@ -238,14 +238,14 @@ def numpy_arange(
 
 
 def numpy_dtype(x: Floats) -> np.dtype[np.generic]:
-    """Return the array's own."""
+    """Return the element type of an array."""
     return x.dtype
 
 
 def numpy_astype(
     x: Floats, dtype: DTypeLike, *, copy: bool = True, out: Floats | None = None
 ) -> Floats:
-    """Return the values in another type."""
+    """Return the values with another type."""
     if out is None:
         return x.astype(to_dtype(dtype), copy=copy)
     out[...] = x
@@ -261,13 +261,13 @@ def numpy_finfo(dtype: Any) -> Any:
 
 
 def numpy_isdtype(dtype: DTypeLike, kind: str | tuple[str, ...]) -> bool:
-    """Return whether a type is of a kind, as in the standard."""
+    """Return whether an element type belongs to a kind, as defined by the standard."""
     dtype = np.dtype(dtype)
     return np.isdtype(dtype if dtype in NATIVE_DTYPES else np.dtype(np.float16), kind)
 
 
 def numpy_result_type(*args: Any) -> np.dtype[np.generic]:
-    """What a result of these has; numbers are weak."""
+    """Return the type of a result; Python numbers take the type of the arrays."""
     numbers = [arg for arg in args if isinstance(arg, (int, float, complex))]
     rest = [arg for arg in args if not isinstance(arg, (int, float, complex))]
     rest = [np.dtype(to_dtype(getattr(arg, "dtype", arg))) for arg in rest]
@@ -280,5 +280,5 @@ def numpy_result_type(*args: Any) -> np.dtype[np.generic]:
     return FLOAT if has_fraction else np.result_type(found, *numbers)
 
 
-# NumPy's own functions.
+# Functions of NumPy that need no wrapper.
 LIBRARY = {"from_dlpack": np.from_dlpack, "iinfo": np.iinfo}

@@ -1,4 +1,4 @@
-"""Sums of products by a formula, as transpositions and products of matrices."""
+"""Einsum, computed with transpositions and matrix products."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from seqloom.tensor._families._keep import Args, Needs, Options
 
 
-# Default bodies ------------------------------------------------------------------------
+# Default implementations ---------------------------------------------------------------
 
 
 Term = tuple[Any, str]
-_LETTERS = frozenset(string.ascii_letters)
+_LABELS = frozenset(string.ascii_letters)
 
 
 def einsum(b: Functions, equation: str, *operands: Array) -> Array:
-    """Contract the operands one by one, from the left."""
+    """Contract the operands from left to right."""
     require_diagonals(equation, operands)
-    labels, out = _parse(equation, tuple(len(x.shape) for x in operands))
-    terms = [_diagonal(b, term) for term in zip(operands, labels, strict=True)]
+    labels, out = _parse_equation(equation, tuple(len(x.shape) for x in operands))
+    terms = [_take_diagonals(b, term) for term in zip(operands, labels, strict=True)]
     current, *rest = terms
     for position, term in enumerate(rest):
         needed = set(out).union(*(each for _, each in rest[position + 1 :]))
@@ -41,11 +41,8 @@ def einsum(b: Functions, equation: str, *operands: Array) -> Array:
 
 
 @lru_cache(maxsize=256)
-def _parse(equation: str, ranks: tuple[int, ...]) -> tuple[list[str], str]:
-    """Return the labels of each operand and of the result.
-
-    An ellipsis has labels of its own.
-    """
+def _parse_equation(equation: str, ranks: tuple[int, ...]) -> tuple[list[str], str]:
+    """Return the labels of each operand and of the result, with labels for ellipses."""
     equation = equation.replace(" ", "")
     _require_terms(equation, ranks)
     left, arrow, out = equation.partition("->")
@@ -70,37 +67,37 @@ def _parse(equation: str, ranks: tuple[int, ...]) -> tuple[list[str], str]:
 
 
 def _require_terms(equation: str, ranks: tuple[int, ...]) -> None:
-    """Refuse an equation that does not name the axes of its operands."""
+    """Raise if an equation does not match the number and the axes of its operands."""
     left, _, out = equation.partition("->")
     terms = left.split(",")
     fits = len(terms) == len(ranks) and len(set(out) - {"."}) == len(out.replace("...", ""))
     for term, rank in zip(terms, ranks, strict=False):
         labels = term.replace("...", "", 1)
-        fits = fits and set(labels) <= _LETTERS
+        fits = fits and set(labels) <= _LABELS
         fits = fits and (len(labels) <= rank if labels != term else len(labels) == rank)
-    if not fits or not set(out.replace("...", "", 1)) <= set(left) & _LETTERS:
+    if not fits or not set(out.replace("...", "", 1)) <= set(left) & _LABELS:
         raise ArgumentError(
             f"einsum: {equation!r} does not fit operands of {list(ranks)} axes: give a "
-            "letter for each axis, commas between operands, and in the result each letter "
-            'once, as in "ij,jk->ik"'
+            "label for each axis, commas between operands, and each label at most once in "
+            'the result, as in "ij,jk->ik"'
         )
 
 
 def require_diagonals(equation: str, operands: tuple[Array, ...]) -> None:
-    """Refuse two axes of one operand that share a letter and differ in length."""
-    labels, _ = _parse(equation, tuple(len(x.shape) for x in operands))
+    """Raise if two axes of one operand share a label but differ in length."""
+    labels, _ = _parse_equation(equation, tuple(len(x.shape) for x in operands))
     for x, letters in zip(operands, labels, strict=True):
         lengths: dict[str, int] = {}
         for letter, length in zip(letters, x.shape, strict=True):
             if lengths.setdefault(letter, length) != length:
                 raise ShapeError(
-                    f"einsum: {letter!r} names two axes of one operand, of the lengths "
+                    f"einsum: {letter!r} names two axes of one operand, with the lengths "
                     f"{lengths[letter]} and {length}; they must be equal"
                 )
 
 
-def _diagonal(b: Functions, term: Term) -> Term:
-    """One axis for each label: of a repeated one, the diagonal."""
+def _take_diagonals(b: Functions, term: Term) -> Term:
+    """Replace axes that share a label with their diagonal."""
     x, labels = term
     for label in labels:
         while labels.count(label) > 1:
@@ -112,7 +109,7 @@ def _diagonal(b: Functions, term: Term) -> Term:
                     size if axis in {first, second} else 1 for axis in range(len(labels))
                 ),
             )
-            # A product with zeros would make NaN of infinite values beside the diagonal.
+            # Multiplying by zeros would turn infinities outside the diagonal into NaN.
             zero = b.full((), 0, dtype=b.dtype(x))
             x = b.sum(b.where(is_on_diagonal, x, zero), axis=second)
             labels = labels[:second] + labels[second + 1 :]
@@ -120,7 +117,7 @@ def _diagonal(b: Functions, term: Term) -> Term:
 
 
 def _sum_out(b: Functions, term: Term, needed: Iterable[str]) -> Term:
-    """Without the labels that nobody needs any more."""
+    """Sum over the axes whose labels are not needed."""
     x, labels = term
     axes = tuple(i for i, label in enumerate(labels) if label not in needed)
     return (
@@ -130,7 +127,7 @@ def _sum_out(b: Functions, term: Term, needed: Iterable[str]) -> Term:
 
 
 def _contract(b: Functions, left: Term, right: Term, needed: set[str]) -> Term:
-    """Return the product of two operands, as one product of matrices."""
+    """Return the product of two operands, computed as one matrix product."""
     left = _sum_out(b, left, needed | set(right[1]))
     right = _sum_out(b, right, needed | set(left[1]))
     both = [label for label in left[1] if label in right[1]]
@@ -138,18 +135,18 @@ def _contract(b: Functions, left: Term, right: Term, needed: set[str]) -> Term:
     gone = [label for label in both if label not in needed]
     rows = [label for label in left[1] if label not in both]
     columns = [label for label in right[1] if label not in both]
-    sizes = _met(_sizes(left), _sizes(right))
-    one = _matrix(b, left, (batch, rows, gone), sizes)
-    other = _matrix(b, right, (batch, gone, columns), sizes)
+    sizes = _merge_sizes(_label_sizes(left), _label_sizes(right))
+    one = _to_matrix(b, left, (batch, rows, gone), sizes)
+    other = _to_matrix(b, right, (batch, gone, columns), sizes)
     labels = "".join([*batch, *rows, *columns])
     shape = tuple(sizes[label] for label in labels)
     return b.reshape(b.matmul(one, other), shape), labels
 
 
-def _matrix(
+def _to_matrix(
     b: Functions, term: Term, groups: tuple[list[str], ...], sizes: dict[str, int]
 ) -> Array:
-    """Return the operand with its axes in three groups; axes of length 1 are repeated."""
+    """Return the operand as a matrix batch, with its axes merged into three groups."""
     x, labels = term
     wanted = [label for group in groups for label in group]
     x = b.permute_dims(x, tuple(labels.index(label) for label in wanted))
@@ -161,13 +158,13 @@ def _matrix(
     )
 
 
-def _met(left: dict[str, int], right: dict[str, int]) -> dict[str, int]:
-    """Return the lengths of both; of a shared label, the one that is not 1."""
+def _merge_sizes(left: dict[str, int], right: dict[str, int]) -> dict[str, int]:
+    """Return the length of each label; the length that is not 1 wins."""
     return left | {label: n for label, n in right.items() if n != 1 or label not in left}
 
 
-def _sizes(term: Term) -> dict[str, int]:
-    """Return the length of each label's axis."""
+def _label_sizes(term: Term) -> dict[str, int]:
+    """Return the length of the axis of each label."""
     return dict(zip(term[1], term[0].shape, strict=True))
 
 
@@ -177,8 +174,8 @@ def _sizes(term: Term) -> dict[str, int]:
 RULES: dict[str, Rule] = {}
 
 
-def _keep(args: Args, _out: Array, needs: Needs, _options: Options) -> Any:
-    """Return the formula, the factors that another one's gradient needs, and all shapes."""
+def _save_factors(args: Args, _out: Array, needs: Needs, _options: Options) -> Any:
+    """Save the equation, the factors that other gradients need, and all shapes."""
     formula, *factors = args
     kept = [
         factor
@@ -189,11 +186,11 @@ def _keep(args: Args, _out: Array, needs: Needs, _options: Options) -> Any:
     return formula, kept, [tuple(factor.shape) for factor in factors]
 
 
-@add_rule(RULES, "einsum", save=_keep)
+@add_rule(RULES, "einsum", save=_save_factors)
 def _pull_einsum(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     formula, factors, shapes = saved
-    terms, result = _parse(formula, tuple(len(shape) for shape in shapes))
-    # The length that each letter stands for.
+    terms, result = _parse_equation(formula, tuple(len(shape) for shape in shapes))
+    # The length of each label.
     found: dict[str, int] = {}
     for term, shape in zip(terms, shapes, strict=True):
         for letter, size in zip(term, shape, strict=True):
@@ -205,19 +202,19 @@ def _pull_einsum(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
             parts.append(None)
             continue
         others = [(terms[i], factor) for i, factor in enumerate(factors) if i != position]
-        part = _by_factor(b, terms[position], [(result, grad), *others], sizes)
+        part = _factor_gradient(b, terms[position], [(result, grad), *others], sizes)
         parts.append(unbroadcast(b, part, shape))
     return parts
 
 
-def _by_factor(
+def _factor_gradient(
     b: Functions, wanted: str, known: list[tuple[str, Any]], sizes: Any
 ) -> Array:
-    """Return sum over all but the wanted letters; a letter known nowhere is repeated."""
+    """Return the gradient of one factor: the sum over all labels that it does not have."""
     dtype, seen = known[0][1].dtype, "".join(term for term, _ in known)
     unique = ""
     for letter in wanted:
-        if letter in unique:  # a diagonal: its gradient stands on the diagonal
+        if letter in unique:  # a diagonal: put its gradient on the diagonal
             new = next(
                 character
                 for character in ascii_letters

@@ -1,12 +1,12 @@
-"""The error function and its inverse, from sums and products.
+"""The error function and its inverse, computed with elementary operations.
 
-Near 0, Taylor's series of erf. Elsewhere erfc(x) = exp(-x * x) * s(t) / (1 + 2 x) for
-x > 0, where s is a Chebyshev series in t = (x - 3.75) / (x + 3.75) (the form of Shepherd
-and Laframboise 1981; the coefficients are fitted here to 2e-15).
+Near 0, erf is a Taylor series. For larger x, erfc(x) = exp(-x * x) * s(t) / (1 + 2 x),
+where s is a Chebyshev series in t = (x - 3.75) / (x + 3.75). The form is that of Shepherd
+and Laframboise (1981); the coefficients were fitted to 2e-15.
 
-The inverse makes normal numbers of uniform ones. Its polynomials in
-``w = -log(1 - x * x)`` are those of M. Giles, "Approximating the erfinv function" (GPU
-Computing Gems, 2011), which XLA uses too.
+The inverse converts uniform random numbers to normal ones. Its polynomials in
+``w = -log(1 - x * x)`` are from M. Giles, "Approximating the erfinv function" (GPU
+Computing Gems, 2011); XLA uses the same.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from seqloom.tensor._families import Functions
 
 
-# Default bodies ------------------------------------------------------------------------
+# Default implementations ---------------------------------------------------------------
 
 
 _CENTRE = 3.75
-_NEAR = 1.0
-_TERMS = 20
-_SERIES = (
+_TAYLOR_LIMIT = 1.0
+_TAYLOR_TERMS = 20
+_CHEBYSHEV = (
     1.177578934567402,
     -0.00459005458064643,
     -0.08424913336651804,
@@ -68,48 +68,48 @@ _SERIES = (
 
 def erf(b: Functions, x: Array) -> Array:
     """Return the error function of each value."""
-    far = b.multiply(b.sign(x), b.subtract(1.0, _tail(b, b.abs(x))))
-    return b.where(b.less(b.abs(x), _NEAR), _series(b, x), far)
+    far = b.multiply(b.sign(x), b.subtract(1.0, _erfc_tail(b, b.abs(x))))
+    return b.where(b.less(b.abs(x), _TAYLOR_LIMIT), _taylor_erf(b, x), far)
 
 
 def erfc(b: Functions, x: Array) -> Array:
-    """``1 - erf(x)``: the tail itself for large x, two less the tail for negative ones."""
-    tail = _tail(b, b.abs(x))
+    """Return ``1 - erf(x)``, without cancellation for large `x`."""
+    tail = _erfc_tail(b, b.abs(x))
     far = b.where(b.less(x, 0), b.subtract(2.0, tail), tail)
-    return b.where(b.less(b.abs(x), 0.5), b.subtract(1.0, _series(b, x)), far)
+    return b.where(b.less(b.abs(x), 0.5), b.subtract(1.0, _taylor_erf(b, x)), far)
 
 
-def _series(b: Functions, x: Array) -> Array:
-    """Taylor's series, of values up to 1."""
-    x = b.clip(x, -_NEAR, _NEAR)
+def _taylor_erf(b: Functions, x: Array) -> Array:
+    """Return erf of values between -1 and 1, with a Taylor series."""
+    x = b.clip(x, -_TAYLOR_LIMIT, _TAYLOR_LIMIT)
     square = b.square(x)
     total = b.multiply(square, 0.0)
-    for n in range(_TERMS, -1, -1):
+    for n in range(_TAYLOR_TERMS, -1, -1):
         term = (-1) ** n / (math.factorial(n) * (2 * n + 1))
         total = b.add(b.multiply(total, square), term)
     return b.multiply(b.multiply(total, x), 2.0 / math.sqrt(math.pi))
 
 
-def _tail(b: Functions, x: Array) -> Array:
-    """Erfc of values from 0 up: the Chebyshev series by Clenshaw's recurrence."""
+def _erfc_tail(b: Functions, x: Array) -> Array:
+    """Return erfc of values from 0 on, with Clenshaw's recurrence for Chebyshev series."""
     t = b.subtract(1.0, b.divide(2.0 * _CENTRE, b.add(x, _CENTRE)))
     older = newer = b.multiply(t, 0.0)
-    for coefficient in reversed(_SERIES[1:]):
+    for coefficient in reversed(_CHEBYSHEV[1:]):
         doubled = b.multiply(b.multiply(t, newer), 2.0)
         older, newer = newer, b.add(b.subtract(doubled, older), coefficient)
-    total = b.add(b.subtract(b.multiply(t, newer), older), _SERIES[0])
+    total = b.add(b.subtract(b.multiply(t, newer), older), _CHEBYSHEV[0])
     scale = b.exp(b.negative(b.square(x)))
     return b.divide(b.multiply(scale, total), b.add(b.multiply(x, 2.0), 1.0))
 
 
 # fmt: off
-_NARROW = (
+_INVERSE_32 = (
     (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
      -0.00125372503, -0.00417768164, 0.246640727, 1.50140941),
     (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
      -0.0076224613, 0.00943887047, 1.00167406, 2.83297682),
 )
-_WIDE = (
+_INVERSE_64 = (
     (-3.6444120640178196996e-21, -1.685059138182016589e-19, 1.2858480715256400167e-18,
      1.115787767802518096e-17, -1.333171662854620906e-16, 2.0972767875968561637e-17,
      6.6376381343583238325e-15, -4.0545662729752068639e-14, -8.1519341976054721522e-14,
@@ -136,22 +136,22 @@ _WIDE = (
 
 
 def erf_inv(b: Functions, x: Array, *, narrow: bool) -> Array:
-    """Return the inverse of erf, by the polynomials of one precision."""
+    """Return the inverse of erf, with the polynomials for one precision."""
     w = b.negative(b.log1p(b.negative(b.square(x))))
     if narrow:
-        near = _polynomial(b, _NARROW[0], b.subtract(w, 2.5))
-        far = _polynomial(b, _NARROW[1], b.subtract(b.sqrt(w), 3.0))
+        near = _evaluate(b, _INVERSE_32[0], b.subtract(w, 2.5))
+        far = _evaluate(b, _INVERSE_32[1], b.subtract(b.sqrt(w), 3.0))
         return b.multiply(b.where(b.less(w, 5.0), near, far), x)
-    near = _polynomial(b, _WIDE[0], b.subtract(w, 3.125))
+    near = _evaluate(b, _INVERSE_64[0], b.subtract(w, 3.125))
     root = b.sqrt(w)
-    middle = _polynomial(b, _WIDE[1], b.subtract(root, 3.25))
-    far = _polynomial(b, _WIDE[2], b.subtract(root, 5.0))
+    middle = _evaluate(b, _INVERSE_64[1], b.subtract(root, 3.25))
+    far = _evaluate(b, _INVERSE_64[2], b.subtract(root, 5.0))
     far = b.where(b.less(w, 16.0), middle, far)
     return b.multiply(b.where(b.less(w, 6.25), near, far), x)
 
 
-def _polynomial(b: Functions, coefficients: tuple[float, ...], x: Array) -> Array:
-    """By Horner's rule, the highest power first."""
+def _evaluate(b: Functions, coefficients: tuple[float, ...], x: Array) -> Array:
+    """Evaluate a polynomial with Horner's method, highest power first."""
     first, *rest = coefficients
     total = b.add(b.multiply(x, 0.0), first)
     for coefficient in rest:
@@ -165,14 +165,14 @@ def _polynomial(b: Functions, coefficients: tuple[float, ...], x: Array) -> Arra
 _ERF_SLOPE = 2 / math.sqrt(math.pi)
 
 
-def _slope_of_erf(b: Functions, grad: Array, x: Array) -> Array:
+def _erf_gradient(b: Functions, grad: Array, x: Array) -> Array:
     bell = b.exp(b.negative(b.square(x)))
     return b.multiply(grad, b.multiply(bell, _ERF_SLOPE))
 
 
 RULES: dict[str, Rule] = {
-    "erf": by_input(_slope_of_erf),
-    "erfc": by_input(lambda b, grad, x: b.negative(_slope_of_erf(b, grad, x))),
+    "erf": by_input(_erf_gradient),
+    "erfc": by_input(lambda b, grad, x: b.negative(_erf_gradient(b, grad, x))),
 }
 
 
@@ -187,8 +187,8 @@ SHAPES: dict[str, ShapeRule] = {
 # NumPy ---------------------------------------------------------------------------------
 
 
-# Programs of one step, which computes the error function, by the code of the type.
-_ERF = {
+# Single-step elementwise programs of the error function, by type code.
+_ERF_PROGRAMS = {
     code: _native.ElementwiseProgram(code == "d", 1, [], [("erf", [0])], [(1, None, [])])
     for code in "fd"
 }
@@ -196,23 +196,23 @@ _ERF = {
 
 @widen
 def numpy_erf(b: Functions, x: Floats, *, out: Floats | None = None) -> Floats:
-    """Return the error function."""
+    """Return the error function of each value."""
     x = to_contiguous(to_floats(x))
     made = make_out(out, x.shape, x.dtype)
-    _ERF[x.dtype.char].run((x,), (made,), b.threads)
+    _ERF_PROGRAMS[x.dtype.char].run((x,), (made,), b.threads)
     return write_to(made, out)
 
 
-# XLA's error function in single precision: a quotient of polynomials in the square, each
-# step of which is rounded once.
-_ABOVE = (
+# The error function of XLA in single precision: a quotient of polynomials in x², with
+# one rounding in each step.
+_NUMERATOR = (
     0.00022905065861350646,
     0.0034082910107109506,
     0.050955695062380861,
     0.18520832239976145,
     1.128379143519084,
 )
-_BELOW = (
+_DENOMINATOR = (
     -1.1791602954361697e-7,
     0.000023547966471313185,
     0.0010179625278914885,
@@ -221,21 +221,21 @@ _BELOW = (
     0.49746925110067538,
     1.0,
 )
-_END = np.float32(3.832506856900711)
+_MAX_INPUT = np.float32(3.832506856900711)
 
 
 def erf_in_float32(x: Any) -> float:
-    """Return the error function, in single precision to XLA's last bit."""
+    """Return the error function in single precision, bit-identical to XLA."""
     if x.dtype != np.float32:
         return math.erf(x)
-    x = np.clip(x, -_END, _END)
+    x = np.clip(x, -_MAX_INPUT, _MAX_INPUT)
     return float(
-        x * _evaluate_in_float32(_ABOVE, x * x) / _evaluate_in_float32(_BELOW, x * x)
+        x * _evaluate_float32(_NUMERATOR, x * x) / _evaluate_float32(_DENOMINATOR, x * x)
     )
 
 
-def _evaluate_in_float32(terms: tuple[float, ...], x: Any) -> Any:
-    """By Horner's rule, the highest power first."""
+def _evaluate_float32(terms: tuple[float, ...], x: Any) -> Any:
+    """Evaluate a polynomial in float32 with Horner's method, highest power first."""
     value = np.float32(terms[0])
     for term in terms[1:]:
         value = np.float32(float(value) * float(x) + float(np.float32(term)))

@@ -1,7 +1,7 @@
-"""Elements at chosen indices: ``x[key]`` with NumPy's keys, and rows of a table.
+"""Indexing with NumPy keys, and embedding lookups.
 
-The standard knows a key for every axis, of numbers and slices, or of numbers and arrays;
-a key that mixes slices with arrays is taken apart here.
+The Array API standard supports keys of integers and slices, or of integers and arrays. This
+module splits keys that mix slices and arrays.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from seqloom.tensor._families._numpy_arrays import (
 )
 from seqloom.tensor._families._rule import (
     Call,
-    Kind,
     Parts,
     Rule,
     ShapeRule,
+    Spec,
     add_rule,
     add_shape,
-    make_bare,
+    make_dummy,
     unbroadcast,
 )
 from seqloom.tensor._graph import Value
@@ -45,30 +45,30 @@ if TYPE_CHECKING:
     from seqloom.tensor._families._keep import Needs, OfShape
 
 
-# Default bodies ------------------------------------------------------------------------
+# Default implementations ---------------------------------------------------------------
 
 
 def index(b: Functions, x: Array, key: Any) -> Array:
-    """First the numbers and slices, then the arrays."""
-    parts = parts_of(b, key, x.shape)
+    """Return ``x[key]``: integers and slices are applied first, then arrays."""
+    parts = expand_key(b, key, x.shape)
     arrays = [part for part in parts if not is_basic(part)]
     if not arrays or not any(isinstance(part, slice) for part in parts):
         return x[tuple(parts)]
     basic = tuple(part if is_basic(part) else slice(None) for part in parts)
     left = [part for part in parts if not isinstance(part, int)]
     axes = [axis for axis, part in enumerate(left) if not is_basic(part)]
-    return _take_arrays(b, x[basic], arrays, axes, together=_stand_together(parts))
+    return _take_arrays(b, x[basic], arrays, axes, together=_are_adjacent(parts))
 
 
 def is_basic(part: Any) -> bool:
-    """Return whether a part of a key is a number, a slice or a new axis."""
+    """Return whether a part of a key is an integer, a slice or a new axis."""
     return part is None or isinstance(part, (int, slice))
 
 
-def parts_of(b: Functions, key: Any, shape: Sequence[int]) -> list[Any]:
-    """Return key with one part for each axis: an ellipsis written out, the end filled."""
+def expand_key(b: Functions, key: Any, shape: Sequence[int]) -> list[Any]:
+    """Return a key with one part per axis, without an ellipsis."""
     given = list(cast("tuple[Any, ...]", key)) if isinstance(key, tuple) else [key]
-    parts = [array for part in given for array in _positions(b, part)]
+    parts = [array for part in given for array in _expand_part(b, part)]
     taken = sum(1 for part in parts if part is not None and part is not ...)
     rest: list[Any] = [slice(None)] * (len(shape) - taken)
     for position, part in enumerate(parts):
@@ -77,19 +77,16 @@ def parts_of(b: Functions, key: Any, shape: Sequence[int]) -> list[Any]:
     return parts + rest
 
 
-def _positions(b: Functions, part: Any) -> Sequence[Any]:
-    """Return a part of a key; an array of truths as the positions that are true."""
+def _expand_part(b: Functions, part: Any) -> Sequence[Any]:
+    """Return a part of a key; boolean arrays become the indices of True values."""
     if is_basic(part) or part is ...:
         return (part,)
     part = b.asarray(part)
     return b.nonzero(part) if b.isdtype(b.dtype(part), "bool") else (part,)
 
 
-def _stand_together(parts: list[Any]) -> bool:
-    """Return whether the arrays and integers of a key are neighbours.
-
-    Without a slice between.
-    """
+def _are_adjacent(parts: list[Any]) -> bool:
+    """Return whether the arrays and integers of a key are adjacent."""
     positions = [
         at for at, part in enumerate(parts) if isinstance(part, int) or not is_basic(part)
     ]
@@ -99,7 +96,7 @@ def _stand_together(parts: list[Any]) -> bool:
 def _take_arrays(
     b: Functions, x: Array, arrays: list[Array], axes: list[int], *, together: bool
 ) -> Array:
-    """Arrays of indices along some axes, whole slices along the others."""
+    """Index some axes with arrays, and keep the other axes whole."""
     others = [axis for axis in range(len(x.shape)) if axis not in axes]
     sizes = [x.shape[axis] for axis in axes]
     rest = [x.shape[axis] for axis in others]
@@ -114,7 +111,7 @@ def _take_arrays(
 
 
 def _move_front_axes(b: Functions, x: Array, count: int, position: int) -> Array:
-    """Return the first axes, as many as `count`, behind `position` others."""
+    """Move the first `count` axes behind the next `position` axes."""
     order = [*range(count, count + position), *range(count)]
     return b.permute_dims(x, (*order, *range(count + position, len(x.shape))))
 
@@ -126,10 +123,10 @@ def embedding(b: Functions, weight: Array, ids: Array) -> Array:
 
 
 def embedding_grad(b: Functions, grad: Array, ids: Array, *, rows: int) -> Array:
-    """Return the derivative of ``embedding`` by its weight, of so many rows."""
+    """Return the gradient of the table of ``embedding``, which has `rows` rows."""
     hits = b.one_hot(b.reshape(ids, (-1,)), rows, dtype="bool")
     flat = b.reshape(grad, (math.prod(ids.shape), 1, grad.shape[-1]))
-    # No product with 0, which a NaN would pass.
+    # Not multiplied by 0, which would propagate NaN.
     added = b.where(b.expand_dims(hits, axis=-1), flat, 0)
     return b.sum(added, axis=0)
 
@@ -139,7 +136,7 @@ def embedding_grad(b: Functions, grad: Array, ids: Array, *, rows: int) -> Array
 
 RULES: dict[str, Rule] = {
     "embedding_grad": Rule(
-        keep.further, lambda b, saved, grad, _: (b.embedding(grad, saved[0]),)
+        keep.rest, lambda b, saved, grad, _: (b.embedding(grad, saved[0]),)
     ),
 }
 
@@ -165,7 +162,7 @@ def _pull_take_along_axis(
     shape, (positions,), options = saved
     axis = options.get("axis", -1) % len(shape)
     positions = b.where(b.less(positions, 0), b.add(positions, shape[axis]), positions)
-    # Both may have been repeated along the other axes.
+    # Both may have been broadcast along the other axes.
     wide: list[int] = list(grad.shape)
     wide[axis] = shape[axis]
     if tuple(positions.shape) != tuple(grad.shape):
@@ -188,29 +185,29 @@ def _pull_embedding(b: Functions, saved: OfShape, grad: Array, _needs: Needs) ->
 SHAPES: dict[str, ShapeRule] = {}
 
 
-def shape_index(call: Call) -> Kind:
-    """Return the shape that NumPy's indexing gives."""
+def shape_index(call: Call) -> Spec:
+    """Return the shape of ``x[key]``."""
     x, key = call.args[:2]
-    found = make_bare(x.shape)[_make_bare_key(key)].shape
+    found = make_dummy(x.shape)[_make_bare_key(key)].shape
     parts = list(cast("tuple[Any, ...]", key)) if isinstance(key, tuple) else [key]
     arrays = [part for part in parts if isinstance(part, Value)]
     if any(it.dtype == np.bool_ for it in arrays) or any(type(it) is bool for it in parts):
         return found, x.dtype
-    # NumPy's shapes are of plain integers. So each axis of the result gets a length that
-    # finds its size, which may be a size of an export.
+    # NumPy computes shapes of integers only, but a size may be a symbol of an export.
+    # So each axis gets a unique length, which is the index of its size in `sizes`.
     sizes = [0, 1, *x.shape, *broadcast_shapes(*(it.shape for it in arrays))]
     for part, axis in zip(parts, first_indexed_axes(parts, x.shape), strict=True):
         if isinstance(part, slice):
-            sizes[axis + 2] = _count(cast("Any", part), x.shape[axis])
+            sizes[axis + 2] = _count_slice(cast("Any", part), x.shape[axis])
     rank = len(x.shape) + 2
-    rows = make_bare(tuple(range(rank, len(sizes))), np.intp)
-    coded = tuple(_code(part, rows) for part in parts)
-    found = make_bare(tuple(range(2, rank)))[coded].shape
+    rows = make_dummy(tuple(range(rank, len(sizes))), np.intp)
+    coded = tuple(_encode_part(part, rows) for part in parts)
+    found = make_dummy(tuple(range(2, rank)))[coded].shape
     return tuple(sizes[it] for it in found), x.dtype
 
 
-def _code(part: Any, rows: Any) -> Any:
-    """Replace a part of an index: a slice takes all, and an array has other lengths."""
+def _encode_part(part: Any, rows: Any) -> Any:
+    """Return a part of a key for the unique lengths: slices select all elements."""
     if isinstance(part, Value):
         return rows
     if isinstance(part, slice):
@@ -218,8 +215,8 @@ def _code(part: Any, rows: Any) -> Any:
     return 0 if isinstance(part, int) else part
 
 
-def _count(part: slice, size: int) -> int:
-    """Count the elements of an axis that a slice takes."""
+def _count_slice(part: slice, size: int) -> int:
+    """Return the number of elements that a slice selects."""
     step: int = part.step or 1
     ends = (0, size) if step > 0 else (size - 1, -1)
     low, high = min(ends), max(ends)
@@ -231,17 +228,17 @@ def _count(part: slice, size: int) -> int:
 
 
 def _make_bare_key(key: Any) -> Any:
-    """Replace each array of an index by zeros."""
+    """Replace each array in a key with zeros."""
     if isinstance(key, Value):
-        return make_bare(key.shape, np.intp)
+        return make_dummy(key.shape, np.intp)
     if isinstance(key, tuple):
         return tuple(_make_bare_key(part) for part in cast("tuple[Any, ...]", key))
     return key
 
 
 @add_shape(SHAPES, "take")
-def _shape_take(call: Call) -> Kind:
-    """Return the shape of the indices instead of the axis."""
+def _shape_take(call: Call) -> Spec:
+    """Return the shape in which the shape of the indices replaces the axis."""
     x, indices = call.args[:2]
     axis = call.options.get("axis", call.get(2, "axis"))
     if axis is None:
@@ -251,8 +248,8 @@ def _shape_take(call: Call) -> Kind:
 
 
 @add_shape(SHAPES, "take_along_axis")
-def _shape_take_along(call: Call) -> Kind:
-    """Return the length of the indices along the axis; the other axes broadcast."""
+def _shape_take_along(call: Call) -> Spec:
+    """Return the shape with the length of the indices along the axis; others broadcast."""
     x, indices = call.args[:2]
     at = normalize_axis_index(call.options.get("axis", -1), len(x.shape))
     others = tuple(1 if axis == at else size for axis, size in enumerate(x.shape))
@@ -275,7 +272,7 @@ def numpy_take_along_axis(x: Floats, indices: Any, axis: int = -1) -> Floats:
 
 
 def numpy_index(x: Floats, key: Any) -> Floats:
-    """``x[key]``, with NumPy's basic and integer-array indexing."""
+    """Return ``x[key]``."""
     return x[key]
 
 
@@ -284,7 +281,7 @@ def numpy_embedding(
     weight: Floats, ids: NDArray[Any], *, out: Floats | None = None
 ) -> Floats:
     """Return the row of `weight` ``(rows, d)`` for each id: ``(..., d)``."""
-    if ids.size and ids.min() < 0:  # where NumPy would count from the end
+    if ids.size and ids.min() < 0:  # NumPy would count from the end
         raise IndexError(f"ids: expected numbers from 0, got {ids.min()}")
     return np.take(weight, ids, axis=0, out=out)
 
@@ -293,7 +290,7 @@ def numpy_embedding(
 def numpy_embedding_grad(
     b: Functions, grad: Floats, ids: NDArray[Any], *, rows: int, out: Floats | None = None
 ) -> Floats:
-    """Return the derivative of ``embedding`` by its weight, of so many rows."""
+    """Return the gradient of the table of ``embedding``, which has `rows` rows."""
     width = grad.shape[-1]
     made = make_out(out, (rows, width), grad.dtype)
     ids = np.ascontiguousarray(ids, np.int64).reshape(-1)
@@ -302,5 +299,5 @@ def numpy_embedding_grad(
     return write_to(made, out)
 
 
-# NumPy's own functions.
+# Functions of NumPy that need no wrapper.
 LIBRARY = {"nonzero": np.nonzero, "take": np.take}

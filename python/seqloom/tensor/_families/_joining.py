@@ -1,4 +1,4 @@
-"""Arrays joined, repeated and padded, and taken apart."""
+"""Joining, repeating, padding and splitting arrays."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from seqloom.tensor._families import _keep as keep
-from seqloom.tensor._families._numpy_arrays import Floats, address_of, parts_of_one, widen
+from seqloom.tensor._families._numpy_arrays import Floats, get_address, share_array, widen
 from seqloom.tensor._families._numpy_functions import promote_all
 from seqloom.tensor._families._rule import (
     ALL,
     Call,
-    Kind,
     Parts,
     Rule,
     Shape,
     ShapeRule,
+    Spec,
     add_rule,
     add_shape,
     find_dtype,
-    make_bare,
+    make_dummy,
 )
 from seqloom.tensor._families._shapes import along
 
@@ -36,27 +36,27 @@ if TYPE_CHECKING:
     Saved = tuple[list[Shape], int | None]
 
 
-# Default bodies ------------------------------------------------------------------------
+# Default implementations ---------------------------------------------------------------
 
 
 def pad(
     b: Functions, x: Array, widths: Sequence[tuple[int, int]], *, value: float = 0
 ) -> Array:
-    """`value` before and after each axis; a negative width cuts instead."""
+    """Return `x` with `value` around each axis; a negative width slices instead."""
     for axis, (before, after) in enumerate(widths):
-        # One axis longer or shorter.
+        # Makes one axis longer or shorter.
         length = x.shape[axis]
         if before < 0 or after < 0:
             kept = slice(max(-before, 0), length - max(-after, 0))
             x = b.index(x, along(axis, kept))
-        parts = [_block(b, x, axis, before, value), x, _block(b, x, axis, after, value)]
+        parts = [_filler(b, x, axis, before, value), x, _filler(b, x, axis, after, value)]
         parts = [part for part in parts if part is not None]
         x = b.concat(parts, axis=axis) if len(parts) > 1 else x
     return x
 
 
-def _block(b: Functions, x: Array, axis: int, width: int, value: float) -> Array | None:
-    """Return a constant block to stand beside an array, if it has a width."""
+def _filler(b: Functions, x: Array, axis: int, width: int, value: float) -> Array | None:
+    """Return a constant block to join to an array, or None if its width is 0."""
     if width <= 0:
         return None
     shape = (*x.shape[:axis], width, *x.shape[axis + 1 :])
@@ -66,7 +66,7 @@ def _block(b: Functions, x: Array, axis: int, width: int, value: float) -> Array
 def spaced(
     b: Functions, x: Array, axis: int, *, start: int, step: int, length: int
 ) -> Array:
-    """Zeros of that length with an axis' values at ``start, start + step, …``."""
+    """Return zeros with the values of an axis at ``start, start + step, …``."""
     count = x.shape[axis]
     if step > 1 and count > 0:
         x = b.expand_dims(x, axis=axis + 1)
@@ -82,12 +82,12 @@ def spaced(
 RULES: dict[str, Rule] = {}
 
 
-def _keep_shapes(args: Args, _out: Array, _needs: Needs, options: Options) -> Saved:
-    """Return the shapes of all inputs and the axis."""
+def _save_shapes(args: Args, _out: Array, _needs: Needs, options: Options) -> Saved:
+    """Save the shapes of all inputs and the axis."""
     return [tuple(arg.shape) for arg in args], options.get("axis", 0)
 
 
-@add_rule(RULES, "concat", save=_keep_shapes, of_sequence=True)
+@add_rule(RULES, "concat", save=_save_shapes, of_sequence=True)
 def _pull_concat(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     shapes, axis = saved
     flat, start = axis is None, 0
@@ -95,33 +95,33 @@ def _pull_concat(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts
     parts: list[Array | None] = []
     for shape, need in zip(shapes, needs, strict=True):
         stop = start + (math.prod(shape) if flat else shape[axis])
-        part = _slice(b, grad, axis, slice(start, stop)) if need else None
+        part = _slice_axis(b, grad, axis, slice(start, stop)) if need else None
         parts.append(b.reshape(part, shape) if flat and need else part)
         start = stop
     return parts
 
 
-def _slice(b: Functions, grad: Array, axis: int, which: Any) -> Array:
-    """Return a part along one axis."""
+def _slice_axis(b: Functions, grad: Array, axis: int, which: Any) -> Array:
+    """Return a slice of one axis."""
     return b.index(grad, (slice(None),) * axis + (which,))
 
 
-@add_rule(RULES, "stack", save=_keep_shapes, of_sequence=True)
+@add_rule(RULES, "stack", save=_save_shapes, of_sequence=True)
 def _pull_stack(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     shapes, axis = saved
     axis = (axis or 0) % (len(shapes[0]) + 1)
     return [
-        _slice(b, grad, axis, position) if need else None
+        _slice_axis(b, grad, axis, position) if need else None
         for position, need in enumerate(needs)
     ]
 
 
-def _keep_pieces(args: Args, _out: Array, _needs: Needs, options: Options) -> Any:
-    """What the input looks like, and the axis."""
+def _save_for_unstack(args: Args, _out: Array, _needs: Needs, options: Options) -> Any:
+    """Save the shape and type of the input, and the axis."""
     return tuple(args[0].shape), args[0].dtype, options.get("axis", 0)
 
 
-@add_rule(RULES, "unstack", save=_keep_pieces, tracked=ALL)
+@add_rule(RULES, "unstack", save=_save_for_unstack, tracked=ALL)
 def _pull_unstack(b: Functions, saved: Any, grads: Any, _needs: Needs) -> Parts:
     shape, dtype, axis = saved
     axis %= len(shape)
@@ -157,11 +157,11 @@ def _pull_tile(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Part
     return (b.reshape(total, shape),)
 
 
-@add_rule(RULES, "pad", save=keep.further)
+@add_rule(RULES, "pad", save=keep.rest)
 def _pull_pad(b: Functions, saved: Args, grad: Array, _needs: Needs) -> Parts:
     (widths,) = saved
     sizes = zip(widths, grad.shape, strict=True)
-    # What was added is cut off; what a negative width had cut gets zeros.
+    # Remove the padding; fill with zeros where a negative width has sliced.
     inside = tuple(
         slice(max(before, 0), size - max(after, 0)) for (before, after), size in sizes
     )
@@ -177,11 +177,11 @@ SHAPES: dict[str, ShapeRule] = {}
 
 
 @add_shape(SHAPES, "repeat")
-def _shape_repeat(call: Call) -> Kind:
-    """Return an axis, or all elements, as often as the number says."""
+def _shape_repeat(call: Call) -> Spec:
+    """Return the shape of ``repeat``."""
     (x, repeats), axis = call.args[:2], call.get(2, "axis")
     if not isinstance(repeats, int) or repeats < 0:
-        found = np.repeat(make_bare(x.shape), repeats, axis)  # a number for each, or wrong
+        found = np.repeat(make_dummy(x.shape), repeats, axis)  # counts, or invalid
         return found.shape, x.dtype
     if axis is None:
         return (math.prod(x.shape) * repeats,), x.dtype
@@ -191,11 +191,8 @@ def _shape_repeat(call: Call) -> Kind:
 
 
 @add_shape(SHAPES, "tile")
-def _shape_tile(call: Call) -> Kind:
-    """Return each axis as often as its number says.
-
-    The shorter of both starts with ones.
-    """
+def _shape_tile(call: Call) -> Spec:
+    """Return the shape of ``tile``."""
     x, times = call.args
     times = (times,) if isinstance(times, int) else tuple(times)
     rank = max(len(times), len(x.shape))
@@ -204,8 +201,8 @@ def _shape_tile(call: Call) -> Kind:
 
 
 @add_shape(SHAPES, "concat")
-def _shape_concat(call: Call) -> Kind:
-    """Return the sum of the lengths along the axis; of all lengths if there is no axis."""
+def _shape_concat(call: Call) -> Spec:
+    """Return the shape of ``concat``, whose axis has the sum of the lengths."""
     shapes = [value.shape for value in call.args[0]]
     axis = call.options.get("axis", (*call.args, 0)[1])
     if axis is None:
@@ -219,15 +216,15 @@ def _shape_concat(call: Call) -> Kind:
 
 
 def _require_equal_shapes(shapes: list[Shape], axis: int | None = None) -> None:
-    """Refuse shapes that differ in more than one axis."""
+    """Raise if shapes differ on an axis other than the given one."""
     rest = {(len(s), *(n for at, n in enumerate(s) if at != axis)) for s in shapes}
     if len(rest) > 1:
-        raise ValueError(f"the shapes {', '.join(map(str, shapes))} do not fit together")
+        raise ValueError(f"the shapes {', '.join(map(str, shapes))} do not match")
 
 
 @add_shape(SHAPES, "stack")
-def _shape_stack(call: Call) -> Kind:
-    """Return a new axis, as long as the list."""
+def _shape_stack(call: Call) -> Spec:
+    """Return the shape of ``stack``, which has a new axis."""
     values = call.args[0]
     _require_equal_shapes([value.shape for value in values])
     shape = list(values[0].shape)
@@ -239,8 +236,8 @@ def _shape_stack(call: Call) -> Kind:
 
 
 @add_shape(SHAPES, "unstack")
-def _shape_unstack(call: Call) -> list[Kind]:
-    """Return the slices along an axis."""
+def _shape_unstack(call: Call) -> list[Spec]:
+    """Return the shapes of the slices along an axis."""
     x = call.args[0]
     shape = list(x.shape)
     axis = call.options.get("axis", (*call.args, 0)[1])
@@ -249,8 +246,8 @@ def _shape_unstack(call: Call) -> list[Kind]:
 
 
 @add_shape(SHAPES, "pad")
-def _shape_pad(call: Call) -> Kind:
-    """Return each axis longer by what is added before and after."""
+def _shape_pad(call: Call) -> Spec:
+    """Return the shape of ``pad``."""
     x = call.args[0]
     sizes = zip(x.shape, call.get(1, "widths"), strict=True)
     return tuple(size + before + after for size, (before, after) in sizes), x.dtype
@@ -262,7 +259,7 @@ def _shape_pad(call: Call) -> Kind:
 def numpy_concat(
     arrays: Sequence[Floats], *, axis: int | None = 0, out: Floats | None = None
 ) -> Floats:
-    """Arrays end to end."""
+    """Return the arrays, joined along an axis."""
     return np.concat(promote_all(arrays), axis=axis, out=out)
 
 
@@ -270,16 +267,16 @@ def numpy_concat(
 def numpy_stack(
     arrays: Sequence[Floats], *, axis: int = 0, out: Floats | None = None
 ) -> Floats:
-    """Arrays along a new axis; a view where they are equal steps apart in one array."""
+    """Return arrays along a new axis; a view if they are evenly spaced in one array."""
     first = arrays[0]
-    if out is not None or not parts_of_one(*arrays):
+    if out is not None or not share_array(*arrays):
         return np.stack(promote_all(arrays), axis=axis, out=out)
-    step = address_of(arrays[1]) - address_of(first)
+    step = get_address(arrays[1]) - get_address(first)
     shape, strides = (len(arrays), *first.shape), (step, *first.strides)
-    # The view keeps the first array, and so the memory of all of them.
+    # The view holds the first array, which keeps the memory of all arrays alive.
     whole = np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)
     return np.moveaxis(whole, 0, axis)
 
 
-# NumPy's own functions.
+# Functions of NumPy that need no wrapper.
 LIBRARY = {"repeat": np.repeat, "tile": np.tile, "unstack": np.unstack}

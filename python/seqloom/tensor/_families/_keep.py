@@ -1,6 +1,7 @@
-"""What an operation keeps for its derivative: raw arrays, shapes and numbers, nothing else.
+"""Functions that select the values that an operation saves for its gradient.
 
-Each function takes the inputs, the output, which inputs are tracked and the options.
+Each function takes the inputs, the output, a tuple of booleans that are True for tracked
+inputs, and the options. It returns arrays, shapes and numbers.
 """
 
 from __future__ import annotations
@@ -13,24 +14,24 @@ Needs: TypeAlias = tuple[bool, ...]
 Args: TypeAlias = tuple[Any, ...]
 Options: TypeAlias = dict[str, Any]
 Shape: TypeAlias = tuple[int, ...]
-# The shape and the element type of an input: what its gradient must look like.
-Like: TypeAlias = tuple[Shape, Any]
-Likes: TypeAlias = tuple[Like | None, ...]
-# What the functions below keep.
+# Shape and element type of an input, and therefore of its gradient.
+ArgSpec: TypeAlias = tuple[Shape, Any]
+Specs: TypeAlias = tuple[ArgSpec | None, ...]
+# Types of the saved values.
 OneArray: TypeAlias = tuple[Array, Options]
-Factors: TypeAlias = tuple[Array | None, Array | None, Likes]
+Factors: TypeAlias = tuple[Array | None, Array | None, Specs]
 Statistics: TypeAlias = tuple[Args, tuple[Array, ...], Options]
 OfShape: TypeAlias = tuple[Shape, Args, Options]
 Everything: TypeAlias = tuple[Args, Array, Options]
 
 
-def like(arg: Array) -> Like:
-    """What the gradient by an array must look like."""
+def like(arg: Array) -> ArgSpec:
+    """Return shape and type of an array, and therefore of its gradient."""
     return arg.shape, arg.dtype
 
 
-def likes(args: Args, _out: Array, needs: Needs, _options: Options) -> Likes:
-    """What each followed input looks like."""
+def likes(args: Args, _out: Array, needs: Needs, _options: Options) -> Specs:
+    """Save shape and type of each tracked input."""
     return tuple(
         [
             (arg.shape, arg.dtype) if need else None
@@ -39,8 +40,8 @@ def likes(args: Args, _out: Array, needs: Needs, _options: Options) -> Likes:
     )
 
 
-def likes_of_two(args: Args, _out: Array, needs: Needs, _options: Options) -> Likes:
-    """As `likes`, of two inputs, by the shortest way."""
+def two_specs(args: Args, _out: Array, needs: Needs, _options: Options) -> Specs:
+    """Save shape and type of two inputs; a faster form of `likes`."""
     left, right = args
     one, two = needs
     return (
@@ -50,79 +51,79 @@ def likes_of_two(args: Args, _out: Array, needs: Needs, _options: Options) -> Li
 
 
 def nothing(_args: Args, _out: Array, _needs: Needs, _options: Options) -> tuple[()]:
-    """Nothing."""
+    """Save nothing."""
     return ()
 
 
 def output(_args: Args, out: Array, _needs: Needs, _options: Options) -> Array:
-    """Return the output."""
+    """Save the output."""
     return out
 
 
 def output_and_options(
     _args: Args, out: Array, _needs: Needs, options: Options
 ) -> OneArray:
-    """Return the output and the options."""
+    """Save the output and the options."""
     return out, options
 
 
 def first(args: Args, _out: Array, _needs: Needs, _options: Options) -> Array:
-    """Return the first input."""
+    """Save the first input."""
     return args[0]
 
 
-def first_like(args: Args, _out: Array, _needs: Needs, _options: Options) -> Like:
-    """What the first input looks like."""
+def first_spec(args: Args, _out: Array, _needs: Needs, _options: Options) -> ArgSpec:
+    """Save the shape and type of the first input."""
     return args[0].shape, args[0].dtype
 
 
 def first_and_options(args: Args, _out: Array, _needs: Needs, options: Options) -> OneArray:
-    """Return the first input and the options."""
+    """Save the first input and the options."""
     return args[0], options
 
 
 def inputs(args: Args, _out: Array, _needs: Needs, _options: Options) -> Args:
-    """Return all inputs."""
+    """Save all inputs."""
     return args
 
 
-def everything(args: Args, out: Array, _needs: Needs, options: Options) -> Everything:
-    """Return the inputs, the output and the options."""
+def all_values(args: Args, out: Array, _needs: Needs, options: Options) -> Everything:
+    """Save the inputs, the output and the options."""
     return args, out, options
 
 
-def partners(args: Args, out: Array, needs: Needs, options: Options) -> Factors:
-    """Of two factors, the one whose partner is followed; and what both look like."""
+def factors(args: Args, out: Array, needs: Needs, options: Options) -> Factors:
+    """Save each factor whose partner is tracked, and shape and type of both."""
     left, right = args
     return (
         left if needs[1] else None,
         right if needs[0] else None,
-        likes_of_two(args, out, needs, options),
+        two_specs(args, out, needs, options),
     )
 
 
 def shape(args: Args, _out: Array, _needs: Needs, _options: Options) -> Shape:
-    """Return the shape of the first input."""
+    """Save the shape of the first input."""
     return tuple(args[0].shape)
 
 
 def shape_and_options(args: Args, _out: Array, _needs: Needs, options: Options) -> OfShape:
-    """Return the shape of the first input, the further arguments and the options."""
+    """Save the shape of the first input, the other arguments and the options."""
     return tuple(args[0].shape), args[1:], options
 
 
-def further(args: Args, _out: Array, _needs: Needs, _options: Options) -> Args:
-    """What follows the first input: a key and a rate, positions, a shape."""
+def rest(args: Args, _out: Array, _needs: Needs, _options: Options) -> Args:
+    """Save the arguments after the first, such as a key and a rate, or indices."""
     return args[1:]
 
 
-def further_and_options(
+def rest_and_options(
     args: Args, _out: Array, _needs: Needs, options: Options
 ) -> tuple[Args, Options]:
-    """What follows the first input, and the options."""
+    """Save the arguments after the first, and the options."""
     return args[1:], options
 
 
 def statistics(args: Args, out: Array, _needs: Needs, options: Options) -> Statistics:
-    """Return the inputs, the statistics of a norm and the options, but not the output."""
+    """Save the inputs, the statistics of a norm and the options, but not the output."""
     return args, out[1:], options

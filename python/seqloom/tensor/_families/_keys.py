@@ -1,7 +1,7 @@
-"""Keys of random numbers, and the words that they give: the same bits on every backend.
+"""Keys of random numbers, and the random words of a key: identical bits on every backend.
 
-The words are Threefry-2x32's with 20 rounds (Salmon et al. 2011), laid out as jax lays
-them out: number i of an array is made from the counter i alone.
+The words come from Threefry-2x32 with 20 rounds (Salmon et al. 2011), in the layout of JAX:
+number i of an array depends only on the counter i.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError
 from seqloom.tensor._families._numpy_arrays import make_out, widen, write_to
-from seqloom.tensor._families._rule import Call, Kind, ShapeRule, to_numpy_dtype
+from seqloom.tensor._families._rule import Call, ShapeRule, Spec, to_numpy_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,27 +26,27 @@ if TYPE_CHECKING:
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
 
-    KeyLike = Key | Array  # a key, or its two words
+    KeyLike = Key | Array  # a key, or its two 32-bit words
 
 
-# Default bodies ------------------------------------------------------------------------
+# Default implementations ---------------------------------------------------------------
 
 
 _PARITY = 0x1BD11BDA
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-_GROUPS = 5
-_SPLITS = 1 << 31  # the high word of the counters that keys are split by
-_WHOLE = np.iinfo(np.int32)
+_ROUND_GROUPS = 5
+_SPLIT_COUNTER = 1 << 31  # the high word of the counters for `split`
+_INT32 = np.iinfo(np.int32)
 _WORD_TYPE = np.dtype(np.uint32)
 
 
 def threefry(b: Functions, key: Array, high: Array, low: Array) -> tuple[Array, Array]:
-    """Return the two words of each counter."""
+    """Return two random words for each counter."""
     first, second = b.index(key, slice(0, 1)), b.index(key, slice(1, 2))
     third = b.bitwise_xor(b.bitwise_xor(first, second), _PARITY)
     words = (first, second, third)
     high, low = b.add(high, first), b.add(low, second)
-    for group in range(_GROUPS):
+    for group in range(_ROUND_GROUPS):
         for rotation in _ROTATIONS[group % 2]:
             high = b.add(high, low)
             low = b.bitwise_xor(_rotate_left(b, low, rotation), high)
@@ -56,13 +56,13 @@ def threefry(b: Functions, key: Array, high: Array, low: Array) -> tuple[Array, 
 
 
 def _rotate_left(b: Functions, x: Array, positions: int) -> Array:
-    """Return the bits of each word, rotated to the left."""
+    """Rotate the bits of each word to the left."""
     upper = b.bitwise_left_shift(x, positions)
     return b.bitwise_or(upper, b.bitwise_right_shift(x, 32 - positions))
 
 
 def counter(word: int | str | Array) -> tuple[int | Array, int | Array]:
-    """What is folded into a key, as a high and a low word; a pair is these already."""
+    """Return the high and low word to fold into a key; a pair is returned unchanged."""
     if isinstance(word, tuple):
         return cast("tuple[Any, Any]", word)
     if isinstance(word, (int, str)):
@@ -79,46 +79,46 @@ def key_words(b: Functions, key: KeyLike) -> Array:
 
 
 def fold_in(b: Functions, key: KeyLike, word: int | str | Array) -> Array:
-    """Return the words of the key of one thing below a key, as ``Key.fold``."""
+    """Return the words of a derived key, as ``Key.fold`` does."""
     high, low = counter(word)
-    counts = (_word(b, high), _word(b, low))
+    counts = (_to_word(b, high), _to_word(b, low))
     return b.concat(list(threefry(b, b.key_words(key), *counts)), axis=0)
 
 
 def split(b: Functions, key: KeyLike, n: int) -> Array:
-    """Keys below a key, one for each row of ``(n, 2)``, as ``Key.split``."""
+    """Return `n` derived keys, one per row of ``(n, 2)``, as ``Key.split`` does."""
     low = b.arange(n, dtype="uint32")
-    high = b.full((n,), _SPLITS, dtype="uint32")
+    high = b.full((n,), _SPLIT_COUNTER, dtype="uint32")
     return b.stack(list(threefry(b, b.key_words(key), high, low)), axis=-1)
 
 
 def random_bits(b: Functions, key: KeyLike, shape: Sequence[int]) -> Array:
-    """Words of 32 random bits."""
+    """Return words of 32 random bits."""
     shape = to_shape(shape)
-    return b.reshape(b.bitwise_xor(*draw_pairs(b, key, shape)), shape)
+    return b.reshape(b.bitwise_xor(*word_pairs(b, key, shape)), shape)
 
 
-def _word(b: Functions, value: int | Array) -> Array:
-    """One word as an array of one."""
+def _to_word(b: Functions, value: int | Array) -> Array:
+    """Return a word as an array of length 1."""
     if isinstance(value, int):
         return b.full((1,), value, dtype="uint32")
     return b.reshape(b.astype(value, "uint32"), (1,))
 
 
-def draw_pairs(b: Functions, key: KeyLike, shape: Sequence[int]) -> tuple[Array, Array]:
-    """Both words of the counters 0, 1, …, as rows."""
+def word_pairs(b: Functions, key: KeyLike, shape: Sequence[int]) -> tuple[Array, Array]:
+    """Return both random words of the counters 0, 1, …, as two arrays."""
     low = b.arange(math.prod(shape), dtype="uint32")
     return threefry(b, b.key_words(key), b.multiply(low, 0), low)
 
 
-def jax_split(b: Functions, key: KeyLike) -> tuple[Array, Array]:
-    """Two keys by jax's own way, which differs from `split`."""
-    pair = b.stack(list(draw_pairs(b, key, (2,))), axis=-1)
+def split_like_jax(b: Functions, key: KeyLike) -> tuple[Array, Array]:
+    """Return two keys, split as in JAX, which differs from `split`."""
+    pair = b.stack(list(word_pairs(b, key, (2,))), axis=-1)
     return b.index(pair, (0, ...)), b.index(pair, (1, ...))
 
 
 def to_shape(shape: Sequence[int]) -> tuple[int, ...]:
-    """Return a shape to draw, without lengths below 0."""
+    """Return the shape of random numbers as a tuple; raise if a length is negative."""
     lengths = tuple(shape)
     if lengths and min(lengths) < 0:
         raise ArgumentError(f"random numbers of shape {lengths}: a length is below 0")
@@ -126,23 +126,23 @@ def to_shape(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def to_count(n: int) -> int:
-    """How many numbers to bring into a random order."""
+    """Return the number of elements to permute; raise if it is negative."""
     count = index(n)
     if count < 0:
-        raise ArgumentError(f"a permutation of {count} numbers: there must be 0 at least")
+        raise ArgumentError(f"permutation: n must be at least 0, got {count}")
     return count
 
 
-def check_share(p: float) -> float:
-    """Return a probability."""
+def check_rate(p: float) -> float:
+    """Return a probability; raise if it is outside [0, 1]."""
     if not 0 <= p <= 1:
-        raise ArgumentError(f"a probability must lie in [0, 1], got {p}")
+        raise ArgumentError(f"a probability must be in [0, 1], got {p}")
     return p
 
 
 def check_range(low: int, high: int) -> tuple[int, int]:
-    """Return the ends of a range of int32 numbers that is not empty."""
-    if not _WHOLE.min <= low < high <= _WHOLE.max:
+    """Return the bounds of an int32 range; raise if the range is empty or too large."""
+    if not _INT32.min <= low < high <= _INT32.max:
         raise ArgumentError(
             f"randint: low must be below high, both of int32; got {low} and {high}"
         )
@@ -150,26 +150,26 @@ def check_range(low: int, high: int) -> tuple[int, int]:
 
 
 def check_bounds(lower: float, upper: float) -> tuple[float, float]:
-    """Two bounds that numbers fit between."""
+    """Return two bounds; raise if they are not in order."""
     if not lower < upper:
         raise ArgumentError(f"lower must be below upper, got {lower} and {upper}")
     return lower, upper
 
 
-def find_edge(low: float, high: float, least: float, most: float) -> float | None:
-    """What a normal number is whose share of the distribution rounds to 0 or 1.
+def find_extreme(low: float, high: float, least: float, most: float) -> float | None:
+    """Return the normal number for probabilities that round to 0 or 1.
 
     Args:
         low: The error function at the lower bound.
-        high: At the upper one.
-        least: The smallest number that may be given.
-        most: The largest.
+        high: The error function at the upper bound.
+        least: The smallest allowed number.
+        most: The largest allowed number.
 
     Returns:
-        The bound that it has reached; None where no share rounds so.
+        The nearer bound, or None if no probability rounds to 0 or 1.
 
     Examples:
-        >>> find_edge(1.0, 1.0, 20.0, 21.0)
+        >>> find_extreme(1.0, 1.0, 20.0, 21.0)
         21.0
     """
     if low > -1 and high < 1:
@@ -181,9 +181,9 @@ def find_edge(low: float, high: float, least: float, most: float) -> float | Non
 
 
 def draw_shape(position: int, default: str) -> ShapeRule:
-    """Make the rule of a draw whose shape is the argument at a position."""
+    """Return the shape rule of a random function whose shape is the given argument."""
 
-    def rule(call: Call) -> Kind:
+    def rule(call: Call) -> Spec:
         dtype = to_numpy_dtype(call.target, call.options.get("dtype", default))
         return tuple(call.get(position, "shape")), dtype
 
@@ -201,15 +201,15 @@ SHAPES: dict[str, ShapeRule] = {
 
 
 def numpy_fold_in(key: KeyLike, word: int | str | Array) -> NDArray[np.uint32]:
-    """Return the words of the key of one thing below a key, as ``Key.fold``."""
+    """Return the words of a derived key, as ``Key.fold`` does."""
     high, low = (int(part) for part in counter(word))
-    return np.array(_native.threefry(*words_of(key), high, low), np.uint32)
+    return np.array(_native.threefry(*key_to_words(key), high, low), np.uint32)
 
 
 def numpy_split(key: KeyLike, n: int) -> NDArray[np.uint32]:
-    """Keys below a key, one for each row of ``(n, 2)``, as ``Key.split``."""
-    words = words_of(key)
-    rows = [_native.threefry(*words, _SPLITS, position) for position in range(n)]
+    """Return `n` derived keys, one per row of ``(n, 2)``, as ``Key.split`` does."""
+    words = key_to_words(key)
+    rows = [_native.threefry(*words, _SPLIT_COUNTER, position) for position in range(n)]
     return np.array(rows, np.uint32).reshape(n, 2)
 
 
@@ -221,19 +221,19 @@ def numpy_random_bits(
     *,
     out: NDArray[np.uint32] | None = None,
 ) -> NDArray[np.uint32]:
-    """Words of 32 random bits."""
+    """Return words of 32 random bits."""
     made = make_out(out, to_shape(shape), np.uint32)
-    _native.position_bits(*words_of(key), made.reshape(-1), b.threads)
+    _native.position_bits(*key_to_words(key), made.reshape(-1), b.threads)
     return write_to(made, out)
 
 
-def words_of(key: Any) -> tuple[int, int]:
-    """Return the two words of a key."""
+def key_to_words(key: Any) -> tuple[int, int]:
+    """Return the two words of a key as integers."""
     words = getattr(key, "words", key)
     try:
         return int(words[0]), int(words[1])
     except (TypeError, IndexError) as error:
         raise ArgumentError(
-            "random numbers are drawn by a key, sl.Key(seed) or its two words; this is "
+            "random numbers need a key, sl.Key(seed) or its two words, got "
             f"{type(key).__name__}"
         ) from error

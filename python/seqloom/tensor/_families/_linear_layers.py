@@ -1,9 +1,9 @@
-"""Linear layers over rows, each row by itself, of floats and of 8-bit integers.
+"""Linear layers that treat each row independently, in floats and in 8-bit integers.
 
-A layer of 8-bit integers is four arrays: `weight` int8 ``(out, in)``, `scale` ``(out,)``
-that its rows are multiplied by, `factor` ``(in,)`` that the inputs are, and a bias
-``(out,)`` or None. The default bodies multiply by floats again; a backend with products of
-integers rounds the inputs, each row by a scale of its own.
+An int8 layer has four arrays: `weight` is int8 ``(out, in)``; `scale` ``(out,)`` multiplies
+the rows of the weight; `factor` ``(in,)`` multiplies the inputs; `bias` is ``(out,)`` or
+None. The default implementations convert the weight to floats. A backend with integer
+products also rounds the inputs to int8, with one scale per row.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from seqloom.tensor._families._numpy_arrays import (
     fresh,
     make_out,
     split_heads,
-    suit_rust,
+    suits_rust,
     to_contiguous,
     to_rows,
     widen,
     write_to,
 )
-from seqloom.tensor._families._products import is_ours
+from seqloom.tensor._families._products import uses_rust
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._families import Functions
 
 
-# Default bodies ------------------------------------------------------------------------
+# Default implementations ---------------------------------------------------------------
 
 
 def linear_by_row(
@@ -44,7 +44,7 @@ def linear_by_row(
     bias: Array | None = None,
     residual: Array | None = None,
 ) -> Array:
-    """``x @ weight.T + bias + residual``, on NumPy the same bits for a row alone."""
+    """Return ``x @ weight.T + bias + residual``, independent of other rows on NumPy."""
     out = b.linear(x, weight, bias)
     return out if residual is None else b.add(residual, out)
 
@@ -59,29 +59,29 @@ def rotary_linear(
     *,
     heads: int,
 ) -> tuple[Array, Array, Array]:
-    """Queries, keys and values, the first two turned by angles (Su et al. 2021).
+    """Return queries, keys and values, with rotary embeddings (Su et al. 2021).
 
     Args:
         b: The backend.
         x: ``(..., in)``.
         weight: ``(3 * heads * d, in)``: rows of queries, of keys and of values.
         bias: ``(3 * heads * d,)``, or None.
-        cosine: The angles' cosines ``(..., d / 2)``: one angle for each number of the first
-            half of a head and its partner in the second half.
-        sine: Their sines.
+        cosine: Cosines of the angles, ``(..., d / 2)``. Each angle rotates one number of
+            the first half of a head together with its partner in the second half.
+        sine: Sines of the angles.
         heads: Number of heads.
 
     Returns:
-        Three times ``(..., heads, d)``.
+        Three arrays of shape ``(..., heads, d)``.
     """
     width = weight.shape[0] // (3 * heads)
     parts = b.reshape(b.linear(x, weight, bias), (*x.shape[:-1], 3, heads, width))
     q, k, v = b.unstack(parts, axis=-3)
-    return _turn(b, q, cosine, sine), _turn(b, k, cosine, sine), v
+    return _rotate(b, q, cosine, sine), _rotate(b, k, cosine, sine), v
 
 
-def _turn(b: Functions, x: Array, cosine: Array, sine: Array) -> Array:
-    """Turn pairs of numbers; those of half precision in the angles' own."""
+def _rotate(b: Functions, x: Array, cosine: Array, sine: Array) -> Array:
+    """Rotate pairs of numbers, computed in the type of the angles."""
     dtype, half = b.dtype(x), x.shape[-1] // 2
     cosine, sine = b.expand_dims(cosine, axis=-2), b.expand_dims(sine, axis=-2)
     x = b.astype(x, b.dtype(cosine))
@@ -108,7 +108,7 @@ def feed_forward(
     *,
     eps: float,
 ) -> Array:
-    """``x`` plus its layer norm after a linear layer, gelu and another linear layer."""
+    """Return ``x`` plus a feed-forward block: layer norm, linear, gelu, linear."""
     normal = b.layer_norm(x, norm_weight, norm_bias, eps=eps)[0]
     hidden = b.gelu(b.linear(normal, weight_in, bias_in))
     return b.add(x, b.linear(hidden, weight_out, bias_out))
@@ -123,7 +123,7 @@ def linear_int8(
     bias: Array | None = None,
     residual: Array | None = None,
 ) -> Array:
-    """``(x * factor) @ (weight * scale).T + bias + residual``, each row by itself."""
+    """Return ``(x * factor) @ (weight * scale).T + bias + residual``, row by row."""
     return b.linear_by_row(x, *_restore_layer(b, x, weight, scale, factor, bias), residual)
 
 
@@ -139,7 +139,7 @@ def rotary_linear_int8(
     *,
     heads: int,
 ) -> tuple[Array, Array, Array]:
-    """Queries, keys and values of ``rotary_linear``, by such a layer."""
+    """Return queries, keys and values as ``rotary_linear``, with an int8 layer."""
     layer = _restore_layer(b, x, weight, scale, factor, bias)
     return b.rotary_linear(x, *layer, cosine, sine, heads=heads)
 
@@ -160,7 +160,7 @@ def feed_forward_int8(
     *,
     eps: float,
 ) -> Array:
-    """``feed_forward`` by two such layers."""
+    """Return ``feed_forward`` with two int8 layers."""
     inner = _restore_layer(b, x, weight_in, scale_in, factor_in, bias_in)
     outer = _restore_layer(b, x, weight_out, scale_out, factor_out, bias_out)
     return b.feed_forward(x, norm_weight, norm_bias, *inner, *outer, eps=eps)
@@ -169,7 +169,7 @@ def feed_forward_int8(
 def _restore_layer(
     b: Functions, x: Array, weight: Array, scale: Array, factor: Array, bias: Array | None
 ) -> tuple[Array, Array | None]:
-    """Return the weight and the bias of a layer of floats, in the type of the input."""
+    """Convert an int8 layer to weight and bias in the type of the input."""
     dtype = b.dtype(x)
     wide = b.multiply(b.astype(weight, b.dtype(scale)), b.expand_dims(scale, axis=1))
     plain = b.astype(b.multiply(wide, factor), dtype)
@@ -189,8 +189,8 @@ def numpy_linear_by_row(
     *,
     out: Floats | None = None,
 ) -> Floats:
-    """``x @ weight.T + bias + residual``, where `linear` sums by the number of rows."""
-    if not (is_ours(b) and suit_rust(x, weight, bias, residual)):
+    """Return ``x @ weight.T + bias + residual``, rounded independently of other rows."""
+    if not (uses_rust(b) and suits_rust(x, weight, bias, residual)):
         return write_to(linear_by_row(b, x, weight, bias, residual), out)
     made = make_out(out, (*x.shape[:-1], weight.shape[0]), x.dtype)
     into, added = to_rows(made), None if residual is None else to_rows(residual)
@@ -209,8 +209,8 @@ def numpy_rotary_linear(
     *,
     heads: int,
 ) -> tuple[Floats, Floats, Floats]:
-    """Queries, keys and values as parts of one array, the first two turned by angles."""
-    if not (is_ours(b) and suit_rust(x, weight, bias, cosine, sine)):
+    """Return rotary queries, keys and values as views of one array."""
+    if not (uses_rust(b) and suits_rust(x, weight, bias, cosine, sine)):
         return rotary_linear(b, x, weight, bias, cosine, sine, heads=heads)
     made = fresh((*x.shape[:-1], weight.shape[0]), x.dtype)
     angles = to_rows(cosine), to_rows(sine)
@@ -233,9 +233,9 @@ def numpy_feed_forward(
     eps: float,
     out: Floats | None = None,
 ) -> Floats:
-    """``x`` plus its layer norm after a linear layer, gelu and another linear layer."""
+    """Return ``x`` plus a feed-forward block: layer norm, linear, gelu, linear."""
     weights = norm_weight, norm_bias, weight_in, bias_in, weight_out, bias_out
-    if not (is_ours(b) and suit_rust(x, *weights)):
+    if not (uses_rust(b) and suits_rust(x, *weights)):
         return write_to(feed_forward(b, x, *weights, eps=eps), out)
     made = make_out(out, x.shape, x.dtype)
     norm = to_contiguous(norm_weight), to_contiguous(norm_bias), eps
@@ -247,7 +247,7 @@ def numpy_feed_forward(
     return write_to(made, out)
 
 
-_TYPES_OF_INT8 = (np.dtype(np.float32), np.dtype(np.int8))
+_INT8_KERNEL_TYPES = (np.dtype(np.float32), np.dtype(np.int8))
 
 
 @widen
@@ -262,9 +262,9 @@ def numpy_linear_int8(
     *,
     out: Floats | None = None,
 ) -> Floats:
-    """``(x * factor) @ (weight * scale).T + bias + residual``, each row by itself."""
+    """Return ``(x * factor) @ (weight * scale).T + bias + residual``, row by row."""
     layer = weight, scale, factor, bias
-    if not _suits_int8(x, weight, scale, factor, bias, residual):
+    if not _has_int8_kernel(x, weight, scale, factor, bias, residual):
         return write_to(linear_int8(b, x, *layer, residual), out)
     made = make_out(out, (*x.shape[:-1], weight.shape[0]), x.dtype)
     added = None if residual is None else to_rows(residual)
@@ -286,9 +286,9 @@ def numpy_rotary_linear_int8(
     heads: int,
     into: Floats | None = None,
 ) -> tuple[Floats, Floats, Floats]:
-    """Queries, keys and values as parts of one array, which may be given, two turned."""
+    """Return rotary queries, keys and values as views of one array, which may be given."""
     layer = weight, scale, factor, bias
-    if not _suits_int8(x, *layer, cosine, sine):
+    if not _has_int8_kernel(x, *layer, cosine, sine):
         return rotary_linear_int8(b, x, *layer, cosine, sine, heads=heads)
     made = make_out(into, (*x.shape[:-1], weight.shape[0]), x.dtype)
     angles = to_rows(cosine), to_rows(sine)
@@ -317,10 +317,10 @@ def numpy_feed_forward_int8(
     eps: float,
     out: Floats | None = None,
 ) -> Floats:
-    """``feed_forward``, whose hidden numbers never leave the cache."""
+    """Return ``feed_forward``; the hidden values stay in the CPU cache."""
     inner = weight_in, scale_in, factor_in, bias_in
     outer = weight_out, scale_out, factor_out, bias_out
-    if not _suits_int8(x, *inner, *outer, norm_weight, norm_bias):
+    if not _has_int8_kernel(x, *inner, *outer, norm_weight, norm_bias):
         made = feed_forward_int8(b, x, norm_weight, norm_bias, *inner, *outer, eps=eps)
         return write_to(made, out)
     made = make_out(out, x.shape, x.dtype)
@@ -330,7 +330,7 @@ def numpy_feed_forward_int8(
     return write_to(made, out)
 
 
-def _suits_int8(x: Floats, weight: NDArray[np.int8], *arrays: Floats | None) -> bool:
-    """Return whether there are numbers, of 8 bits and floats of 32."""
+def _has_int8_kernel(x: Floats, weight: NDArray[np.int8], *arrays: Floats | None) -> bool:
+    """Return whether an int8 kernel can compute this: types match and no array is empty."""
     given = [x, weight, *(array for array in arrays if array is not None)]
-    return all(array.size and array.dtype in _TYPES_OF_INT8 for array in given)
+    return all(array.size and array.dtype in _INT8_KERNEL_TYPES for array in given)

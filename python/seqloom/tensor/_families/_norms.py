@@ -1,6 +1,7 @@
 """Batch norm, layer norm and root mean square norm.
 
-Statistics are further results; default bodies of derivatives compute them once more.
+The forward functions also return statistics. Default implementations of the gradients
+compute the statistics again.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from seqloom.tensor._families._numpy_arrays import (
     widen,
     write_each,
 )
-from seqloom.tensor._families._rule import Parts, Rule, ShapeRule, add_rule, like_first
+from seqloom.tensor._families._rule import Parts, Rule, ShapeRule, add_rule, first_spec_rule
 
 if TYPE_CHECKING:
     from seqloom.tensor._elements import Array
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._families._keep import Args, Needs, Options, Statistics
 
 
-# Default bodies ------------------------------------------------------------------------
+# Default implementations ---------------------------------------------------------------
 
 
 def layer_norm(
@@ -45,11 +46,11 @@ def layer_norm(
 def layer_norm_grad(
     b: Functions, grad: Array, x: Array, weight: Array | None, mean: Array, rstd: Array
 ) -> tuple[Array, Array, Array]:
-    """Return the derivatives of ``layer_norm`` by its input, weight and bias."""
-    # Standardised rows and 1 / deviation from the input; of rstd only eps is taken.
+    """Return the gradients of ``layer_norm`` with respect to input, weight and bias."""
+    # The statistics are recomputed from the input; `rstd` is used only to derive eps.
     del mean
     variance = b.var(b.stop_gradient(x), axis=-1, keepdims=True)
-    scaled, _, rstd = _standardise(b, x, _eps(b, variance, rstd))
+    scaled, _, rstd = _standardise(b, x, _recover_eps(b, variance, rstd))
     inward = grad if weight is None else b.multiply(grad, weight)
     centre = b.mean(inward, axis=-1, keepdims=True)
     slope = b.mean(b.multiply(inward, scaled), axis=-1, keepdims=True)
@@ -73,9 +74,9 @@ def rms_norm(
 def rms_norm_grad(
     b: Functions, grad: Array, x: Array, weight: Array | None, rstd: Array
 ) -> tuple[Array, Array]:
-    """Return the derivatives of ``rms_norm`` by its input and weight."""
+    """Return the gradients of ``rms_norm`` with respect to input and weight."""
     power = b.mean(b.square(x), axis=-1, keepdims=True)
-    rstd = b.rsqrt(b.add(power, _eps(b, power, rstd)))
+    rstd = b.rsqrt(b.add(power, _recover_eps(b, power, rstd)))
     scaled = b.multiply(x, rstd)
     inward = grad if weight is None else b.multiply(grad, weight)
     slope = b.mean(b.multiply(inward, scaled), axis=-1, keepdims=True)
@@ -85,7 +86,7 @@ def rms_norm_grad(
 
 
 def _standardise(b: Functions, x: Array, eps: Any) -> tuple[Array, Array, Array]:
-    """Rows of mean 0 and deviation 1, with their mean and 1 / deviation."""
+    """Return rows of mean 0 and deviation 1, and their former mean and 1 / deviation."""
     mean = b.mean(x, axis=-1, keepdims=True)
     centred = b.subtract(x, mean)
     variance = b.mean(b.square(centred), axis=-1, keepdims=True)
@@ -93,8 +94,8 @@ def _standardise(b: Functions, x: Array, eps: Any) -> tuple[Array, Array, Array]
     return b.multiply(centred, rstd), mean, rstd
 
 
-def _eps(b: Functions, variance: Array, rstd: Array) -> Array:
-    """What had been added to the variance, a constant: ``rstd**-2 - variance``."""
+def _recover_eps(b: Functions, variance: Array, rstd: Array) -> Array:
+    """Return the constant that was added to the variance: ``rstd**-2 - variance``."""
     rstd = b.stop_gradient(b.expand_dims(rstd, axis=-1))
     inverse = b.reciprocal(b.square(rstd))
     return b.subtract(inverse, b.stop_gradient(variance))
@@ -112,11 +113,11 @@ def batch_norm(
     """Return the result, the means and the biased variances ``(c,)``."""
     x = _apply_mask(b, x, mask)
     mean = _channel_mean(b, x, mask)
-    centred = b.subtract(x, _wide(b, x, mean))
+    centred = b.subtract(x, _to_channels(b, x, mean))
     variance = _channel_mean(b, b.square(centred), mask)
     scale = b.multiply(b.rsqrt(b.add(variance, eps)), weight)
-    out = b.multiply(centred, _wide(b, x, scale))
-    out = b.add(out, _wide(b, x, bias))
+    out = b.multiply(centred, _to_channels(b, x, scale))
+    out = b.add(out, _to_channels(b, x, bias))
     return _apply_mask(b, out, mask), mean, variance
 
 
@@ -131,18 +132,18 @@ def batch_norm_grad(
     *,
     eps: float,
 ) -> tuple[Array, Array, Array]:
-    """Return the derivatives of ``batch_norm`` by its input, weight and bias."""
+    """Return the gradients of ``batch_norm`` with respect to input, weight and bias."""
     x = _apply_mask(b, x, mask)
     mean = _channel_mean(b, x, mask)
-    centred = b.subtract(x, _wide(b, x, mean))
+    centred = b.subtract(x, _to_channels(b, x, mean))
     variance = _channel_mean(b, b.square(centred), mask)
     rstd = b.rsqrt(b.add(variance, eps))
-    scaled = b.multiply(centred, _wide(b, x, rstd))
+    scaled = b.multiply(centred, _to_channels(b, x, rstd))
     grad = _apply_mask(b, grad, mask)
     slope = _channel_mean(b, b.multiply(grad, scaled), mask)
-    rest = b.subtract(grad, _wide(b, x, _channel_mean(b, grad, mask)))
-    rest = b.subtract(rest, b.multiply(scaled, _wide(b, x, slope)))
-    by_x = b.multiply(rest, _wide(b, x, b.multiply(rstd, weight)))
+    rest = b.subtract(grad, _to_channels(b, x, _channel_mean(b, grad, mask)))
+    rest = b.subtract(rest, b.multiply(scaled, _to_channels(b, x, slope)))
+    by_x = b.multiply(rest, _to_channels(b, x, b.multiply(rstd, weight)))
     axes = (0, *range(2, len(x.shape)))
     by_weight = b.sum(b.multiply(grad, scaled), axis=axes)
     return _apply_mask(b, by_x, mask), by_weight, b.sum(grad, axis=axes)
@@ -151,18 +152,18 @@ def batch_norm_grad(
 def scale_shift(
     b: Functions, x: Array, scale: Array, shift: Array, mask: Array | None = None
 ) -> Array:
-    """``x * scale + shift`` by channel, 0 where the mask ``(n, l)`` is 0."""
-    out = b.multiply(x, _wide(b, x, scale))
-    return _apply_mask(b, b.add(out, _wide(b, x, shift)), mask)
+    """Return ``x * scale + shift`` per channel; 0 where the mask ``(n, l)`` is 0."""
+    out = b.multiply(x, _to_channels(b, x, scale))
+    return _apply_mask(b, b.add(out, _to_channels(b, x, shift)), mask)
 
 
-def _wide(b: Functions, x: Array, channels: Array) -> Array:
-    """Return a number for each channel, shaped to meet ``(n, c, …)``."""
+def _to_channels(b: Functions, x: Array, channels: Array) -> Array:
+    """Reshape one number per channel to broadcast with ``(n, c, …)``."""
     return b.reshape(channels, (-1, *(1 for _ in x.shape[2:])))
 
 
 def _apply_mask(b: Functions, x: Array, mask: Array | None) -> Array:
-    """Zero where the mask is, NaN or not."""
+    """Multiply by a mask; where it is 0, the result is 0 even for NaN."""
     if mask is None:
         return x
     mask = b.expand_dims(mask, axis=1)
@@ -170,7 +171,7 @@ def _apply_mask(b: Functions, x: Array, mask: Array | None) -> Array:
 
 
 def _channel_mean(b: Functions, x: Array, mask: Array | None) -> Array:
-    """Return the mean of each channel over the positions that count."""
+    """Return the mean of each channel over unmasked positions."""
     axes = (0, *range(2, len(x.shape)))
     if mask is None:
         return b.mean(x, axis=axes)
@@ -203,14 +204,14 @@ def _pull_batch_norm(b: Functions, saved: Statistics, grad: Array, _needs: Needs
     return b.batch_norm_grad(grad, x, weight, mask, mean, variance, eps=options["eps"])
 
 
-def _keep_scaled(args: Args, _out: Array, needs: Needs, _options: Options) -> Any:
-    """Return the input if the scale is followed, the scale if the input is; the mask."""
+def _save_factors(args: Args, _out: Array, needs: Needs, _options: Options) -> Any:
+    """Save the factors that the gradients of the tracked inputs need, and the mask."""
     x, scale, _shift, *mask = args
     kept = x if needs[1] else None, scale if needs[0] else None
     return *kept, mask[0] if mask else None
 
 
-@add_rule(RULES, "scale_shift", save=_keep_scaled)
+@add_rule(RULES, "scale_shift", save=_save_factors)
 def _pull_scale_shift(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     x, scale, mask = saved
     if mask is not None:
@@ -227,7 +228,7 @@ def _pull_scale_shift(b: Functions, saved: Any, grad: Array, needs: Needs) -> Pa
 # Shapes --------------------------------------------------------------------------------
 
 
-SHAPES: dict[str, ShapeRule] = {"scale_shift": like_first}
+SHAPES: dict[str, ShapeRule] = {"scale_shift": first_spec_rule}
 
 
 # NumPy ---------------------------------------------------------------------------------
@@ -247,7 +248,7 @@ def numpy_layer_norm(
     if x.size == 0:
         return write_each(layer_norm(b, x, weight, bias, eps=eps), out)
     into = out or (None, None, None)
-    return write_each(_normalise(b, x, weight, _row(bias, x, 0), eps, into), out)
+    return write_each(_normalise(b, x, weight, _fill_row(bias, x, 0), eps, into), out)
 
 
 @widen
@@ -261,10 +262,10 @@ def numpy_layer_norm_grad(
     *,
     out: Triple | None = None,
 ) -> Triple:
-    """Return the derivatives of ``layer_norm`` by its input, weight and bias."""
+    """Return the gradients of ``layer_norm`` with respect to input, weight and bias."""
     if x.size == 0:
         return write_each(layer_norm_grad(b, grad, x, weight, mean, rstd), out)
-    parts = _rows_grad(b, grad, x, weight, mean, rstd, out or (None, None, None))
+    parts = _row_norm_grad(b, grad, x, weight, mean, rstd, out or (None, None, None))
     return write_each(parts, out)
 
 
@@ -290,22 +291,22 @@ def numpy_rms_norm_grad(
     *,
     out: Pair | None = None,
 ) -> Pair:
-    """Return the derivatives of ``rms_norm`` by its input and weight."""
+    """Return the gradients of ``rms_norm`` with respect to input and weight."""
     if x.size == 0:
         return write_each(rms_norm_grad(b, grad, x, weight, rstd), out)
     into = (*(out or (None, None)), None)
-    parts = _rows_grad(b, grad, x, weight, None, rstd, into)
+    parts = _row_norm_grad(b, grad, x, weight, None, rstd, into)
     return write_each(parts[:2], out)
 
 
-def _rows_grad(
+def _row_norm_grad(
     b: Functions, grad: Floats, x: Floats, weight: Any, mean: Any, rstd: Floats, out: Any
 ) -> Triple:
-    """Return the derivatives by input, weight and bias, of either norm."""
+    """Return the gradients of a row norm with respect to input, weight and bias."""
     x, grad, width = to_contiguous(x), to_contiguous(grad), x.shape[-1]
     made = make_out(out[0], x.shape, x.dtype)
     by_weight, by_bias = (make_out(array, (width,), x.dtype) for array in out[1:])
-    rows = grad.reshape((-1, width)), x.reshape((-1, width)), _row(weight, x, 1)
+    rows = grad.reshape((-1, width)), x.reshape((-1, width)), _fill_row(weight, x, 1)
     mean = None if mean is None else to_contiguous(mean).reshape(-1)
     statistics = mean, to_contiguous(rstd).reshape(-1)
     outs = made.reshape((-1, width)), by_weight, by_bias
@@ -321,18 +322,18 @@ def _normalise(
     eps: float,
     out: Any,
 ) -> Triple:
-    """Return the rows, and two statistics of each."""
+    """Return the normalised rows, and the mean and 1 / deviation of each row."""
     x, width = to_contiguous(x), x.shape[-1]
     made = make_out(out[0], x.shape, x.dtype)
     mean, rstd = (make_out(array, x.shape[:-1], x.dtype) for array in out[1:])
-    rows, scale = x.reshape((-1, width)), _row(weight, x, 1)
+    rows, scale = x.reshape((-1, width)), _fill_row(weight, x, 1)
     into = made.reshape((-1, width)), mean.reshape(-1), rstd.reshape(-1)
     _native.normalise_rows(rows, scale, bias, eps, *into, b.threads)
     return made, mean, rstd
 
 
-def _row(values: Floats | None, x: Floats, default: int) -> Floats:
-    """One number for each column."""
+def _fill_row(values: Floats | None, x: Floats, default: int) -> Floats:
+    """Return one value per column, filled with `default` if it is None."""
     if values is not None:
         return to_contiguous(values)
     filled: Any = np.full(x.shape[-1], default, x.dtype)
@@ -350,10 +351,10 @@ def numpy_batch_norm(
     eps: float,
     out: Triple | None = None,
 ) -> Triple:
-    """Normalise ``(n, c, l)`` by channel over what the mask ``(n, l)`` keeps.
+    """Return ``(n, c, l)`` normalised per channel over unmasked positions.
 
     Returns:
-        The output, 0 at masked positions; the means and the biased variances ``(c,)``.
+        The output, 0 at masked positions, and the means and biased variances ``(c,)``.
     """
     x = np.ascontiguousarray(x)
     mean, variance = np.empty((2, x.shape[1]), x.dtype)
@@ -375,7 +376,7 @@ def numpy_batch_norm_grad(
     eps: float,
     out: Triple | None = None,
 ) -> Triple:
-    """Return the derivatives of ``batch_norm`` by its input, weight and bias."""
+    """Return the gradients of ``batch_norm`` with respect to input, weight and bias."""
     x, grad = np.ascontiguousarray(x), np.ascontiguousarray(grad)
     by_weight, by_bias = np.empty((2, *weight.shape), x.dtype)
     outs = out or (fresh(x.shape, x.dtype), by_weight, by_bias)
@@ -393,7 +394,7 @@ def numpy_scale_shift(
     *,
     out: Floats | None = None,
 ) -> Floats:
-    """``x * scale + shift`` by channel, 0 where the mask ``(n, l)`` is 0."""
+    """Return ``x * scale + shift`` per channel; 0 where the mask ``(n, l)`` is 0."""
     x = np.ascontiguousarray(x)
     out = fresh(x.shape, x.dtype) if out is None else out
     _native.scale_shift(x, mask, scale, shift, out, b.threads)

@@ -1,7 +1,6 @@
-"""What callers of kernels share on NumPy: memory, outputs, half precision."""
-
-# New memory costs a page fault for every 4 KiB at its first writing, several times what
-# the writing costs; and the C library gives large pieces back to the system each time.
+"""Memory, output arrays and half precision for NumPy kernels."""
+# The first write to new memory causes a page fault per 4 KiB, which takes several times
+# as long as the write. The C library returns large blocks to the system each time.
 
 from __future__ import annotations
 
@@ -25,66 +24,68 @@ Floats: TypeAlias = "NDArray[Any]"
 Pair: TypeAlias = tuple[Floats, Floats]
 Triple: TypeAlias = tuple[Floats, Floats, Floats]
 
-_LINE = 64  # bytes: a line of the cache
-_LARGE = 262_144  # bytes from which on memory is kept
-_STEPS = 8  # sizes between two powers of two
-# Of what was in use at a time. Forward and backward use other sizes: with less room than
-# this a step would take new memory each time, and be resident no less.
-_KEPT = 1.5
+_CACHE_LINE = 64  # bytes
+_MIN_CACHED = 262_144  # bytes; smaller arrays are not cached
+_STEPS = 8  # block sizes between two powers of two
+# Limit of cached memory, relative to the peak of memory in use. Forward and backward
+# passes use different sizes. With a lower limit, each step would allocate again, and
+# peak memory would not be lower.
+_CACHE_FACTOR = 1.5
 
 
-class Blocks:
-    """Pieces of memory that are lent as arrays, and lent again.
+class BlockCache:
+    """A cache of memory blocks for arrays.
 
-    Half as much again is kept as was once in use at a time, and no more: what does not fit
-    any more is let go before new memory is taken.
+    The memory in use and in the cache is at most 1.5 times the peak of memory in use.
+    Blocks above this limit are freed before new memory is allocated.
     """
 
     def __init__(self) -> None:
         self._live = self._idle = self._peak = 0
-        self._waiting: dict[int, list[_Block]] = {}
-        self._returned: deque[_Block] = deque()
+        self._waiting: dict[int, list[_MemoryBlock]] = {}
+        self._returned: deque[_MemoryBlock] = deque()
         self._lock = Lock()
 
     @property
     def live(self) -> int:
-        """Bytes that are lent."""
+        """Bytes of blocks that arrays use."""
         with self._lock:
             self._collect()
             return self._live
 
     @property
     def idle(self) -> int:
-        """Bytes that wait to be lent again."""
+        """Bytes of cached blocks."""
         with self._lock:
             self._collect()
             return self._idle
 
     def fresh(self, shape: tuple[int, ...] | int, dtype: DTypeLike) -> NDArray[Any]:
-        """Return an array with undefined contents, in reused memory if some is free.
+        """Return an uninitialised array, in a cached block if one fits.
 
         Args:
-            shape: Its axes.
-            dtype: Its element type.
+                shape: The shape.
+                dtype: The element type.
 
         Returns:
-            An array without gaps.
+                A contiguous array.
         """
         dtype = np.dtype(dtype)
         count = 1
         for size in shape if isinstance(shape, tuple) else (shape,):
             count *= size
         nbytes = count * dtype.itemsize
-        if nbytes < _LARGE:
+        if nbytes < _MIN_CACHED:
             return np.empty(shape, dtype)
-        # One of eight sizes between two powers of two, so that similar arrays share blocks.
+        # Block sizes have eight steps per power of two, so that similar arrays share
+        # blocks.
         step = 1 << max((nbytes - 1).bit_length() - _STEPS.bit_length(), 0)
         block = self._take(-(-nbytes // step) * step)
-        lent = np.asarray(_Lease(block, self))
+        lent = np.asarray(_BlockOwner(block, self))
         return lent[:nbytes].view(dtype).reshape(shape)
 
-    def _take(self, size: int) -> _Block:
-        """Return a block of that size: one that waits, or a new one."""
+    def _take(self, size: int) -> _MemoryBlock:
+        """Return a block with the given size, from the cache or new."""
         with self._lock:
             self._collect()
             waiting = self._waiting.get(size)
@@ -92,25 +93,26 @@ class Blocks:
             self._live += size
             self._peak = max(self._peak, self._live)
             self._idle -= size if block else 0
-            self._let_go()
-        return block or _Block(size)
+            self._free_excess()
+        return block or _MemoryBlock(size)
 
-    def give_back(self, block: _Block) -> None:
-        """Keep a block that nobody uses any more."""
-        # Called whenever an array dies, in the midst of `_take` too: it may not wait.
+    def return_block(self, block: _MemoryBlock) -> None:
+        """Return a block to the cache."""
+        # Runs when an array is deleted, even during `_take`, so it must not wait for
+        # the lock.
         self._returned.append(block)
 
     def _collect(self) -> None:
-        """Sort what came back, by its size."""
+        """Move returned blocks to the cache, sorted by size."""
         while self._returned:
             block = self._returned.popleft()
             self._live -= block.size
             self._idle += block.size
             self._waiting.setdefault(block.size, []).append(block)
 
-    def _let_go(self) -> None:
-        """Drop blocks that wait, oldest sizes first, while too much is kept."""
-        most = self._peak * _KEPT
+    def _free_excess(self) -> None:
+        """Free cached blocks, oldest sizes first, while the limit is exceeded."""
+        most = self._peak * _CACHE_FACTOR
         for size in list(self._waiting):
             waiting = self._waiting[size]
             while waiting and self._live + self._idle > most:
@@ -120,52 +122,52 @@ class Blocks:
                 del self._waiting[size]
 
     def drain(self) -> None:
-        """Let go of all that waits."""
+        """Free all cached blocks."""
         with self._lock:
             self._collect()
             self._waiting.clear()
             self._idle, self._peak = 0, self._live
 
     def unlock(self) -> None:
-        """Open a lock that another thread held when this process was forked."""
+        """Create a new lock, because a forked process may inherit a locked one."""
         self._lock = Lock()
 
 
-class _Block:
-    """Memory of NumPy's, so that tracemalloc knows of it."""
+class _MemoryBlock:
+    """Memory allocated by NumPy, so that tracemalloc counts it."""
 
     __slots__ = ("interface", "memory", "size")
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.memory: NDArray[np.uint8] = np.empty(size + _LINE, np.uint8)
+        self.memory: NDArray[np.uint8] = np.empty(size + _CACHE_LINE, np.uint8)
         start: int = self.memory.ctypes.data
         self.interface = {
-            "data": (start + -start % _LINE, False),
+            "data": (start + -start % _CACHE_LINE, False),
             "shape": (size,),
             "typestr": "|u1",
             "version": 3,
         }
 
 
-class _Lease:
-    """What an array over a block, and every view of it, keeps alive."""
+class _BlockOwner:
+    """Owner of a block; an array on the block and all its views keep it alive."""
 
     __slots__ = ("__array_interface__", "_block", "_owner")
 
-    def __init__(self, block: _Block, owner: Blocks) -> None:
+    def __init__(self, block: _MemoryBlock, owner: BlockCache) -> None:
         self.__array_interface__ = block.interface
         self._block, self._owner = block, owner
 
     def __del__(self) -> None:
-        self._owner.give_back(self._block)
+        self._owner.return_block(self._block)
 
 
-BLOCKS = Blocks()
-after_fork(BLOCKS.unlock)
-# Functions that return the size of memory which a backend reserves for its next arrays.
-reserves: list[Callable[[], int]] = [lambda: BLOCKS.idle]
-fresh = BLOCKS.fresh
+block_cache = BlockCache()
+after_fork(block_cache.unlock)
+# Functions that return the bytes of memory that a backend has cached.
+reserves: list[Callable[[], int]] = [lambda: block_cache.idle]
+fresh = block_cache.fresh
 
 
 def fill(
@@ -175,7 +177,7 @@ def fill(
     threads: int,
     out: Floats | None = None,
 ) -> Floats:
-    """Run an elementwise kernel: its output is shaped as its input."""
+    """Run an elementwise kernel, whose output has the shape of its input."""
     x = to_contiguous(x)
     made = make_out(out, x.shape, x.dtype)
     kernel(x, *rest, made, threads)
@@ -183,18 +185,18 @@ def fill(
 
 
 def to_contiguous(x: Any) -> Floats:
-    """Return the array without gaps, in C order; with all its axes, which may be none."""
+    """Return the array, or a copy, contiguous in C order; scalars become arrays."""
     x = np.asarray(x)
     return x if x.flags.c_contiguous else np.ascontiguousarray(x)
 
 
 def all_contiguous(*arrays: Floats | None) -> Any:
-    """Return the arrays without gaps; None stays None."""
+    """Return contiguous arrays; None stays None."""
     return tuple(None if array is None else to_contiguous(array) for array in arrays)
 
 
-def suit_rust(*arrays: Floats | None) -> bool:
-    """Return whether all arrays are of one type that Rust knows, and none is empty."""
+def suits_rust(*arrays: Floats | None) -> bool:
+    """Return whether Rust kernels support the arrays: one float type, and not empty."""
     given = [array for array in arrays if array is not None]
     dtype = given[0].dtype
     is_one_type = all(array.dtype == dtype and array.size for array in given)
@@ -202,19 +204,19 @@ def suit_rust(*arrays: Floats | None) -> bool:
 
 
 def to_rows(x: Floats) -> Floats:
-    """Return the array without gaps, all but its last axis as one."""
+    """Return a contiguous array, with all axes but the last merged."""
     return to_contiguous(x).reshape((math.prod(x.shape[:-1]), x.shape[-1]))
 
 
 def make_out(out: Floats | None, shape: tuple[int, ...] | int, dtype: DTypeLike) -> Floats:
-    """Where a kernel writes: in the given array, unless that has gaps."""
+    """Return the array for a kernel's output: `out`, unless it is not contiguous."""
     if out is not None and out.flags.c_contiguous:
         return out
     return fresh(shape, dtype)
 
 
 def write_to(made: Floats, out: Floats | None) -> Floats:
-    """What a kernel made, in the given array where there is one."""
+    """Return a kernel's result, copied to `out` if that is another array."""
     if out is None or made is out:
         return made
     out[...] = made
@@ -222,101 +224,98 @@ def write_to(made: Floats, out: Floats | None) -> Floats:
 
 
 def write_each(made: Any, out: Any) -> Any:
-    """What a kernel made, in the given arrays where there are some."""
+    """Return a kernel's results, copied to `out` if that is given."""
     if out is None:
         return made
     return tuple(write_to(array, into) for array, into in zip(made, out, strict=True))
 
 
 def split_heads(made: Floats, heads: int) -> tuple[Floats, Floats, Floats]:
-    """Queries, keys and values ``(..., heads, d)`` as parts of one array of their rows."""
+    """Return queries, keys and values ``(..., heads, d)`` as views of one array."""
     width = made.shape[-1] // (3 * heads)
     parts = made.reshape((*made.shape[:-1], 3, heads, width))
     return parts[..., 0, :, :], parts[..., 1, :, :], parts[..., 2, :, :]
 
 
-def parts_of_one(*arrays: Floats) -> bool:
-    """Return whether arrays are equal steps apart in the memory of one."""
+def share_array(*arrays: Floats) -> bool:
+    """Return whether arrays are evenly spaced in the memory of one array."""
     first, *others = arrays
     if not others or first.base is None or first.size == 0:
         return False
     likeness = first.shape, first.strides, first.dtype
     if any((other.shape, other.strides, other.dtype) != likeness for other in others):
         return False
-    owner = _owner(first)
-    steps = {address_of(after) - address_of(before) for before, after in pairwise(arrays)}
+    owner = _memory_owner(first)
+    steps = {get_address(after) - get_address(before) for before, after in pairwise(arrays)}
     is_regular = len(steps) == 1 and steps.pop() > 0
-    return is_regular and all(_owner(other) is owner for other in others)
+    return is_regular and all(_memory_owner(other) is owner for other in others)
 
 
-def address_of(x: Floats) -> int:
-    """Where an array's first number lies."""
+def get_address(x: Floats) -> int:
+    """Return the address of the first element of an array."""
     return x.__array_interface__["data"][0]
 
 
-def _owner(x: Floats) -> Any:
-    """What an array's memory belongs to."""
+def _memory_owner(x: Floats) -> Any:
+    """Return the object that owns the memory of an array."""
     owner: Any = x
     while type(owner) is np.ndarray and owner.base is not None:
         owner = owner.base
     return owner
 
 
-# Half precision on NumPy: stored narrow, computed in float32.
+# Half precision on NumPy: arrays are stored in 16 bits and computed in float32.
 
-_HALF = 2  # bytes
+_HALF_BYTES = 2  # bytes
 _ARRAY: Any = np.ndarray  # of any shape and type
 
 
 def is_half(dtype: np.dtype[Any]) -> bool:
-    """Return whether a type is float16 or bfloat16; NumPy says that the latter is void."""
-    return dtype.itemsize == _HALF and dtype.kind in "fV"
+    """Return whether a type is float16 or bfloat16, whose kind is void in NumPy."""
+    return dtype.itemsize == _HALF_BYTES and dtype.kind in "fV"
 
 
 def widen(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function whose arithmetic is in float32 where an array is narrower."""
+    """Return a function that computes half-precision arrays in float32."""
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
-        if not _are_narrow(args):
+        if not _has_half(args):
             return function(*args, **options)
         out = options.pop("out", None)
-        found = function(*_each(_wide, args), **options)
-        if narrow := _narrow_type(function.__name__, [*_float_types(args)]):
-            found = _narrow_all(function.__name__, found, narrow)
-        return found if out is None else _put(found, out)
+        found = function(*_map_arrays(_to_float32, args), **options)
+        if narrow := _half_type(function.__name__, [*_float_types(args)]):
+            found = _narrow_results(function.__name__, found, narrow)
+        return found if out is None else _copy_to_out(found, out)
 
     return call
 
 
-def _are_narrow(args: Any) -> bool:
-    """Return whether an array is of half precision; a list answers by its first."""
+def _has_half(args: Any) -> bool:
+    """Return whether an array, or the first item of a list, has half precision."""
     for arg in args:
         if isinstance(arg, _ARRAY):
-            if arg.itemsize == _HALF and arg.dtype.kind in "fV":
+            if arg.itemsize == _HALF_BYTES and arg.dtype.kind in "fV":
                 return True
-        elif type(arg) is list and _are_narrow(cast("list[Any]", arg)[:1]):
+        elif type(arg) is list and _has_half(cast("list[Any]", arg)[:1]):
             return True
     return False
 
 
-# Whose arrays have one rank: the standard promotes them. Elsewhere the first decides, the
-# others being its weights, its mask and the like.
-_PROMOTING = frozenset({"numpy_matmul", "numpy_tensordot"})
+# Functions that promote the types of all arrays, as the standard does. In other
+# functions, the first array decides; the others are its weights, its mask and so on.
+_PROMOTING_FUNCTIONS = frozenset({"numpy_matmul", "numpy_tensordot"})
 
 
-def _narrow_type(name: str, types: list[Any]) -> Any:
-    """Return the type of half precision of a function's result.
-
-    None where it is a wider one.
-    """
-    deciding = types if name in _PROMOTING else types[:1]
+def _half_type(name: str, types: list[Any]) -> Any:
+    """Return the half-precision type of a function's result, or None if it is wider."""
+    deciding = types if name in _PROMOTING_FUNCTIONS else types[:1]
     is_narrow = is_half(types[0]) and all(dtype == types[0] for dtype in deciding)
     return types[0] if is_narrow else None
 
 
 def _float_types(args: Any) -> Any:
-    """Return the float types among the arguments."""
+    """Yield the float types of the arguments."""
     for arg in args:
         if isinstance(arg, (list, tuple)):
             yield from _float_types(arg)
@@ -324,42 +323,42 @@ def _float_types(args: Any) -> Any:
             yield arg.dtype
 
 
-# Whose second result is a log-sum-exp, which the gradient raises e to.
-_WITH_SUMS = frozenset({"numpy_attention", "numpy_attention_varlen"})
+# Functions whose second result is a log-sum-exp, which stays in float32 for accuracy.
+_WITH_LOG_SUMS = frozenset({"numpy_attention", "numpy_attention_varlen"})
 
 
-def _narrow_all(name: str, found: Any, dtype: DTypeLike) -> Any:
-    """Return a function's results in the type that went in."""
-    if name in _WITH_SUMS:
-        return _narrow(found[0], dtype), found[1]
-    return _each(_narrow, found, dtype)
+def _narrow_results(name: str, found: Any, dtype: DTypeLike) -> Any:
+    """Convert the results of a function to the type of its input."""
+    if name in _WITH_LOG_SUMS:
+        return _to_half(found[0], dtype), found[1]
+    return _map_arrays(_to_half, found, dtype)
 
 
-def _each(change: Callable[..., Any], found: Any, *with_: Any) -> Any:
-    """Change an array, or each of a list or a tuple of them."""
+def _map_arrays(change: Callable[..., Any], found: Any, *with_: Any) -> Any:
+    """Apply a function to an array, or to each array in a list or tuple."""
     if isinstance(found, (list, tuple)):
         parts = cast("list[Any]", found)
         kind = cast("Any", type(parts))
-        return kind(_each(change, part, *with_) for part in parts)
+        return kind(_map_arrays(change, part, *with_) for part in parts)
     return change(found, *with_)
 
 
-def _wide(x: Any) -> Any:
-    """Return a narrow array in float32; anything else as it is."""
+def _to_float32(x: Any) -> Any:
+    """Convert a half-precision array to float32; return other values unchanged."""
     narrow = isinstance(x, _ARRAY) and is_half(x.dtype)
     return x.astype(np.float32) if narrow else x
 
 
-def _narrow(x: Any, dtype: DTypeLike) -> Any:
-    """Return a float32 result in the type that went in."""
+def _to_half(x: Any, dtype: DTypeLike) -> Any:
+    """Convert a float32 result to a half-precision type."""
     wide = getattr(x, "dtype", None) == np.float32
     return np.asarray(x, dtype) if wide else x
 
 
-def _put(found: Any, out: Any) -> Any:
-    """Return a result, or each of several, in the memory that the caller gave."""
+def _copy_to_out(found: Any, out: Any) -> Any:
+    """Copy results to the given arrays."""
     if isinstance(found, tuple):
         parts = zip(cast("Any", found), out, strict=True)
-        return tuple([_put(part, room) for part, room in parts])
+        return tuple([_copy_to_out(part, room) for part, room in parts])
     out[...] = found
     return out

@@ -1,7 +1,7 @@
-"""Attention over sequences that lie end to end, by tiles of one sequence each.
+"""Attention within concatenated sequences, in tiles that belong to one sequence each.
 
-Numbers of two sequences never meet in a product, not even with weight 0, since 0 times NaN
-is NaN. All shapes follow from the arguments' shapes, so that compilers can follow.
+Values of two sequences are never multiplied, not even with weight 0, because 0 times NaN
+is NaN. All shapes follow from the shapes of the arguments, so that compilers can trace.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError
 from seqloom.tensor._families._attention import (
+    allocate_sums,
     attention_grad_shape,
     attention_shape,
-    make_sums,
-    scale_of,
+    score_factor,
     with_unit_stride,
 )
 from seqloom.tensor._families._numpy_arrays import (
@@ -40,17 +40,17 @@ if TYPE_CHECKING:
     from seqloom.tensor._families._rule import ShapeRule
 
 
-# Default bodies ------------------------------------------------------------------------
+# Default implementations ---------------------------------------------------------------
 
 
-_WASTE = 4  # how many rows, padding counted, one row may become in tiles of full length
+_MAX_PADDING = 4  # rows with padding per real row, if tiles span whole sequences
 
 
 class _Tiles(NamedTuple):
-    """For each tile the rows of its queries and keys, and which pairs may meet."""
+    """The rows of queries and keys of each tile, and the pairs that may attend."""
 
-    queries: Array  # (n, t), the total where there is none
-    keys: Array  # (n, s), the total where there is none
+    queries: Array  # (n, t); `total` marks padding
+    keys: Array  # (n, s); `total` marks padding
     mask: Array  # (n, 1, t, s)
 
 
@@ -65,11 +65,11 @@ def attention_varlen(
     scale: float | None = None,
     causal: bool = False,
 ) -> tuple[Array, Array]:
-    """Attention within each of several sequences that lie end to end.
+    """Return attention within each of several concatenated sequences.
 
-    What a sequence holds, NaN included, never reaches another one. A backend refuses
-    a sequence that is longer than `max_seqlen` where it can look, else gives NaN. Half
-    precision is computed in float32, in which the log-sum-exp stays.
+    The contents of a sequence, even NaN, never affect another sequence. If a sequence
+    is longer than `max_seqlen`, a backend raises an error, or returns NaN if it cannot
+    check. Half precision is computed in float32, and the log-sum-exp stays in float32.
 
     Returns:
         The result ``(total, h, d)`` and the log-sum-exp ``(h, total)``.
@@ -78,12 +78,12 @@ def attention_varlen(
     if not total:
         sums = b.zeros((heads, total), dtype=b.dtype(q))
         return b.zeros(v.shape, dtype=b.dtype(v)), sums
-    tiles = _tiles(b, cu_seqlens, total, max_seqlen, causal=causal)
-    cut = _cut(b, q, tiles.queries), _cut(b, k, tiles.keys)
-    out, lse = b.attention(*cut, _cut(b, v, tiles.keys), tiles.mask, scale=scale)
+    tiles = _make_tiles(b, cu_seqlens, total, max_seqlen, causal=causal)
+    cut = _split_tiles(b, q, tiles.queries), _split_tiles(b, k, tiles.keys)
+    out, lse = b.attention(*cut, _split_tiles(b, v, tiles.keys), tiles.mask, scale=scale)
     out = _join_like(b, q, out, tiles.queries)
     lse = _join_tiles(b, b.expand_dims(lse, axis=-1), tiles.queries, total)
-    longest = b.max(_lengths(b, cu_seqlens))
+    longest = b.max(_sequence_lengths(b, cu_seqlens))
     out = b.where(b.greater(longest, max_seqlen), math.nan, out)
     return out, b.matrix_transpose(b.squeeze(lse, axis=-1))
 
@@ -103,14 +103,14 @@ def attention_varlen_grad(
     scale: float | None = None,
     causal: bool = False,
 ) -> tuple[Array, Array, Array]:
-    """Return the derivatives of ``attention_varlen`` by q, k and v."""
+    """Return the gradients of ``attention_varlen`` with respect to q, k and v."""
     total = q.shape[0]
     if not total:
         return q, k, v
-    tiles = _tiles(b, cu_seqlens, total, max_seqlen, causal=causal)
+    tiles = _make_tiles(b, cu_seqlens, total, max_seqlen, causal=causal)
     lse = b.expand_dims(b.matrix_transpose(lse), axis=-1)
-    grad, rows, out, lse = (_cut(b, x, tiles.queries) for x in (grad, q, out, lse))
-    keys, values = _cut(b, k, tiles.keys), _cut(b, v, tiles.keys)
+    grad, rows, out, lse = (_split_tiles(b, x, tiles.queries) for x in (grad, q, out, lse))
+    keys, values = _split_tiles(b, k, tiles.keys), _split_tiles(b, v, tiles.keys)
     saved = tiles.mask, None, out, b.squeeze(lse, axis=-1)
     by_q, by_k, by_v = b.attention_grad(grad, rows, keys, values, *saved, scale=scale)
     return (
@@ -120,19 +120,19 @@ def attention_varlen_grad(
     )
 
 
-def _tiles(
+def _make_tiles(
     b: Functions, cu_seqlens: Array, total: int, longest: int, *, causal: bool
 ) -> _Tiles:
-    """Return the tiles of all sequences: whole ones, unless that were mostly padding."""
+    """Return tiles of all sequences: one per sequence, unless most would be padding."""
     count, reach = max(cu_seqlens.shape[0] - 1, 1), max(min(longest, total), 1)
-    whole = count * reach <= _WASTE * total
-    # Beside one long sequence, tiles as long as it would hold little of short ones.
+    whole = count * reach <= _MAX_PADDING * total
+    # Next to one long sequence, tiles of its length would be mostly padding.
     length = reach if whole else -(-total // count)
     number = count if whole else total // length + count
-    owner, before = _owners(b, cu_seqlens, length, number)
-    at = _range(b, length, cu_seqlens)
+    owner, before = _tile_sequences(b, cu_seqlens, length, number)
+    at = _arange_like(b, length, cu_seqlens)
     at = b.add(b.multiply(b.expand_dims(before, axis=1), length), at)
-    of = b.expand_dims(_range(b, reach, cu_seqlens), axis=0)
+    of = b.expand_dims(_arange_like(b, reach, cu_seqlens), axis=0)
     queries = _rows_at(b, cu_seqlens, owner, at, total)
     keys = _rows_at(b, cu_seqlens, owner, of, total)
     mask = b.logical_and(
@@ -145,14 +145,14 @@ def _tiles(
     return _Tiles(queries, keys, b.expand_dims(mask, axis=1))
 
 
-def _owners(
+def _tile_sequences(
     b: Functions, cu_seqlens: Array, length: int, number: int
 ) -> tuple[Array, Array]:
-    """Return each tile's sequence, and how many tiles of that sequence come before it."""
-    lengths = _lengths(b, cu_seqlens)
+    """Return the sequence of each tile, and the tile's number in the sequence."""
+    lengths = _sequence_lengths(b, cu_seqlens)
     tiles = b.floor_divide(b.add(lengths, length - 1), length)
     ends = b.astype(b.cumulative_sum(tiles, axis=0), b.dtype(cu_seqlens))
-    tile = _range(b, number, cu_seqlens)
+    tile = _arange_like(b, number, cu_seqlens)
     owner = b.searchsorted(ends, tile, side="right")
     owner = b.minimum(b.astype(owner, b.dtype(tile)), lengths.shape[0] - 1)
     first = b.take(b.subtract(ends, tiles), owner, axis=0)
@@ -160,20 +160,20 @@ def _owners(
 
 
 def _rows_at(b: Functions, cu_seqlens: Array, owner: Array, at: Array, total: int) -> Array:
-    """Return the rows at positions of each tile's sequence; the total beyond its end."""
+    """Return the rows at positions of each tile's sequence; `total` past its end."""
     start = b.expand_dims(b.take(cu_seqlens, owner, axis=0), axis=1)
     end = b.expand_dims(b.take(cu_seqlens, b.add(owner, 1), axis=0), axis=1)
     rows = b.add(start, at)
     return b.where(b.less(rows, end), rows, total)
 
 
-def _range(b: Functions, length: int, like: Array) -> Array:
-    """Whole numbers from 0, in the type of others."""
+def _arange_like(b: Functions, length: int, like: Array) -> Array:
+    """Return integers from 0, in the type of another array."""
     return b.arange(length, dtype=b.dtype(like))
 
 
-def _cut(b: Functions, x: Array, rows: Array) -> Array:
-    """``(total, h, d)`` as tiles ``(n, h, t, d)``, widened; zeros where there is no row."""
+def _split_tiles(b: Functions, x: Array, rows: Array) -> Array:
+    """Split ``(total, h, d)`` into tiles ``(n, h, t, d)`` in float32, padded with zeros."""
     total = x.shape[0]
     positions = b.reshape(b.minimum(rows, total - 1), (-1,))
     tiles = b.reshape(b.take(x, positions, axis=0), (*rows.shape, *x.shape[1:]))
@@ -182,12 +182,12 @@ def _cut(b: Functions, x: Array, rows: Array) -> Array:
 
 
 def _join_like(b: Functions, x: Array, tiles: Array, rows: Array) -> Array:
-    """Tiles as rows of the number and the type of another array."""
+    """Join tiles to rows with the number and type of another array."""
     return b.astype(_join_tiles(b, tiles, rows, x.shape[0]), b.dtype(x))
 
 
 def _join_tiles(b: Functions, tiles: Array, rows: Array, total: int) -> Array:
-    """Tiles ``(n, h, t, d)`` as ``(total, h, d)``; what has no row is left out."""
+    """Join tiles ``(n, h, t, d)`` to ``(total, h, d)``, without the padding."""
     number, heads, length, width = tiles.shape
     tiles = b.permute_dims(tiles, (0, 2, 1, 3))
     flat = b.reshape(tiles, (number * length, heads * width))
@@ -196,8 +196,8 @@ def _join_tiles(b: Functions, tiles: Array, rows: Array, total: int) -> Array:
     return b.reshape(kept, (total, heads, width))
 
 
-def _lengths(b: Functions, cu_seqlens: Array) -> Array:
-    """How many rows each sequence has."""
+def _sequence_lengths(b: Functions, cu_seqlens: Array) -> Array:
+    """Return the number of rows of each sequence."""
     ends = b.index(cu_seqlens, (slice(1, None),))
     return b.subtract(ends, b.index(cu_seqlens, (slice(0, -1),)))
 
@@ -242,17 +242,17 @@ def numpy_attention_varlen(
     causal: bool = False,
     out: Pair | None = None,
 ) -> Pair:
-    """Attention within each of several sequences that lie end to end.
+    """Return attention within each of several concatenated sequences.
 
     Returns:
         The result ``(total, h, d)`` and the log-sum-exp ``(h, total)``.
     """
     bounds = _find_bounds(cu_seqlens, max_seqlen)
-    q, k, v = (with_unit_stride(_by_head(array)) for array in (q, k, v))
+    q, k, v = (with_unit_stride(_heads_first(array)) for array in (q, k, v))
     made = fresh((q.shape[2], q.shape[1], v.shape[3]), q.dtype)
-    lse = make_sums(q.shape[1:3], q.dtype, out and out[1])
-    rule = scale_of(q, scale), causal, None
-    _native.attention(q, k, v, None, bounds, *rule, _by_head(made), lse, b.threads)
+    lse = allocate_sums(q.shape[1:3], q.dtype, out and out[1])
+    rule = score_factor(q, scale), causal, None
+    _native.attention(q, k, v, None, bounds, *rule, _heads_first(made), lse, b.threads)
     return write_each((made, lse), out)
 
 
@@ -273,24 +273,24 @@ def numpy_attention_varlen_grad(
     causal: bool = False,
     out: Triple | None = None,
 ) -> Triple:
-    """Return the derivatives of ``attention_varlen`` by q, k and v."""
+    """Return the gradients of ``attention_varlen`` with respect to q, k and v."""
     bounds = _find_bounds(cu_seqlens, max_seqlen)
     made = (
         fresh(q.shape, q.dtype),
         fresh(k.shape, q.dtype),
         fresh(v.shape, q.dtype),
     )
-    arrays: Any = [with_unit_stride(_by_head(array)) for array in (grad, q, k, v)]
-    result = with_unit_stride(_by_head(output)), to_contiguous(lse)
-    rule = scale_of(q, scale), causal, None
-    into: Any = [_by_head(array) for array in made]
+    arrays: Any = [with_unit_stride(_heads_first(array)) for array in (grad, q, k, v)]
+    result = with_unit_stride(_heads_first(output)), to_contiguous(lse)
+    rule = score_factor(q, scale), causal, None
+    into: Any = [_heads_first(array) for array in made]
     kernel: Any = _native.attention_grad
     kernel(*arrays, None, bounds, *result, *rule, *into, b.threads)
     return write_each(made, out)
 
 
 def _find_bounds(cu_seqlens: NDArray[np.generic], longest: int) -> list[int]:
-    """Where sequences begin and end, none of them longer than it was said."""
+    """Return the bounds of sequences; raise if one is longer than `longest`."""
     widest = int(max(np.diff(cu_seqlens), default=0))
     if widest > longest:
         raise ArgumentError(
@@ -299,6 +299,6 @@ def _find_bounds(cu_seqlens: NDArray[np.generic], longest: int) -> list[int]:
     return cu_seqlens.tolist()
 
 
-def _by_head(x: Floats) -> Floats:
-    """``(total, h, d)`` as ``(1, h, total, d)``."""
+def _heads_first(x: Floats) -> Floats:
+    """Return a view of ``(total, h, d)`` as ``(1, h, total, d)``."""
     return x.swapaxes(0, 1)[None]

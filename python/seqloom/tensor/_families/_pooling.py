@@ -1,9 +1,10 @@
-"""Pooling along any number of axes: one number for each window.
+"""Pooling along any number of axes.
 
 ``x`` is ``(n, c, …)``. The index of a maximum is its position in the row, or in the plane
-in C order. Padding never wins, and counts as zeros for a mean. Of equal values the first
-one wins. Options are torch's: ``ceil_mode`` for a last window that reaches beyond the
-padding; for a mean ``count_include_pad`` and ``divisor_override``.
+in C order. Padding is never a maximum, and counts as zeros in a mean. If values are equal,
+the first is the maximum. Options are those of PyTorch: ``ceil_mode`` allows a last window
+that extends past the padding; a mean also has ``count_include_pad`` and
+``divisor_override``.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_arrays import Floats, fresh, widen, write_to
 from seqloom.tensor._families._rule import (
     Call,
-    Kind,
     Parts,
     Rule,
     ShapeRule,
+    Spec,
     add_shape,
     like_last,
 )
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._families._keep import Needs
 
 
-# Default bodies ------------------------------------------------------------------------
+# Default implementations ---------------------------------------------------------------
 
 
 def max_pool(
@@ -49,14 +50,14 @@ def max_pool(
     ceil_mode: bool = False,
     **geometry: Size,
 ) -> tuple[Array, Array]:
-    """Return the maximum of each window, and its index."""
+    """Return the maximum of each window and its index."""
     sizes = to_sizes(kernel, len(x.shape) - 2)
     windows = Windows.of(sizes, stride=stride, **geometry)._replace(ceil=ceil_mode)
     plain = b.stop_gradient(x)
-    taps = [covered for _, covered in windows.taps(b, plain, _lowest(b, x))]
+    taps = [covered for _, covered in windows.taps(b, plain, _min_value(b, x))]
     winners = b.argmax(b.stack(taps, axis=-1), axis=-1)
     if any(windows.padding) or windows.ceil:
-        # Where padding ties with the values of a window, lets the first real value win.
+        # If padding ties with a value, choose the first real value.
         ones = b.ones(tuple(x.shape[2:]), dtype="int32")
         is_real = b.stack([covered for _, covered in windows.taps(b, ones, 0)], axis=-1)
         is_real = b.broadcast_to(is_real, (*winners.shape, is_real.shape[-1]))
@@ -69,7 +70,7 @@ def max_pool(
 
 
 def max_pool_grad(b: Functions, grad: Array, indices: Array, shape: Sequence[int]) -> Array:
-    """Return the gradient of `max_pool` by its input, which had `shape`."""
+    """Return the gradient of `max_pool` with respect to its input of the given shape."""
     flat = (*shape[:2], math.prod(shape[2:]))
     zeros = b.zeros(flat, dtype=b.dtype(grad))
     out = b.scatter_add(zeros, _flatten(b, indices), _flatten(b, grad), axis=-1)
@@ -116,7 +117,7 @@ def avg_pool_grad(
     divisor_override: int | None = None,
     **geometry: Size,
 ) -> Array:
-    """Return the gradient of `avg_pool` by its input, which had `shape`."""
+    """Return the gradient of `avg_pool` with respect to its input of the given shape."""
     sizes = to_sizes(kernel, len(shape) - 2)
     windows = Windows.of(sizes, stride=stride, **geometry)._replace(ceil=ceil_mode)
     factors = windows.mean_factors(
@@ -130,8 +131,8 @@ def avg_pool_grad(
     return windows.scatter(b, lambda _: share, shape)
 
 
-def _lowest(b: Functions, x: Array) -> float:
-    """Return the least number of the array's type."""
+def _min_value(b: Functions, x: Array) -> float:
+    """Return the smallest number of the array's type."""
     if b.isdtype(b.dtype(x), "integral"):
         return int(b.iinfo(x.dtype).min)
     return -math.inf
@@ -145,7 +146,7 @@ def _flatten(b: Functions, x: Array) -> Array:
 def _to_indices(
     b: Functions, winners: Array, windows: Windows, shape: Sequence[int]
 ) -> Array:
-    """Convert the winning tap of each window to a position in the flattened input."""
+    """Convert the index within each window to a position in the flattened input."""
     total: Any = 0
     span, step = math.prod(windows.kernel), math.prod(shape[2:])
     for axis, (k, s, p, d) in enumerate(
@@ -160,7 +161,7 @@ def _to_indices(
     return total
 
 
-# The operations of each rank: one body.
+# The operations for one and two axes share one implementation.
 max_pool1d = max_pool2d = max_pool
 max_pool1d_grad = max_pool2d_grad = max_pool_grad
 avg_pool1d = avg_pool2d = avg_pool
@@ -171,7 +172,7 @@ avg_pool1d_grad = avg_pool2d_grad = avg_pool_grad
 
 
 def _pull_max_pool_grad(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
-    """Return the values at the indices, which count positions."""
+    """Return the values at the indices of the maxima."""
     indices, _ = saved
     shape = tuple(indices.shape)
     rows = b.reshape(grad, (*shape[:2], math.prod(grad.shape[2:])))
@@ -179,29 +180,29 @@ def _pull_max_pool_grad(b: Functions, saved: Any, grad: Array, _needs: Needs) ->
     return (b.reshape(b.take_along_axis(rows, flat, axis=-1), shape),)
 
 
-def _rules(maximum: str, mean: str) -> dict[str, Rule]:
-    """Return the rules of the pools of one rank."""
+def _make_rules(maximum: str, mean: str) -> dict[str, Rule]:
+    """Return the rules of both poolings with one number of axes."""
     return {
         maximum: Rule(
             lambda args, out, _, __: (out[1], tuple(args[0].shape)),
             lambda b, saved, grad, _: (getattr(b, f"{maximum}_grad")(grad, *saved),),
         ),
-        f"{maximum}_grad": Rule(keep.further, _pull_max_pool_grad),
+        f"{maximum}_grad": Rule(keep.rest, _pull_max_pool_grad),
         mean: Rule(
             keep.shape_and_options,
             lambda b, saved, grad, _: (
                 getattr(b, f"{mean}_grad")(grad, saved[0], **saved[2]),
             ),
         ),
-        # The gradient of a mean pool is linear too.
+        # The gradient of mean pooling is linear too.
         f"{mean}_grad": Rule(
-            keep.further_and_options,
+            keep.rest_and_options,
             lambda b, saved, grad, _: (getattr(b, mean)(grad, **saved[1]),),
         ),
     }
 
 
-RULES = _rules("max_pool1d", "avg_pool1d") | _rules("max_pool2d", "avg_pool2d")
+RULES = _make_rules("max_pool1d", "avg_pool1d") | _make_rules("max_pool2d", "avg_pool2d")
 
 
 # Shapes --------------------------------------------------------------------------------
@@ -210,21 +211,21 @@ RULES = _rules("max_pool1d", "avg_pool1d") | _rules("max_pool2d", "avg_pool2d")
 SHAPES: dict[str, ShapeRule] = {}
 
 
-_INDEX = np.dtype(np.int64)
+_INDEX_DTYPE = np.dtype(np.int64)
 
 
-def _shape_pool(call: Call) -> Kind:
-    """Return a number for each window."""
+def _shape_pool(call: Call) -> Spec:
+    """Return the shape of pooling: one value per window."""
     x = call.args[0]
     kernel = to_sizes(call.options["kernel"], len(x.shape) - 2)
     return (*x.shape[:2], *windows_of(kernel, call.options).counts(x.shape[2:])), x.dtype
 
 
 @add_shape(SHAPES, "max_pool1d", "max_pool2d")
-def _shape_max_pool(call: Call) -> list[Kind]:
-    """Return the maxima and their indices."""
+def _shape_max_pool(call: Call) -> list[Spec]:
+    """Return the shapes of the maxima and their indices."""
     shape, dtype = _shape_pool(call)
-    return [(shape, dtype), (shape, _INDEX)]
+    return [(shape, dtype), (shape, _INDEX_DTYPE)]
 
 
 SHAPES.update(
@@ -254,7 +255,7 @@ def numpy_max_pool1d(
     """Return the maximum of each window of ``(n, c, l)``, and its index in the row."""
     sizes = to_sizes(kernel, 1)
     windows = Windows.of(sizes, stride=stride, padding=padding, dilation=dilation)
-    if x.dtype.kind in "iu" or ceil_mode or windows.dilation != (1,):  # not in the kernel
+    if x.dtype.kind in "iu" or ceil_mode or windows.dilation != (1,):  # no kernel
         geometry = {"stride": stride, "padding": padding, "dilation": dilation}
         found = max_pool1d(b, x, kernel=kernel, ceil_mode=ceil_mode, **geometry)
         return (
@@ -279,14 +280,14 @@ def numpy_max_pool_grad(
     *,
     out: Floats | None = None,
 ) -> Floats:
-    """Return the gradient of a max pool by its input, which had `shape`."""
+    """Return the gradient of max pooling with respect to its input of the given shape."""
     out = fresh(tuple(shape), grad.dtype) if out is None else out
     _native.max_pool1d_grad(_to_rows(grad), _to_rows(indices), _to_rows(out), b.threads)
     return out
 
 
 def _to_rows(x: NDArray[Any]) -> NDArray[Any]:
-    """Return ``(n, c, …)`` in C order with its positions in one row."""
+    """Reshape ``(n, c, …)`` to ``(n, c, positions)`` in C order."""
     x = np.ascontiguousarray(x)
     return x.reshape(*x.shape[:2], math.prod(x.shape[2:]))
 

@@ -17,18 +17,18 @@ from seqloom.tensor._families._numpy_arrays import Floats, fresh, widen, write_t
 from seqloom.tensor._families._numpy_functions import promote_all
 from seqloom.tensor._families._rule import (
     Call,
-    Kind,
     Parts,
     Rule,
     Shape,
     ShapeRule,
+    Spec,
     add_rule,
     add_shape,
     as_input,
-    axes_of,
     find_dtype,
     promote,
     require_fit,
+    to_axes,
 )
 from seqloom.tensor._families._unary import is_complex
 
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
     from seqloom.tensor._families._keep import Args, Needs, Options
 
 
-# Default bodies ------------------------------------------------------------------------
+# Default implementations ---------------------------------------------------------------
 
 
 def linear(b: Functions, x: Array, weight: Array, bias: Array | None = None) -> Array:
-    """``x @ weight.T + bias``: ``(..., in)`` with ``(out, in)`` to ``(..., out)``."""
+    """Return ``x @ weight.T + bias``: ``(..., in)`` and ``(out, in)`` to ``(..., out)``."""
     require_bias(weight, bias)
     out = b.matmul(x, b.matrix_transpose(weight))
     return out if bias is None else b.add(out, bias)
 
 
 def require_bias(weight: Array, bias: Array | None) -> None:
-    """Refuse a bias that has not one number for each output."""
+    """Raise if a bias does not have one number for each output."""
     if bias is not None and tuple(bias.shape) != tuple(weight.shape[:1]):
         raise ShapeError(
             f"linear: bias: expected shape {list(weight.shape[:1])}, got {list(bias.shape)}"
@@ -57,7 +57,7 @@ def require_bias(weight: Array, bias: Array | None) -> None:
 
 
 def require_equal_lengths(name: str, x: Array, y: Array, axes: Any) -> None:
-    """Refuse products over axes of other lengths; a length of 1 is not repeated."""
+    """Raise if the summed axes differ in length; a length of 1 does not broadcast."""
     one, other = tuple(x.shape), tuple(y.shape)
     if isinstance(axes, int):
         pairs = zip(one[len(one) - axes :], other[:axes], strict=False)
@@ -72,7 +72,7 @@ def require_equal_lengths(name: str, x: Array, y: Array, axes: Any) -> None:
 
 
 def vecdot(b: Functions, x: Array, y: Array, *, axis: int = -1) -> Array:
-    """Return the sum of products along an axis; of complex numbers, by conjugates of x."""
+    """Return the sum of products along an axis; complex numbers of `x` are conjugated."""
     require_equal_lengths("vecdot", x, y, (axis, axis))
     left = b.conj(x) if is_complex(b, x) else x
     products = b.multiply(left, y)
@@ -87,8 +87,8 @@ def vecdot(b: Functions, x: Array, y: Array, *, axis: int = -1) -> Array:
 RULES: dict[str, Rule] = {}
 
 
-def _keep_factors(args: Args, out: Array, needs: Needs, options: Options) -> Any:
-    """Of two factors, the one whose partner is followed; what both look like."""
+def _save_factors(args: Args, out: Array, needs: Needs, options: Options) -> Any:
+    """Save each factor whose partner is tracked, both specifications and the options."""
     del out
     return (
         args[0] if needs[1] else None,
@@ -99,7 +99,7 @@ def _keep_factors(args: Args, out: Array, needs: Needs, options: Options) -> Any
     )
 
 
-@add_rule(RULES, "matmul", save=_keep_factors)
+@add_rule(RULES, "matmul", save=_save_factors)
 def _pull_matmul(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     left, right, (left_shape, left_dtype), (right_shape, right_dtype), _ = saved
     left, right, grad = _with_unit_axes(b, (left, right, grad), left_shape, right_shape)
@@ -116,7 +116,7 @@ def _pull_matmul(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
 
 
 def _with_unit_axes(b: Functions, arrays: Any, left_shape: Any, right_shape: Any) -> Any:
-    """Return a product with a vector as one of matrices: an axis of length 1 put in."""
+    """Return the factors and the gradient of a product with vectors as matrices."""
     left, right, grad = arrays
     if len(left_shape) == 1:
         left = None if left is None else b.expand_dims(left, axis=0)
@@ -127,14 +127,14 @@ def _with_unit_axes(b: Functions, arrays: Any, left_shape: Any, right_shape: Any
     return left, right, grad
 
 
-def _keep_linear(args: Args, _out: Array, needs: Needs, _options: Options) -> Any:
-    """Return the input if the weight is followed, the weight if the input is; a shape."""
+def _save_linear(args: Args, _out: Array, needs: Needs, _options: Options) -> Any:
+    """Save the factors that the tracked inputs need, and the shape of the input."""
     x, weight = args[:2]
     kept = x if needs[1] else None, weight if needs[0] else None
     return *kept, tuple(x.shape)
 
 
-@add_rule(RULES, "linear", save=_keep_linear)
+@add_rule(RULES, "linear", save=_save_linear)
 def _pull_linear(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     x, weight, shape = saved
     count = math.prod(shape[:-1])
@@ -149,30 +149,30 @@ def _pull_linear(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     return by_x, by_weight, by_bias
 
 
-@add_rule(RULES, "tensordot", save=_keep_factors)
+@add_rule(RULES, "tensordot", save=_save_factors)
 def _pull_tensordot(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     left, right, *likes, options = saved
     sizes = [len(shape) for shape, _ in likes]
     ours, theirs = _find_contracted_axes(options.get("axes", 2), *sizes)
-    free, other = _rest(ours, sizes[0]), _rest(theirs, sizes[1])
+    free, other = _remaining_axes(ours, sizes[0]), _remaining_axes(theirs, sizes[1])
     positions = list(range(len(grad.shape)))
     by_left = by_right = None
     if needs[0]:
         by_left = b.tensordot(grad, right, axes=(positions[len(free) :], other))
-        by_left = _in_order(b, by_left, [*free, *_met(ours, theirs)])
+        by_left = _sort_axes(b, by_left, [*free, *_paired_axes(ours, theirs)])
     if needs[1]:
         by_right = b.tensordot(left, grad, axes=(free, positions[: len(free)]))
-        by_right = _in_order(b, by_right, [*_met(theirs, ours), *other])
+        by_right = _sort_axes(b, by_right, [*_paired_axes(theirs, ours), *other])
     return by_left, by_right
 
 
-def _rest(axes: list[int], ndim: int) -> list[int]:
+def _remaining_axes(axes: list[int], ndim: int) -> list[int]:
     """Return the axes that are not summed over."""
     return [axis for axis in range(ndim) if axis not in axes]
 
 
-def _met(axes: list[int], by: list[int]) -> list[int]:
-    """Axes in the order of those that they are paired with."""
+def _paired_axes(axes: list[int], by: list[int]) -> list[int]:
+    """Return axes in the order of the axes that they are paired with."""
     return [axis for _, axis in sorted(zip(by, axes, strict=True))]
 
 
@@ -181,11 +181,11 @@ def _find_contracted_axes(axes: Any, left: int, right: int) -> tuple[list[int], 
     if isinstance(axes, int):
         return list(range(left - axes, left)), list(range(axes))
     ours, theirs = axes
-    return list(axes_of(ours, left)), list(axes_of(theirs, right))
+    return list(to_axes(ours, left)), list(to_axes(theirs, right))
 
 
-def _in_order(b: Functions, part: Array, axes: list[int]) -> Array:
-    """Return an array whose axes stand in another order, put right."""
+def _sort_axes(b: Functions, part: Array, axes: list[int]) -> Array:
+    """Return an array with its axes sorted; `axes` gives their current order."""
     return b.permute_dims(part, tuple(axes.index(axis) for axis in range(len(axes))))
 
 
@@ -196,8 +196,8 @@ SHAPES: dict[str, ShapeRule] = {}
 
 
 @add_shape(SHAPES, "matmul")
-def _shape_matmul(call: Call) -> Kind:
-    """Rows of the left, columns of the right; the axes before them broadcast."""
+def _shape_matmul(call: Call) -> Spec:
+    """Return the shape of a matrix product, whose leading axes broadcast."""
     left, right = call.args[0].shape, call.args[1].shape
     dtype = find_dtype(call._replace(args=call.args[:2]))
     require_fit(bool(left and right) and left[-1] == right[-2:][0], left, right)
@@ -209,8 +209,8 @@ def _shape_matmul(call: Call) -> Kind:
 
 
 @add_shape(SHAPES, "linear")
-def _shape_linear(call: Call) -> Kind:
-    """Return the rows of the weight instead of the last axis."""
+def _shape_linear(call: Call) -> Spec:
+    """Return the shape of a linear layer, whose last axis is the number of outputs."""
     x, weight = call.args[:2]
     require_fit(x.shape[-1] == weight.shape[1], x.shape, weight.shape)
     dtype = find_dtype(Call(call.target, "add", (x, weight), {}))
@@ -218,18 +218,18 @@ def _shape_linear(call: Call) -> Kind:
 
 
 @add_shape(SHAPES, "tensordot")
-def _shape_tensordot(call: Call) -> Kind:
-    """Return the axes that are not summed over, those of the left first."""
+def _shape_tensordot(call: Call) -> Spec:
+    """Return the shape of a tensordot: the axes that are not summed over."""
     x, y = call.args[:2]
     axes = call.options.get("axes", call.get(2, "axes", 2))
     if isinstance(axes, int):
         axes = list(range(-axes, 0)), list(range(axes))
-    left, right = (_drop(v.shape, gone) for v, gone in zip((x, y), axes, strict=True))
+    left, right = (_drop_axes(v.shape, gone) for v, gone in zip((x, y), axes, strict=True))
     return (*left, *right), promote(call.target, x, y)
 
 
-def _drop(shape: Shape, axes: Any) -> list[int]:
-    """Return a shape without some axes."""
+def _drop_axes(shape: Shape, axes: Any) -> list[int]:
+    """Return a shape without the given axes."""
     gone = {axis % len(shape) for axis in axes}
     return [size for axis, size in enumerate(shape) if axis not in gone]
 
@@ -237,19 +237,20 @@ def _drop(shape: Shape, axes: Any) -> list[int]:
 # NumPy ---------------------------------------------------------------------------------
 
 
-# Rust's products are written for the vectors of these machines, where they are as quick
-# as a BLAS and share our threads: a pool of BLAS's own would spin while ours works.
-_OURS = platform.machine() in {"x86_64", "AMD64"}
-# Elsewhere NumPy's BLAS multiplies, but for pairs too small to wake its threads for.
-_SMALL = 1 << 21
+# The Rust products are vectorised for these processors, where they are as fast as a
+# BLAS and use our threads. Threads of a BLAS would spin while our threads work.
+_RUST_IS_FAST = platform.machine() in {"x86_64", "AMD64"}
+# On other processors, the BLAS of NumPy multiplies, except pairs below this number of
+# multiplications, for which waking its threads takes longer.
+_MIN_BLAS_SIZE = 1 << 21
 
 
 @widen
 def numpy_matmul(
     b: Functions, x: Floats, y: Floats, *, out: Floats | None = None
 ) -> Floats:
-    """Return the product of matrices, of as many pairs as there are."""
-    return _product(b, x, y, None, out)
+    """Return the product of matrices, for each pair in the leading axes."""
+    return _multiply(b, x, y, None, out)
 
 
 @widen
@@ -261,46 +262,46 @@ def numpy_linear(
     *,
     out: Floats | None = None,
 ) -> Floats:
-    """``x @ weight.T + bias``: ``(..., in)`` to ``(..., out)``."""
+    """Return ``x @ weight.T + bias``: ``(..., in)`` to ``(..., out)``."""
     require_bias(weight, bias)
     shape = (*x.shape[:-1], weight.shape[0])
-    count = math.prod(shape[:-1])  # no -1: an axis may be of length 0
+    count = math.prod(shape[:-1])  # not -1, because an axis may have length 0
     into = None if out is None else out.reshape(count, shape[-1])
     rows = x.reshape(count, x.shape[-1])
-    return _product(b, rows, weight.T, bias, into).reshape(shape)
+    return _multiply(b, rows, weight.T, bias, into).reshape(shape)
 
 
-def is_ours(b: Functions) -> bool:
+def uses_rust(b: Functions) -> bool:
     """Return whether Rust multiplies large matrices on this machine."""
-    return _OURS or b.deterministic
+    return _RUST_IS_FAST or b.deterministic
 
 
-def _product(
+def _multiply(
     b: Functions, x: Floats, y: Floats, bias: Floats | None, out: Floats | None
 ) -> Floats:
-    """``x @ y + bias``, by whom it suits."""
-    if _suits_rust(b, x, y) and (bias is None or bias.dtype == x.dtype):
-        # ``x @ y + bias`` for a pair of matrices, or for as many as there are.
+    """Return ``x @ y + bias``, computed by Rust or by NumPy."""
+    if _has_rust_product(b, x, y) and (bias is None or bias.dtype == x.dtype):
+        # One pair of matrices, or one pair for each index of the leading axes.
         if x.ndim > 2 or y.ndim > 2:  # noqa: PLR2004 - many
             # ``x @ y`` for each pair of matrices.
             batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
             shape = (*batch, x.shape[-2], y.shape[-1])
             into = fresh(shape, x.dtype) if out is None or not out.flags.carray else out
             pairs = into.reshape(math.prod(batch), *shape[-2:])
-            _native.products(_stack(x, batch), _stack(y, batch), pairs, b.threads)
+            _native.products(_flatten(x, batch), _flatten(y, batch), pairs, b.threads)
             found = into if out is None or out is into else write_to(into, out)
             return found if bias is None else np.add(found, bias, out=found)
         shape = (x.shape[0], y.shape[1])
         into = fresh(shape, x.dtype) if out is None or not out.flags.carray else out
         if not _native.product((x, y), bias, into, b.threads):
-            bias = None if bias is None else _regular(bias)
-            _native.product((_regular(x), _regular(y)), bias, into, b.threads)
+            bias = None if bias is None else _to_aligned(bias)
+            _native.product((_to_aligned(x), _to_aligned(y)), bias, into, b.threads)
         return into if out is None or out is into else write_to(into, out)
     if x.dtype != y.dtype:
         x, y = promote_all((x, y))
-        return _product(b, x, y, bias, out)
-    if _is_for_matrices(b, x, y):
-        found = write_to(_as_matrices(b, x, y), out)
+        return _multiply(b, x, y, bias, out)
+    if _must_avoid_blas(b, x, y):
+        found = write_to(_multiply_as_matrices(b, x, y), out)
     else:
         found = np.matmul(x, y, out=out)
     return found if bias is None else np.add(found, bias, out=found)
@@ -311,7 +312,7 @@ def numpy_tensordot(b: Functions, x: Floats, y: Floats, *, axes: Any = 2) -> Flo
     """Return the sum of products over several axes."""
     require_equal_lengths("tensordot", x, y, axes)
     x, y = promote_all((x, y))
-    if not is_ours(b) or x.dtype.kind != "f":
+    if not uses_rust(b) or x.dtype.kind != "f":
         return np.tensordot(x, y, axes=axes)
     if isinstance(axes, int):
         axes = range(x.ndim - axes, x.ndim), range(axes)
@@ -323,31 +324,28 @@ def numpy_tensordot(b: Functions, x: Floats, y: Floats, *, axes: Any = 2) -> Flo
     return b.einsum("{},{}->{}".format(*names), x, y)
 
 
-def _suits_rust(b: Functions, x: Floats, y: Floats) -> bool:
-    """Return whether both are matrices of one type that Rust knows.
-
-    And it may multiply them.
-    """
+def _has_rust_product(b: Functions, x: Floats, y: Floats) -> bool:
+    """Return whether both are float matrices that the Rust kernels should multiply."""
     if x.ndim < 2 or y.ndim < 2 or x.dtype != y.dtype or x.dtype.char not in "fd":  # noqa: PLR2004 - matrices
         return False
     if x.shape[-1] != y.shape[-2] or not x.size or not y.size:
         return False
-    if is_ours(b):
+    if uses_rust(b):
         return True
     is_many = x.ndim > 2 or y.ndim > 2  # noqa: PLR2004 - one pair
-    return is_many and x.shape[-2] * x.shape[-1] * y.shape[-1] < _SMALL
+    return is_many and x.shape[-2] * x.shape[-1] * y.shape[-1] < _MIN_BLAS_SIZE
 
 
-def _is_for_matrices(b: Functions, x: Floats, y: Floats) -> bool:
-    """Return whether BLAS would multiply vectors or two float types, where it must not."""
+def _must_avoid_blas(b: Functions, x: Floats, y: Floats) -> bool:
+    """Return whether vectors or mixed float types must be multiplied without a BLAS."""
     are_floats = x.dtype.kind == y.dtype.kind == "f" and 0 not in {x.ndim, y.ndim}
-    if not are_floats or not is_ours(b):
+    if not are_floats or not uses_rust(b):
         return False
     return x.ndim == 1 or y.ndim == 1 or x.dtype != y.dtype
 
 
-def _as_matrices(b: Functions, x: Floats, y: Floats) -> Floats:
-    """Return the product of vectors or of two float types, as one of matrices."""
+def _multiply_as_matrices(b: Functions, x: Floats, y: Floats) -> Floats:
+    """Return a product of vectors or of two float types, computed as a matrix product."""
     dtype = np.result_type(x, y)
     row, column = x.ndim == 1, y.ndim == 1
     x, y = x.astype(dtype, copy=False), y.astype(dtype, copy=False)
@@ -356,16 +354,16 @@ def _as_matrices(b: Functions, x: Floats, y: Floats) -> Floats:
     return (out[0] if column else out[..., 0, :]) if row else out
 
 
-def _stack(x: Floats, batch: tuple[int, ...]) -> tuple[Floats, bool]:
-    """Return the matrices in one row, and whether each is transposed in memory."""
+def _flatten(x: Floats, batch: tuple[int, ...]) -> tuple[Floats, bool]:
+    """Return matrices along one axis, and whether each is transposed in memory."""
     count = math.prod(batch)
     x = np.broadcast_to(x, (*batch, *x.shape[-2:])).reshape(count, *x.shape[-2:])
     transposed = x.mT
     if transposed.flags.c_contiguous and transposed.flags.aligned:
         return transposed, True
-    return _regular(x), False
+    return _to_aligned(x), False
 
 
-def _regular(x: Floats) -> Floats:
-    """Return the array, or a copy without gaps at an address that its type allows."""
+def _to_aligned(x: Floats) -> Floats:
+    """Return the array, or a copy if it is not contiguous and aligned."""
     return np.require(x, requirements=["C", "A"])

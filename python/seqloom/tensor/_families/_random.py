@@ -1,7 +1,7 @@
-"""Random numbers by key, the same bits on every backend.
+"""Random numbers from a key: identical bits on every backend.
 
-What is made of the words of a key follows jax's definitions, so that jax's own generator is
-the implementation there.
+The conversion of a key's words to numbers follows JAX, so the JAX backend can use JAX's own
+generator.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from seqloom.tensor._families._error_function import erf_in_float32, erf_inv
 from seqloom.tensor._families._keys import (
     check_bounds,
     check_range,
-    check_share,
-    draw_pairs,
+    check_rate,
     draw_shape,
-    find_edge,
-    jax_split,
+    find_extreme,
+    key_to_words,
+    split_like_jax,
     to_count,
     to_shape,
-    words_of,
+    word_pairs,
 )
 from seqloom.tensor._families._numpy_arrays import Floats, fill, make_out, widen, write_to
-from seqloom.tensor._families._rule import Rule, ShapeRule, like_first
+from seqloom.tensor._families._rule import Rule, ShapeRule, first_spec_rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,22 +39,22 @@ if TYPE_CHECKING:
     from seqloom.tensor._families._keys import KeyLike
 
 
-# Default bodies ------------------------------------------------------------------------
+# Default implementations ---------------------------------------------------------------
 
 
 _WORD = 32  # bits
-# Of each type: random bits that a number takes, and how many of them are kept.
+# By type: the random bits for one number, and the bits of its mantissa.
 _BITS = {"float16": (16, 10), "bfloat16": (8, 7), "float32": (32, 23), "float64": (64, 52)}
 
 
 def uniform(
     b: Functions, key: KeyLike, shape: Sequence[int], *, dtype: Any = "float32"
 ) -> Array:
-    """Numbers from 0 (included) to 1 (excluded)."""
+    """Return numbers from 0 (included) to 1 (excluded)."""
     name, shape = np.dtype(dtype).name, to_shape(shape)
     width, kept = _BITS[name]
     if width > _WORD:
-        high, low = (b.astype(pair, "uint64") for pair in draw_pairs(b, key, shape))
+        high, low = (b.astype(pair, "uint64") for pair in word_pairs(b, key, shape))
         high = b.bitwise_left_shift(high, 32)
         bits = b.reshape(b.bitwise_or(high, low), shape)
     else:
@@ -66,7 +66,7 @@ def uniform(
 def normal(
     b: Functions, key: KeyLike, shape: Sequence[int], *, dtype: Any = "float32"
 ) -> Array:
-    """Numbers of mean 0 and deviation 1."""
+    """Return normal numbers with mean 0 and deviation 1."""
     low = float(np.nextafter(np.asarray(-1, dtype), np.asarray(0, dtype)))
     return _bent(b, _between(b, key, shape, low, 1.0, dtype), dtype)
 
@@ -80,14 +80,14 @@ def truncated_normal(
     *,
     dtype: Any = "float32",
 ) -> Array:
-    """Normal numbers, given that they lie between two bounds."""
+    """Return numbers from a normal distribution truncated to two bounds."""
     root, one = np.asarray(math.sqrt(2), dtype), np.dtype(dtype).type
     lower, upper = check_bounds(lower, upper)
     low, high = (float(one(math.erf(float(one(bound) / root)))) for bound in (lower, upper))
     least = float(np.nextafter(one(lower), one(math.inf)))
     most = float(np.nextafter(one(upper), one(-math.inf)))
     shares = _between(b, key, shape, low, high, dtype)
-    edge = find_edge(low, high, least, most)
+    edge = find_extreme(low, high, least, most)
     if edge is None:
         return b.clip(_bent(b, shares, dtype), least, most)
     whole = b.greater_equal(b.abs(shares), 1.0)
@@ -96,16 +96,16 @@ def truncated_normal(
 
 
 def bernoulli(b: Functions, key: KeyLike, p: float | Array, shape: Sequence[int]) -> Array:
-    """True with probability `p`, in float32."""
+    """Return True with probability `p`, computed in float32."""
     if isinstance(p, (int, float)):
-        p = float(np.float32(check_share(p)))
+        p = float(np.float32(check_rate(p)))
     return b.less(b.uniform(key, shape), p)
 
 
 def randint(b: Functions, key: KeyLike, low: int, high: int, shape: Sequence[int]) -> Array:
-    """Whole numbers (int32) from `low` (included) to `high` (excluded)."""
+    """Return integers (int32) from `low` (included) to `high` (excluded)."""
     low, high = check_range(low, high)
-    first, second = jax_split(b, key)
+    first, second = split_like_jax(b, key)
     span = high - low
     factor = ((1 << 16) % span) ** 2 % (1 << 32) % span
     upper = b.remainder(b.random_bits(first, shape), span)
@@ -120,14 +120,14 @@ def permutation(b: Functions, key: KeyLike, n: int) -> Array:
     order = b.arange(n, dtype="int32")
     rounds = math.ceil(3 * math.log(max(1, n)) / math.log((1 << 32) - 1))
     for _ in range(rounds):
-        key, sub = jax_split(b, key)
+        key, sub = split_like_jax(b, key)
         positions = b.argsort(b.random_bits(sub, (n,)))
         order = b.take(order, positions, axis=0)
     return order
 
 
 def dropout(b: Functions, x: Array, key: KeyLike, rate: float) -> Array:
-    """Zeros a share `rate` of the values; its derivative is itself, of the gradient."""
+    """Set a fraction `rate` of the values to 0, and scale the rest."""
     if rate == 0:
         return x
     kept = b.bernoulli(key, 1.0 - rate, x.shape)
@@ -137,7 +137,7 @@ def dropout(b: Functions, x: Array, key: KeyLike, rate: float) -> Array:
 def _between(
     b: Functions, key: KeyLike, shape: Sequence[int], low: float, high: float, dtype: Any
 ) -> Array:
-    """Uniform numbers between two, rounded once, as one fused instruction does."""
+    """Return uniform numbers between two bounds, rounded as by a fused multiply-add."""
     one = np.dtype(dtype).type
     span, share = float(one(high) - one(low)), b.uniform(key, shape, dtype=dtype)
     wide = b.astype(share, "float64")
@@ -146,7 +146,7 @@ def _between(
 
 
 def _bent(b: Functions, u: Array, dtype: Any) -> Array:
-    """Numbers between -1 and 1 to normal ones, in float32 at least."""
+    """Convert uniform numbers in (-1, 1) to normal numbers, in float32 or wider."""
     narrow = np.dtype(dtype).name != "float64"
     wide = b.astype(u, "float32" if narrow else "float64")
     out = b.multiply(erf_inv(b, wide, narrow=narrow), math.sqrt(2))
@@ -157,8 +157,8 @@ def _bent(b: Functions, u: Array, dtype: Any) -> Array:
 
 
 RULES: dict[str, Rule] = {
-    # The same mask, made again from the key.
-    "dropout": Rule(keep.further, lambda b, saved, grad, _: (b.dropout(grad, *saved),)),
+    # The key recreates the same mask.
+    "dropout": Rule(keep.rest, lambda b, saved, grad, _: (b.dropout(grad, *saved),)),
 }
 
 
@@ -170,7 +170,7 @@ SHAPES: dict[str, ShapeRule] = {
     "normal": draw_shape(1, "float32"),
     "truncated_normal": draw_shape(3, "float32"),
     "bernoulli": draw_shape(2, "bool"),
-    "dropout": like_first,
+    "dropout": first_spec_rule,
 }
 
 
@@ -186,11 +186,11 @@ def numpy_uniform(
     dtype: Any = "float32",
     out: Floats | None = None,
 ) -> Floats:
-    """Numbers from 0 (included) to 1 (excluded)."""
+    """Return numbers from 0 (included) to 1 (excluded)."""
     if np.dtype(dtype).itemsize == 2:  # noqa: PLR2004 - half precision
         return write_to(uniform(b, key, shape, dtype=dtype), out)
     made = make_out(out, to_shape(shape), dtype)
-    _native.uniform(*words_of(key), made.reshape(-1), b.threads)
+    _native.uniform(*key_to_words(key), made.reshape(-1), b.threads)
     return write_to(made, out)
 
 
@@ -203,7 +203,7 @@ def numpy_normal(
     dtype: Any = "float32",
     out: Floats | None = None,
 ) -> Floats:
-    """Numbers of mean 0 and deviation 1."""
+    """Return normal numbers with mean 0 and deviation 1."""
     return numpy_truncated_normal(b, key, -math.inf, math.inf, shape, dtype=dtype, out=out)
 
 
@@ -218,16 +218,16 @@ def numpy_truncated_normal(
     dtype: Any = "float32",
     out: Floats | None = None,
 ) -> Floats:
-    """Normal numbers, given that they lie between two bounds."""
+    """Return numbers from a normal distribution truncated to two bounds."""
     if np.dtype(dtype).itemsize == 2:  # noqa: PLR2004 - half precision
         whole = truncated_normal(b, key, lower, upper, shape, dtype=dtype)
         return write_to(whole, out)
     made, ends = make_out(out, to_shape(shape), dtype), check_bounds(lower, upper)
     bounds = _bounds(*ends, np.dtype(dtype).type)
-    _native.truncated_normal(*words_of(key), *bounds, made.reshape(-1), b.threads)
+    _native.truncated_normal(*key_to_words(key), *bounds, made.reshape(-1), b.threads)
     if math.isinf(lower) and math.isinf(upper):
         return write_to(made, out)
-    if (edge := find_edge(*bounds)) is not None:
+    if (edge := find_extreme(*bounds)) is not None:
         made[np.isnan(made)] = edge
     return write_to(made, out)
 
@@ -241,11 +241,11 @@ def numpy_bernoulli(
     *,
     out: NDArray[np.bool] | None = None,
 ) -> NDArray[np.bool]:
-    """True with probability `p`, in float32."""
+    """Return True with probability `p`, computed in float32."""
     if not isinstance(p, (int, float)):
         return np.less(b.uniform(key, shape), p, out=out)
     made = make_out(out, to_shape(shape), np.bool)
-    _native.bernoulli(*words_of(key), check_share(p), made.reshape(-1), b.threads)
+    _native.bernoulli(*key_to_words(key), check_rate(p), made.reshape(-1), b.threads)
     return write_to(made, out)
 
 
@@ -259,10 +259,10 @@ def numpy_randint(
     *,
     out: NDArray[np.int32] | None = None,
 ) -> NDArray[np.int32]:
-    """Whole numbers (int32) from `low` (included) to `high` (excluded)."""
+    """Return integers (int32) from `low` (included) to `high` (excluded)."""
     low, high = check_range(low, high)
     made = make_out(out, to_shape(shape), np.int32)
-    _native.randint(*words_of(key), low, high, made.reshape(-1), b.threads)
+    _native.randint(*key_to_words(key), low, high, made.reshape(-1), b.threads)
     return write_to(made, out)
 
 
@@ -270,7 +270,7 @@ def numpy_randint(
 def numpy_permutation(b: Functions, key: KeyLike, n: int) -> NDArray[np.int32]:
     """Return the numbers (int32) from 0 to n - 1 in random order."""
     made = np.empty(to_count(n), np.int32)
-    _native.shuffled(*words_of(key), made, b.threads)
+    _native.shuffled(*key_to_words(key), made, b.threads)
     return made
 
 
@@ -278,13 +278,13 @@ def numpy_permutation(b: Functions, key: KeyLike, n: int) -> NDArray[np.int32]:
 def numpy_dropout(
     b: Functions, x: Floats, key: KeyLike, rate: float, *, out: Floats | None = None
 ) -> Floats:
-    """Zeros a share `rate` of the values by the key and scales up the others."""
-    kernel, words = _native.dropout, words_of(key)
+    """Set a fraction `rate` of the values to 0, and scale the rest."""
+    kernel, words = _native.dropout, key_to_words(key)
     return fill(kernel, x, *words, rate, threads=b.threads, out=out)
 
 
 def _bounds(lower: float, upper: float, one: Any) -> tuple[float, float, float, float]:
-    """Between which values of the error function, and of its inverse, numbers lie."""
+    """Return the bounds of the error function's values, and of the numbers."""
     if math.isinf(lower) and math.isinf(upper):
         return float(np.nextafter(one(-1), one(0))), 1.0, -math.inf, math.inf
     inverse = one(1) / one(math.sqrt(2))

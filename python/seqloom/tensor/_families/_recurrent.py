@@ -1,4 +1,4 @@
-"""Recurrent layers: steps along a sequence, and the products of their gradients."""
+"""Recurrent layers, and loops over a sequence."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from seqloom.tensor._families._numpy_arrays import (
     Triple,
     all_contiguous,
     fresh,
-    suit_rust,
+    suits_rust,
     widen,
 )
 from seqloom.tensor._families._recurrent_grad import (
     shift_states,
     split_gates,
-    swap,
-    to_truths,
+    swap_time,
+    to_bool_mask,
 )
 from seqloom.tensor._families._rule import (
     Call,
-    Kind,
     Parts,
     Rule,
     ShapeRule,
+    Spec,
     require_fit,
 )
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     Saved = tuple[Args, Array, Array, Options]
 
 
-# Default bodies ------------------------------------------------------------------------
+# Default implementations ---------------------------------------------------------------
 
 
 Body = Callable[[list[Any], list[Any]], tuple[list[Any], list[Any]]]
@@ -56,8 +56,8 @@ def scan(
     reverse: bool = False,
 ) -> tuple[list[Array], list[Array]]:
     """Run ``carry, y = body(carry, x)`` at each position of the first axis of ``xs``."""
-    # body takes and returns lists of arrays, of the same shapes at each step. The result
-    # is the last carry, and the values y of all steps, stacked in the order of positions.
+    # `body` takes and returns lists of arrays with the same shapes at each step. The
+    # result is the last carry, and the values y of all steps, stacked by position.
     carry = list(init)
     given: list[list[Array]] = []
     positions = range(length - 1, -1, -1) if reverse else range(length)
@@ -82,11 +82,11 @@ def gru(
     *,
     reverse: bool = False,
 ) -> tuple[Array, Array, Array]:
-    """Run one direction of gated units in torch's order of gates (Cho et al. 2014)."""
-    # x (n, l, in), h0 (n, width), w_ih (3 * width, in) for the gates reset, update and new,
-    # w_hh (3 * width, width), biases (3 * width,), mask (n, l), true where a position
-    # changes the state. The result is every state (n, l, width), the last one, and what a
-    # kernel keeps for `gru_grad`: here nothing.
+    """Run a GRU in one direction, with the gate order of PyTorch (Cho et al. 2014)."""
+    # x (n, l, in), h0 (n, width), w_ih (3 * width, in) for the gates reset, update and
+    # new, w_hh (3 * width, width), biases (3 * width,), mask (n, l), true where a
+    # position changes the state. The results are all states (n, l, width), the last
+    # state, and the values that a kernel saves for `gru_grad`, which are empty here.
 
     def step(carry: list[Array], seen: list[Array]) -> tuple[list[Array], list[Array]]:
         recurrent = b.linear(carry[0], w_hh, b_hh)
@@ -95,12 +95,12 @@ def gru(
         reset, update = b.sigmoid(b.add(r, hr)), b.sigmoid(b.add(z, hz))
         new = b.tanh(b.add(n, b.multiply(reset, hn)))
         kept = b.multiply(update, b.subtract(carry[0], new))
-        out = _hold(b, seen, b.add(new, kept), carry[0])
+        out = _select(b, seen, b.add(new, kept), carry[0])
         return [out], [out]
 
-    seen = _list_seen(b, x, w_ih, b_ih, mask)
+    seen = _step_inputs(b, x, w_ih, b_ih, mask)
     (last,), (states,) = b.scan(step, [h0], seen, length=x.shape[1], reverse=reverse)
-    return swap(b, states), last, b.zeros((0,), dtype=b.dtype(last))
+    return swap_time(b, states), last, b.zeros((0,), dtype=b.dtype(last))
 
 
 def lstm(
@@ -116,10 +116,10 @@ def lstm(
     *,
     reverse: bool = False,
 ) -> tuple[Array, Array, Array, Array]:
-    """Run one direction of long short-term memory (Hochreiter and Schmidhuber 1997)."""
-    # As `gru`, with c0 (n, width), w_ih (4 * width, in) for input, forget, cell and output.
-    # The result is every state (n, l, width), the last one, the last cell, and what a
-    # kernel keeps for `lstm_grad`: here nothing.
+    """Run an LSTM in one direction (Hochreiter and Schmidhuber 1997)."""
+    # As `gru`, with c0 (n, width), w_ih (4 * width, in) for input, forget, cell and
+    # output. The results are all states (n, l, width), the last state, the last cell,
+    # and the values that a kernel saves for `lstm_grad`, which are empty here.
 
     def step(carry: list[Array], seen: list[Array]) -> tuple[list[Array], list[Array]]:
         gates = b.add(seen[0], b.linear(carry[0], w_hh, b_hh))
@@ -127,37 +127,37 @@ def lstm(
         kept = b.multiply(b.sigmoid(f), carry[1])
         cell = b.add(kept, b.multiply(b.sigmoid(i), b.tanh(g)))
         out = b.multiply(b.sigmoid(o), b.tanh(cell))
-        out, cell = _hold(b, seen, out, carry[0]), _hold(b, seen, cell, carry[1])
+        out, cell = (_select(b, seen, out, carry[0]), _select(b, seen, cell, carry[1]))
         return [out, cell], [out]
 
-    seen = _list_seen(b, x, w_ih, b_ih, mask)
+    seen = _step_inputs(b, x, w_ih, b_ih, mask)
     (last, cell), (states,) = b.scan(
         step, [h0, c0], seen, length=x.shape[1], reverse=reverse
     )
-    return swap(b, states), last, cell, b.zeros((0,), dtype=b.dtype(last))
+    return swap_time(b, states), last, cell, b.zeros((0,), dtype=b.dtype(last))
 
 
-def _list_seen(
+def _step_inputs(
     b: Functions, x: Array, w_ih: Array, b_ih: Array | None, mask: Array | None
 ) -> list[Array]:
-    """Return what each step reads: the inputs' part of the gates, and the mask."""
-    # What the inputs add to the gates is one product before the loop.
-    seen = [swap(b, b.linear(x, w_ih, b_ih))]
+    """Return the arrays that all steps read: input parts of the gates, and the mask."""
+    # The contribution of all inputs is one matrix product before the loop.
+    seen = [swap_time(b, b.linear(x, w_ih, b_ih))]
     if mask is not None:
         seen.append(b.expand_dims(b.permute_dims(mask, (1, 0)), axis=2))
     return seen
 
 
-def _hold(b: Functions, seen: list[Array], new: Array, old: Array) -> Array:
-    """Return the new state, or the old one where a position is masked."""
+def _select(b: Functions, seen: list[Array], new: Array, old: Array) -> Array:
+    """Return the new state, or the old state at masked positions."""
     return b.where(seen[1], new, old) if len(seen) > 1 else new
 
 
 # Gradient rules ------------------------------------------------------------------------
 
 
-def _recurrent_rule(name: str, firsts: int) -> Rule:
-    """Return rule of a recurrent layer with one first state, or with a first cell too."""
+def _make_rule(name: str, firsts: int) -> Rule:
+    """Return the rule of a recurrent layer with `firsts` initial states."""
 
     def save(args: Args, out: Array, _needs: Needs, options: Options) -> Saved:
         inputs = (*args, *(None,) * (6 + firsts - len(args)))
@@ -167,12 +167,12 @@ def _recurrent_rule(name: str, firsts: int) -> Rule:
         inputs, states, kept, options = saved
         x, *begin = inputs[: 1 + firsts]
         by_seen, *by_firsts = getattr(b, f"{name}_grad")(
-            *_fill(b, grads, (states, *begin)), *inputs, states, kept, **options
+            *_fill_missing(b, grads, (states, *begin)), *inputs, states, kept, **options
         )
-        # Gated units sum what they see apart from what comes back.
+        # A GRU sums the contributions of inputs and states separately.
         by_recurrent = by_firsts.pop(0) if name == "gru" else by_seen
         pairs = (by_seen, x), (by_recurrent, shift_states(b, states, begin[0], **options))
-        parts = _pull_by_inputs(
+        parts = _input_gradients(
             b, pairs, inputs[1 + firsts], (needs[0], *needs[1 + firsts :])
         )
         return [parts[0], *by_firsts, *parts[1:], None]
@@ -180,27 +180,27 @@ def _recurrent_rule(name: str, firsts: int) -> Rule:
     return Rule(save, pull, tracked=1 + firsts)
 
 
-def _pull_by_inputs(
+def _input_gradients(
     b: Functions, pairs: Sequence[tuple[Array, Array]], w_ih: Array, needs: Needs
 ) -> list[Array | None]:
-    """Return the gradients by the inputs, by both weights and by both biases."""
-    # Each pair is the gradient by a sum, and what a weight multiplied in it.
+    """Return the gradients of the inputs, of both weights and of both biases."""
+    # Each pair is the gradient of a sum, and the array that a weight multiplied in it.
     of_x, *others = (*needs, *(False,) * 4)
     by_weights = [
-        _by_weight(b, *pair) if need else None
+        _weight_gradient(b, *pair) if need else None
         for pair, need in zip(pairs, others[:2], strict=True)
     ]
     by_biases = [
         b.sum(by_sum, axis=(0, 1)) if need else None
         for (by_sum, _), need in zip(pairs, others[2:4], strict=True)
     ]
-    return [_by_input(b, pairs[0][0], w_ih) if of_x else None, *by_weights, *by_biases]
+    return [_from_gates(b, pairs[0][0], w_ih) if of_x else None, *by_weights, *by_biases]
 
 
-def _fill(
+def _fill_missing(
     b: Functions, grads: Sequence[Array | None], like: Sequence[Array]
 ) -> list[Array]:
-    """Return the gradients by the results, zeros where none arrived."""
+    """Return the gradients of the results, with zeros for missing gradients."""
     pairs = zip(grads, like, strict=False)
     return [
         b.zeros(tuple(other.shape), dtype=other.dtype) if grad is None else grad
@@ -208,15 +208,15 @@ def _fill(
     ]
 
 
-def _by_input(b: Functions, by_gates: Array, weight: Array) -> Array:
-    """Return gradient by the inputs: one product over all positions of all sequences."""
+def _from_gates(b: Functions, by_gates: Array, weight: Array) -> Array:
+    """Return the gradient of the inputs, as one product over all positions."""
     rows, length, gates = by_gates.shape
     flat = b.matmul(b.reshape(by_gates, (rows * length, gates)), weight)
     return b.reshape(flat, (rows, length, weight.shape[1]))
 
 
-def _by_weight(b: Functions, by_gates: Array, x: Array) -> Array:
-    """Return the gradient by a weight, likewise."""
+def _weight_gradient(b: Functions, by_gates: Array, x: Array) -> Array:
+    """Return the gradient of a weight, as one product over all positions."""
     rows, length, gates = by_gates.shape
     flat = b.reshape(by_gates, (rows * length, gates))
     x = b.reshape(x, (rows * length, x.shape[-1]))
@@ -224,19 +224,16 @@ def _by_weight(b: Functions, by_gates: Array, x: Array) -> Array:
 
 
 RULES: dict[str, Rule] = {
-    "gru": _recurrent_rule("gru", 1),
-    "lstm": _recurrent_rule("lstm", 2),
+    "gru": _make_rule("gru", 1),
+    "lstm": _make_rule("lstm", 2),
 }
 
 
 # Shapes --------------------------------------------------------------------------------
 
 
-def _recurrent(call: Call, firsts: tuple[Value, ...], kept: int) -> list[Kind]:
-    """Return the results of a recurrent layer.
-
-    Which keeps so many numbers for each of a state.
-    """
+def _shape_recurrent(call: Call, firsts: tuple[Value, ...], kept: int) -> list[Spec]:
+    """Return the shapes of a recurrent layer that saves `kept` numbers per state."""
     x, h0, w_ih, w_hh = (*call.args[:2], *call.args[1 + len(firsts) :][:2])
     width = h0.shape[-1]
     require_fit(x.shape[-1] == w_ih.shape[1], x.shape, w_ih.shape)
@@ -247,8 +244,8 @@ def _recurrent(call: Call, firsts: tuple[Value, ...], kept: int) -> list[Kind]:
 
 
 SHAPES: dict[str, ShapeRule] = {
-    "gru": lambda call: _recurrent(call, call.args[1:2], 4),
-    "lstm": lambda call: _recurrent(call, call.args[1:3], 5),
+    "gru": lambda call: _shape_recurrent(call, call.args[1:2], 4),
+    "lstm": lambda call: _shape_recurrent(call, call.args[1:3], 5),
 }
 
 
@@ -268,11 +265,11 @@ def numpy_gru(
     *,
     reverse: bool = False,
 ) -> Triple:
-    """Every state, the last one, and the gates, which the gradient reads."""
-    if not suit_rust(x, h0, w_ih, w_hh, b_ih, b_hh):
+    """Return all states, the last state, and the gates, which the gradient needs."""
+    if not suits_rust(x, h0, w_ih, w_hh, b_ih, b_hh):
         return gru(b, x, h0, w_ih, w_hh, b_ih, b_hh, mask, reverse=reverse)
     inputs, weights = (x, w_ih, b_ih), (w_hh, b_hh)
-    states, kept = _run(b, inputs, (h0, None), weights, mask, reverse=reverse)
+    states, kept = _run_kernel(b, inputs, (h0, None), weights, mask, reverse=reverse)
     return states, states[:, 0 if reverse else -1].copy(), kept
 
 
@@ -290,17 +287,17 @@ def numpy_lstm(
     *,
     reverse: bool = False,
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Every state, the last one, the last cell, and the gates and cells."""
-    if not suit_rust(x, h0, c0, w_ih, w_hh, b_ih, b_hh):
+    """Return all states, the last state, the last cell, and the gates and cells."""
+    if not suits_rust(x, h0, c0, w_ih, w_hh, b_ih, b_hh):
         return lstm(b, x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, reverse=reverse)
     inputs, weights = (x, w_ih, b_ih), (w_hh, b_hh)
-    states, kept = _run(b, inputs, (h0, c0), weights, mask, reverse=reverse)
+    states, kept = _run_kernel(b, inputs, (h0, c0), weights, mask, reverse=reverse)
     last = 0 if reverse else -1
     cell = kept[:, last, 4 * h0.shape[-1] :].copy()
     return states, states[:, last].copy(), cell, kept
 
 
-def _run(
+def _run_kernel(
     b: Functions,
     inputs: tuple[Floats, Floats, Floats | None],
     firsts: tuple[Floats, Floats | None],
@@ -309,12 +306,12 @@ def _run(
     *,
     reverse: bool,
 ) -> tuple[Floats, Floats]:
-    """Every state, and what the gradient reads."""
+    """Return all states, and the values that the gradient needs."""
     x, (h0, c0) = inputs[0], firsts
     states = fresh((*x.shape[:2], h0.shape[-1]), x.dtype)
     parts = 4 if c0 is None else 5
     kept = fresh((*x.shape[:2], parts * h0.shape[-1]), x.dtype)
     given = all_contiguous(*inputs, *firsts, *weights)
     kernel: Any = _native.recurrent
-    kernel(*given, to_truths(mask), reverse, states, kept, b.threads)
+    kernel(*given, to_bool_mask(mask), reverse, states, kept, b.threads)
     return states, kept

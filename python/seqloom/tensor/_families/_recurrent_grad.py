@@ -1,8 +1,9 @@
-"""The way back through recurrent layers.
+"""Gradients of recurrent layers.
 
-The gates are computed again for all positions at once, from the states; only what depends
-on the next position is a loop. The results are the gradients by what the gates sum: a rule
-makes of them those by the inputs and the weights, as products over all positions.
+The gates are recomputed for all positions at once, from the states. Only the part that
+depends on the next position is a loop. The results are the gradients of the pre-activations
+of the gates. The gradient rule computes those of inputs and weights from them, as products
+over all positions.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from seqloom.tensor._families._numpy_arrays import (
     to_contiguous,
     widen,
 )
-from seqloom.tensor._families._rule import Call, Kind, ShapeRule, add_shape, kind_of
+from seqloom.tensor._families._rule import Call, ShapeRule, Spec, add_shape, get_spec
 
 if TYPE_CHECKING:
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
 
 
-# Default bodies ------------------------------------------------------------------------
+# Default implementations ---------------------------------------------------------------
 
 
 Arrays = list["Array"]
@@ -49,10 +50,7 @@ def gru_grad(
     *,
     reverse: bool = False,
 ) -> tuple[Array, Array, Array]:
-    """Return the derivatives of ``gru`` by what inputs and states add to the gates.
-
-    And by h0.
-    """
+    """Return the gradients of the gate pre-activations of ``gru``, and of h0."""
     del kept
     before = shift_states(b, states, h0, reverse=reverse)
     sums = b.linear(x, w_ih, b_ih), b.linear(before, w_hh, b_hh)
@@ -68,11 +66,11 @@ def gru_grad(
     (by_h0,), (by_states,) = b.scan(
         step,
         [by_last],
-        [swap(b, part) for part in (grad, z, recurrent)],
+        [swap_time(b, part) for part in (grad, z, recurrent)],
         length=x.shape[1],
         reverse=not reverse,
     )
-    wide = b.concat([swap(b, by_states)] * 3, axis=-1)
+    wide = b.concat([swap_time(b, by_states)] * 3, axis=-1)
     by_seen = b.multiply(wide, b.concat([by_r, by_z, by_n], axis=-1))
     return by_seen, b.multiply(wide, recurrent), by_h0
 
@@ -80,14 +78,14 @@ def gru_grad(
 def _gru_slopes(
     b: Functions, sums: tuple[Array, Array], before: Array, mask: Array | None
 ) -> list[Array]:
-    """Return the slopes of a state by what its gates sum; and the update gate."""
+    """Return derivatives of a state by gate pre-activations, and the update gate."""
     r, z, n = split_gates(b, sums[0], 3)
     hr, hz, hn = split_gates(b, sums[1], 3)
     r, z = b.sigmoid(b.add(r, hr)), b.sigmoid(b.add(z, hz))
     n = b.tanh(b.add(n, b.multiply(r, hn)))
-    by_n = b.multiply(_one_minus(b, z), _slope_of_tanh(b, n))
-    by_z = b.multiply(b.subtract(before, n), _slope_of_sigmoid(b, z))
-    by_r = b.multiply(b.multiply(by_n, hn), _slope_of_sigmoid(b, r))
+    by_n = b.multiply(_one_minus(b, z), _tanh_slope(b, n))
+    by_z = b.multiply(b.subtract(before, n), _sigmoid_slope(b, z))
+    by_r = b.multiply(b.multiply(by_n, hn), _sigmoid_slope(b, r))
     slopes = [by_r, by_z, by_n, b.multiply(by_n, r)]
     if mask is None:
         return [*slopes, z]
@@ -114,7 +112,7 @@ def lstm_grad(
     *,
     reverse: bool = False,
 ) -> tuple[Array, Array, Array]:
-    """Return the derivatives of ``lstm`` by what the gates sum, by h0 and by c0."""
+    """Return the gradients of the gate pre-activations of ``lstm``, of h0 and of c0."""
     del kept
     before = shift_states(b, states, h0, reverse=reverse)
     sums = b.add(b.linear(x, w_ih, b_ih), b.linear(before, w_hh, b_hh))
@@ -126,36 +124,36 @@ def lstm_grad(
         by_gates = b.concat([by_cell, by_cell, by_cell, by_state], axis=-1)
         by_gates = b.multiply(by_gates, given[3])
         by_before = b.matmul(by_gates, w_hh)
-        if len(given) > 4:  # noqa: PLR2004 - a mask: the gradient passes by the step
+        if len(given) > 4:  # noqa: PLR2004 - a mask: pass the gradient on
             by_before = b.add(by_before, b.multiply(by_state, given[4]))
         return [by_before, b.multiply(by_cell, given[2])], [by_gates]
 
     (by_h0, by_c0), (by_gates,) = b.scan(
         step,
         [by_last, by_cell],
-        [swap(b, part) for part in given],
+        [swap_time(b, part) for part in given],
         length=x.shape[1],
         reverse=not reverse,
     )
-    return swap(b, by_gates), by_h0, by_c0
+    return swap_time(b, by_gates), by_h0, by_c0
 
 
 def _lstm_slopes(
     b: Functions, sums: Array, c0: Array, mask: Array | None, *, reverse: bool
 ) -> list[Array]:
-    """What each step back reads: slopes of the state by its cell, of cells, of gates."""
+    """Return the derivatives that each backward step needs: of states, cells and gates."""
     i, f, g, o = split_gates(b, sums, 4)
     i, f, g, o = b.sigmoid(i), b.sigmoid(f), b.tanh(g), b.sigmoid(o)
     real = None if mask is None else b.expand_dims(mask, axis=2)
-    cells = _run_cells(b, c0, (i, f, g), real, reverse=reverse)
+    cells = _recompute_cells(b, c0, (i, f, g), real, reverse=reverse)
     shown, before = b.tanh(cells), shift_states(b, cells, c0, reverse=reverse)
     by_gates = [
-        b.multiply(g, _slope_of_sigmoid(b, i)),
-        b.multiply(before, _slope_of_sigmoid(b, f)),
-        b.multiply(i, _slope_of_tanh(b, g)),
-        b.multiply(shown, _slope_of_sigmoid(b, o)),
+        b.multiply(g, _sigmoid_slope(b, i)),
+        b.multiply(before, _sigmoid_slope(b, f)),
+        b.multiply(i, _tanh_slope(b, g)),
+        b.multiply(shown, _sigmoid_slope(b, o)),
     ]
-    slopes = [b.multiply(o, _slope_of_tanh(b, shown)), f, b.concat(by_gates, axis=-1)]
+    slopes = [b.multiply(o, _tanh_slope(b, shown)), f, b.concat(by_gates, axis=-1)]
     if real is None:
         return slopes
     pairs = zip(slopes, (0.0, 1.0, 0.0), strict=True)
@@ -166,7 +164,7 @@ def _lstm_slopes(
 def shift_states(
     b: Functions, states: Array, first: Array, *, reverse: bool = False
 ) -> Array:
-    """Return the state before each position, of the states after them."""
+    """Return the state before each position, from the states after the positions."""
     first = b.expand_dims(first, axis=1)
     length = states.shape[1]
     if reverse:
@@ -174,7 +172,7 @@ def shift_states(
     return b.concat([first, b.index(states, (slice(None), slice(0, length - 1)))], axis=1)
 
 
-def _run_cells(
+def _recompute_cells(
     b: Functions,
     c0: Array,
     gates: tuple[Array, Array, Array],
@@ -182,7 +180,7 @@ def _run_cells(
     *,
     reverse: bool,
 ) -> Array:
-    """Compute every cell again, which the states do not tell."""
+    """Recompute all cells, which the states do not contain."""
     i, f, g = gates
     added = b.multiply(i, g)
     if real is not None:
@@ -192,33 +190,33 @@ def _run_cells(
         cell = b.add(b.multiply(given[0], carry[0]), given[1])
         return [cell], [cell]
 
-    given = [swap(b, f), swap(b, added)]
+    given = [swap_time(b, f), swap_time(b, added)]
     _, (cells,) = b.scan(step, [c0], given, length=f.shape[1], reverse=reverse)
-    return swap(b, cells)
+    return swap_time(b, cells)
 
 
 def _one_minus(b: Functions, x: Array) -> Array:
-    """``1 - x``."""
+    """Return ``1 - x``."""
     return b.subtract(1.0, x)
 
 
-def _slope_of_sigmoid(b: Functions, y: Array) -> Array:
-    """Return the derivative of the sigmoid where its value is y."""
+def _sigmoid_slope(b: Functions, y: Array) -> Array:
+    """Return the derivative of the sigmoid, given its value."""
     return b.multiply(y, _one_minus(b, y))
 
 
-def _slope_of_tanh(b: Functions, y: Array) -> Array:
-    """Return the derivative of the hyperbolic tangent where its value is y."""
+def _tanh_slope(b: Functions, y: Array) -> Array:
+    """Return the derivative of the hyperbolic tangent, given its value."""
     return _one_minus(b, b.square(y))
 
 
-def swap(b: Functions, x: Array) -> Array:
-    """Swap batch and time."""
+def swap_time(b: Functions, x: Array) -> Array:
+    """Swap the batch and time axes."""
     return b.permute_dims(x, (1, 0, 2))
 
 
 def split_gates(b: Functions, x: Array, count: int) -> list[Array]:
-    """Return equal parts of the last axis."""
+    """Split the last axis into equal parts."""
     width = x.shape[-1] // count
     return [b.index(x, (..., slice(i * width, (i + 1) * width))) for i in range(count)]
 
@@ -230,19 +228,19 @@ SHAPES: dict[str, ShapeRule] = {}
 
 
 @add_shape(SHAPES, "gru_grad")
-def _shape_gru_grad(call: Call) -> list[Kind]:
-    """As what the inputs add to the gates, twice, and as the first state."""
+def _shape_gru_grad(call: Call) -> list[Spec]:
+    """Return the shapes of both gate gradients and of the first state's gradient."""
     grad, h0 = call.args[0], call.args[3]
     gates = (*grad.shape[:2], 3 * h0.shape[-1]), grad.dtype
-    return [gates, gates, kind_of(h0)]
+    return [gates, gates, get_spec(h0)]
 
 
 @add_shape(SHAPES, "lstm_grad")
-def _shape_lstm_grad(call: Call) -> list[Kind]:
-    """As what the gates sum, and as the first state and cell."""
+def _shape_lstm_grad(call: Call) -> list[Spec]:
+    """Return the shapes of the gradients of the gates, first state and first cell."""
     grad, h0 = call.args[0], call.args[4]
     gates = (*grad.shape[:2], 4 * h0.shape[-1]), grad.dtype
-    return [gates, kind_of(h0), kind_of(h0)]
+    return [gates, get_spec(h0), get_spec(h0)]
 
 
 # NumPy ---------------------------------------------------------------------------------
@@ -266,10 +264,7 @@ def numpy_gru_grad(
     *,
     reverse: bool = False,
 ) -> Triple:
-    """Return the derivatives of ``gru`` by what inputs and states add to the gates.
-
-    And by h0.
-    """
+    """Return the gradients of the gate pre-activations of ``gru``, and of h0."""
     if not kept.size:
         rest = (b_ih, b_hh, mask, states, kept)
         return gru_grad(b, grad, by_last, x, h0, w_ih, w_hh, *rest, reverse=reverse)
@@ -278,7 +273,7 @@ def numpy_gru_grad(
     )
     by_h0 = _copy(by_last)
     answers = to_contiguous(grad), to_contiguous(states), to_contiguous(kept)
-    layer = to_contiguous(h0), None, to_contiguous(w_hh), to_truths(mask), reverse
+    layer = to_contiguous(h0), None, to_contiguous(w_hh), to_bool_mask(mask), reverse
     outs = by_seen, by_recurrent, by_h0, None
     _native.recurrent_grad(*answers, *layer, *outs, b.threads)
     return by_seen, by_recurrent, by_h0
@@ -304,7 +299,7 @@ def numpy_lstm_grad(
     *,
     reverse: bool = False,
 ) -> Triple:
-    """Return the derivatives of ``lstm`` by what the gates sum, by h0 and by c0."""
+    """Return the gradients of the gate pre-activations of ``lstm``, of h0 and of c0."""
     if not kept.size:
         rest = (w_ih, w_hh, b_ih, b_hh, mask, states, kept)
         return lstm_grad(b, grad, by_last, by_cell, x, h0, c0, *rest, reverse=reverse)
@@ -312,16 +307,16 @@ def numpy_lstm_grad(
     by_h0, by_c0 = _copy(by_last), _copy(by_cell)
     answers = to_contiguous(grad), to_contiguous(states), to_contiguous(kept)
     firsts = to_contiguous(h0), to_contiguous(c0)
-    layer = *firsts, to_contiguous(w_hh), to_truths(mask), reverse
+    layer = *firsts, to_contiguous(w_hh), to_bool_mask(mask), reverse
     _native.recurrent_grad(*answers, *layer, by_gates, None, by_h0, by_c0, b.threads)
     return by_gates, by_h0, by_c0
 
 
 def _copy(x: Floats) -> Floats:
-    """Return a copy without gaps, which the kernel overwrites."""
+    """Return a contiguous copy, which the kernel overwrites."""
     return np.array(x, order="C")
 
 
-def to_truths(mask: Floats | None) -> Floats | None:
-    """Return a mask as booleans without gaps."""
+def to_bool_mask(mask: Floats | None) -> Floats | None:
+    """Return a mask as contiguous booleans."""
     return None if mask is None else np.ascontiguousarray(mask, np.bool_)

@@ -1,4 +1,4 @@
-"""Sums, means, extremes and products over axes, or up to each position."""
+"""Reductions over axes, and cumulative functions."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from seqloom.errors import ArgumentError
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_arrays import Floats, is_half, widen
 from seqloom.tensor._families._numpy_functions import (
-    give_floats,
-    take_float_dtype,
     to_floats,
+    wrap_mean,
+    wrap_sum,
 )
 from seqloom.tensor._families._rule import (
     Call,
-    Kind,
     Parts,
     Rule,
     ShapeRule,
+    Spec,
     add_rule,
     add_shape,
     along_axis,
-    axes_of,
     broadcast_reduced,
     find_dtype,
     reduce_axes,
     restore_axes,
+    to_axes,
 )
 from seqloom.tensor._families._shapes import along
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     Saved = tuple[Shape, np.dtype[np.generic], Options]
 
 
-# Default bodies ------------------------------------------------------------------------
+# Default implementations ---------------------------------------------------------------
 
 
 def std(
@@ -74,22 +74,22 @@ def cumulative_prod(
     dtype: Any = None,
     include_initial: bool = False,
 ) -> Array:
-    """Products up to each position."""
+    """Return the cumulative product."""
     if axis is None and len(x.shape) > 1:
-        raise ArgumentError("cumulative_prod needs an axis where there are several")
+        raise ArgumentError("cumulative_prod needs an axis if there is more than one")
     x = x if x.shape else b.reshape(x, (1,))
     position = normalize_axis_index(axis or 0, len(x.shape))
-    x = b.astype(x, _of_products(b, x) if dtype is None else dtype)
-    found = _running(b, b.multiply, x, position, 1)
+    x = b.astype(x, _product_dtype(b, x) if dtype is None else dtype)
+    found = _accumulate(b, b.multiply, x, position, 1)
     if not include_initial:
         return found
     return b.pad(found, [(int(at == position), 0) for at in range(len(x.shape))], value=1)
 
 
 def logcumsumexp(b: Functions, x: Array, *, axis: int) -> Array:
-    """Return the logarithms of the sums of exponentials up to each position."""
+    """Return the logarithms of the cumulative sums of exponentials."""
     position = normalize_axis_index(axis, len(x.shape))
-    return _running(b, b.logaddexp, x, position, -math.inf)
+    return _accumulate(b, b.logaddexp, x, position, -math.inf)
 
 
 def diff(
@@ -101,7 +101,7 @@ def diff(
     axis: int = -1,
     n: int = 1,
 ) -> Array:
-    """Return each value less the one before it, n times."""
+    """Return the n-th differences of consecutive values."""
     if n < 0:
         raise ArgumentError(f"diff: n must be at least 0, got {n}")
     position = normalize_axis_index(axis, len(x.shape))
@@ -115,13 +115,10 @@ def diff(
     return x
 
 
-def _running(
+def _accumulate(
     b: Functions, join: Callable[[Array, Array], Array], x: Array, axis: int, empty: float
 ) -> Array:
-    """Return all values up to each position joined, by doubling.
-
-    No division, so 0 is right.
-    """
+    """Return a cumulative product or sum, computed by doubling, without division."""
     length, reach = x.shape[axis], 1
     while reach < length:
         widths = [(reach * (at == axis), 0) for at in range(len(x.shape))]
@@ -131,8 +128,8 @@ def _running(
     return x
 
 
-def _of_products(b: Functions, x: Array) -> Any:
-    """Return the type that products of such numbers have."""
+def _product_dtype(b: Functions, x: Array) -> Any:
+    """Return the type of products of such numbers."""
     return b.dtype(b.prod(b.ones((1,), dtype=b.dtype(x))))
 
 
@@ -142,29 +139,29 @@ def _of_products(b: Functions, x: Array) -> Any:
 RULES: dict[str, Rule] = {}
 
 
-def _keep_like(args: Args, _out: Array, _needs: Needs, options: Options) -> Saved:
-    """What the input looks like, and the options."""
+def _save_spec(args: Args, _out: Array, _needs: Needs, options: Options) -> Saved:
+    """Save shape and type of the input, and the options."""
     return tuple(args[0].shape), args[0].dtype, options
 
 
-@add_rule(RULES, "sum", save=_keep_like)
+@add_rule(RULES, "sum", save=_save_spec)
 def _pull_sum(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
     shape, dtype, options = saved
     grad = grad if grad.dtype == dtype else b.astype(grad, dtype)
     return (broadcast_reduced(b, grad, shape, options),)
 
 
-@add_rule(RULES, "mean", save=_keep_like)
+@add_rule(RULES, "mean", save=_save_spec)
 def _pull_mean(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
     shape, _, options = saved
     return (
-        broadcast_reduced(b, b.multiply(grad, 1 / _count(shape, options)), shape, options),
+        broadcast_reduced(b, b.multiply(grad, 1 / _size(shape, options)), shape, options),
     )
 
 
-def _count(shape: tuple[int, ...], options: Options) -> int:
-    """How many numbers a reduction brings together."""
-    axes = axes_of(options.get("axis"), len(shape))
+def _size(shape: tuple[int, ...], options: Options) -> int:
+    """Return the number of values that a reduction combines."""
+    axes = to_axes(options.get("axis"), len(shape))
     return max(math.prod(shape[axis] for axis in axes), 1)
 
 
@@ -172,21 +169,21 @@ def _count(shape: tuple[int, ...], options: Options) -> int:
 def _pull_var(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
     x, options = saved
     shape, axis = tuple(x.shape), options.get("axis")
-    free = _count(shape, options) - options.get("correction", 0.0)
+    free = _size(shape, options) - options.get("correction", 0.0)
     distance = b.subtract(x, b.mean(x, axis=axis, keepdims=True))
-    if free <= 0:  # the variance itself is no number, or an infinity
+    if free <= 0:  # the variance is NaN or infinite
         slope = b.where(b.equal(distance, 0), math.nan, b.full_like(x, math.inf))
         return (b.multiply(slope, restore_axes(b, grad, shape, options)),)
     share = restore_axes(b, b.multiply(grad, 2 / free), shape, options)
     return (b.multiply(distance, share),)
 
 
-@add_rule(RULES, "std", save=keep.everything)
+@add_rule(RULES, "std", save=keep.all_values)
 def _pull_std(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Parts:
-    """Of equal values, which have no slope, 0."""
+    """Return the gradient of the standard deviation, 0 where all values are equal."""
     (x,), out, options = saved
     shape, axis = tuple(x.shape), options.get("axis")
-    free = _count(shape, options) - options.get("correction", 0.0)
+    free = _size(shape, options) - options.get("correction", 0.0)
     wide = restore_axes(b, out, shape, options)
     safe = b.where(b.equal(wide, 0), 1.0, wide)
     share = b.multiply(grad, 1 / free if free > 0 else math.inf)
@@ -195,9 +192,9 @@ def _pull_std(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Pa
     return (b.multiply(distance, share),)
 
 
-@add_rule(RULES, "max", "min", save=keep.everything)
+@add_rule(RULES, "max", "min", save=keep.all_values)
 def _pull_extreme(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Parts:
-    """To the largest or smallest; equal ones share."""
+    """Pass the gradient to the extreme value; equal extremes share it."""
     (x,), out, options = saved
     shape = tuple(x.shape)
     best = b.astype(b.equal(x, restore_axes(b, out, shape, options)), grad.dtype)
@@ -208,24 +205,25 @@ def _pull_extreme(b: Functions, saved: Everything, grad: Array, _needs: Needs) -
 
 @add_rule(RULES, "prod", save=keep.first_and_options)
 def _pull_prod(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
-    """Return the product of all others, without a division, so that zeros are right."""
+    """Return the gradient from products of all other values, without division by zero."""
     x, options = saved
     shape = tuple(x.shape)
-    gone = axes_of(options.get("axis"), len(shape))
+    gone = to_axes(options.get("axis"), len(shape))
     order = (*(axis for axis in range(len(shape)) if axis not in gone), *gone)
     wide = b.permute_dims(x, order)
     count = math.prod(shape[axis] for axis in gone)
     rows = b.reshape(wide, (*wide.shape[: len(shape) - len(gone)], count))
     others = b.multiply(
-        _before(b, rows), b.flip(_before(b, b.flip(rows, axis=-1)), axis=-1)
+        _earlier(b, rows),
+        b.flip(_earlier(b, b.flip(rows, axis=-1)), axis=-1),
     )
     back = tuple(order.index(axis) for axis in range(len(shape)))
     others = b.permute_dims(b.reshape(others, tuple(wide.shape)), back)
     return (b.multiply(others, restore_axes(b, grad, shape, options)),)
 
 
-def _before(b: Functions, rows: Array) -> Array:
-    """Return the product of all before each position of a row, by doubling."""
+def _earlier(b: Functions, rows: Array) -> Array:
+    """Return the product of all values before each position of a row, by doubling."""
     length, reach = rows.shape[-1], 1
     found = _shift_right(b, rows, 1)
     while reach < length:
@@ -235,13 +233,13 @@ def _before(b: Functions, rows: Array) -> Array:
 
 
 def _shift_right(b: Functions, rows: Array, positions: int) -> Array:
-    """Rows moved to the right, ones coming in."""
+    """Shift rows to the right, and fill with ones."""
     shape = (*rows.shape[:-1], positions)
     kept = b.index(rows, (..., slice(0, rows.shape[-1] - positions)))
     return b.concat([b.ones(shape, dtype=rows.dtype), kept], axis=-1)
 
 
-@add_rule(RULES, "cumulative_sum", save=_keep_like)
+@add_rule(RULES, "cumulative_sum", save=_save_spec)
 def _pull_cumulative_sum(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
     shape, _, options = saved
     axis = options.get("axis")
@@ -252,11 +250,11 @@ def _pull_cumulative_sum(b: Functions, saved: Saved, grad: Array, _needs: Needs)
     return (b.flip(b.cumulative_sum(b.flip(grad, axis=axis), axis=axis), axis=axis),)
 
 
-@add_rule(RULES, "logcumsumexp", save=keep.everything)
+@add_rule(RULES, "logcumsumexp", save=keep.all_values)
 def _pull_logcumsumexp(
     b: Functions, saved: Everything, grad: Array, _needs: Needs
 ) -> Parts:
-    """Sum from the end of weighted shares; positive and negative weights apart."""
+    """Return the gradient; positive and negative weights are summed separately."""
     (x,), out, options = saved
     axis = options["axis"]
     low = b.where(b.isfinite(out), out, 0.0)
@@ -284,8 +282,8 @@ SHAPES: dict[str, ShapeRule] = {
 
 
 @add_shape(SHAPES, "cumulative_sum", "cumulative_prod")
-def _shape_cumulative(call: Call) -> Kind:
-    """One element more if the initial one is included; no axes count as one."""
+def _shape_cumulative(call: Call) -> Spec:
+    """Return the shape of a cumulative function; it may include an initial element."""
     shape, axis = list(call.args[0].shape) or [1], call.options.get("axis")
     if axis is None and len(shape) > 1:
         raise ValueError(f"{call.name} needs an axis, because the array has {len(shape)}")
@@ -298,13 +296,13 @@ def _shape_cumulative(call: Call) -> Kind:
 
 
 def numpy_logcumsumexp(x: Floats, *, axis: int) -> Floats:
-    """Return the logarithms of the sums of exponentials up to each position."""
+    """Return the logarithms of the cumulative sums of exponentials."""
     x = to_floats(x)
     wide = x.astype(np.float32) if is_half(x.dtype) else x
     return np.logaddexp.accumulate(wide, axis=axis).astype(x.dtype, copy=False)
 
 
-# NumPy's own functions.
+# Functions of NumPy that need no wrapper.
 LIBRARY = {
     "all": np.all,
     "any": np.any,
@@ -313,11 +311,11 @@ LIBRARY = {
     "count_nonzero": np.count_nonzero,
     "max": np.max,
     "min": np.min,
-    "sum": widen(take_float_dtype(np.sum)),
-    "prod": widen(take_float_dtype(np.prod)),
-    "cumulative_sum": widen(take_float_dtype(np.cumulative_sum)),
-    "cumulative_prod": widen(take_float_dtype(np.cumulative_prod)),
-    "mean": widen(give_floats(np.mean)),
-    "std": widen(give_floats(np.std)),
-    "var": widen(give_floats(np.var)),
+    "sum": widen(wrap_sum(np.sum)),
+    "prod": widen(wrap_sum(np.prod)),
+    "cumulative_sum": widen(wrap_sum(np.cumulative_sum)),
+    "cumulative_prod": widen(wrap_sum(np.cumulative_prod)),
+    "mean": widen(wrap_mean(np.mean)),
+    "std": widen(wrap_mean(np.std)),
+    "var": widen(wrap_mean(np.var)),
 }

@@ -1,7 +1,6 @@
-"""Writing at chosen indices.
+"""Writing to elements at indices.
 
-Where indices repeat, all values are added; of values that replace, which one wins is not
-defined.
+If indices repeat, added values are summed; for replaced values, any of them may be stored.
 """
 
 from __future__ import annotations
@@ -15,19 +14,19 @@ from numpy.lib.array_utils import normalize_axis_index
 from seqloom._arguments import quote
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.tensor._families import _keep as keep
-from seqloom.tensor._families._indexing import is_basic, parts_of, shape_index
+from seqloom.tensor._families._indexing import expand_key, is_basic, shape_index
 from seqloom.tensor._families._numpy_arrays import Floats, fresh, widen
 from seqloom.tensor._families._rule import (
     Call,
-    Kind,
     Parts,
     Rule,
     ShapeRule,
+    Spec,
     add_rule,
     add_shape,
     as_input,
-    like_first,
-    make_bare,
+    first_spec_rule,
+    make_dummy,
 )
 from seqloom.tensor._graph import values_in
 
@@ -38,22 +37,22 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
-    from seqloom.tensor._families._keep import Args, Like, Needs, Options
+    from seqloom.tensor._families._keep import Args, ArgSpec, Needs, Options
 
-    Saved = tuple[Array, Like | None, Options]
+    Saved = tuple[Array, ArgSpec | None, Options]
 
 
-# Default bodies ------------------------------------------------------------------------
+# Default implementations ---------------------------------------------------------------
 
 
 def scatter_add(b: Functions, x: Array, index: Array, src: Array, *, axis: int) -> Array:
-    """``out[index[i], j] = x[...] + src[i, j]`` along an axis, as torch's."""
+    """Add values at indices along an axis, like ``torch.scatter_add``."""
     require_covered(index, src)
     axis = normalize_axis_index(axis, len(x.shape))
     moved = b.moveaxis(x, axis, -1)
     src = b.moveaxis(src, axis, -1)
     hits = b.one_hot(b.moveaxis(index, axis, -1), x.shape[axis], dtype="bool")
-    # No product with 0, which a NaN would pass.
+    # Not multiplied by 0, which would propagate NaN.
     added = b.sum(b.where(hits, b.expand_dims(src, axis=-1), 0), axis=-2)
     added = b.astype(added, b.dtype(x))
     widths = [
@@ -63,11 +62,11 @@ def scatter_add(b: Functions, x: Array, index: Array, src: Array, *, axis: int) 
 
 
 def require_covered(index: Array, src: Array) -> None:
-    """Refuse values that have not one for each index; a length of 1 is not repeated."""
+    """Raise if there is not a value for each index; a length of 1 does not broadcast."""
     if not hasattr(src, "shape"):
         raise ArgumentError(
-            f"scatter_add: src must be a tensor, got {quote(src)}; make a tensor of it in "
-            f"the shape of index, {tuple(index.shape)}"
+            f"scatter_add: src must be a tensor, got {quote(src)}; convert it to a tensor "
+            f"with the shape of index, {tuple(index.shape)}"
         )
     sizes = zip(index.shape, src.shape, strict=False)
     if len(index.shape) != len(src.shape) or any(size < i for i, size in sizes):
@@ -78,19 +77,19 @@ def require_covered(index: Array, src: Array) -> None:
 
 
 def scatter_index(b: Functions, values: Array, key: Any, shape: Sequence[int]) -> Array:
-    """Zeros of `shape` with values added at ``[key]``: the derivative of ``index``."""
-    parts = parts_of(b, key, shape)
+    """Return zeros of `shape` with values added at ``[key]``: the gradient of ``index``."""
+    parts = expand_key(b, key, shape)
     if all(is_basic(part) for part in parts):
-        # Values at the positions of numbers and slices, axis by axis; no place repeats.
+        # Integers and slices select each element at most once, axis by axis.
         axis = 0
         for part in parts:
             if part is None:
                 values = b.squeeze(values, axis=axis)
                 continue
-            positions = _span(part, shape[axis])
+            positions = _positions(part, shape[axis])
             if isinstance(part, int):
                 values = b.expand_dims(values, axis=axis)
-            values = _at(b, values, axis, positions, shape[axis])
+            values = _place(b, values, axis, positions, shape[axis])
             axis += 1
         return values
     size = math.prod(shape)
@@ -102,14 +101,14 @@ def scatter_index(b: Functions, values: Array, key: Any, shape: Sequence[int]) -
 
 
 def slice_update(b: Functions, x: Array, key: Any, values: Array) -> Array:
-    """`x` with ``x[key]`` replaced by `values`, which are broadcast."""
+    """Return `x` with ``x[key]`` replaced by `values`, which are broadcast."""
     values, ones = _broadcast_to_key(b, x, key, values)
     hit = b.greater(b.scatter_index(ones, key, x.shape), 0)
     return b.where(hit, b.scatter_index(values, key, x.shape), x)
 
 
 def slice_add(b: Functions, x: Array, key: Any, values: Array) -> Array:
-    """`x` with `values`, which are broadcast, added at ``x[key]``."""
+    """Return `x` with `values`, which are broadcast, added at ``x[key]``."""
     values, _ = _broadcast_to_key(b, x, key, values)
     return b.add(x, b.scatter_index(values, key, x.shape))
 
@@ -117,8 +116,8 @@ def slice_add(b: Functions, x: Array, key: Any, values: Array) -> Array:
 def put_along_axis(
     b: Functions, x: Array, indices: Array, values: Array, *, axis: int
 ) -> Array:
-    """`x` with the values along an axis put at the indices."""
-    values = b.broadcast_to(_as(b, x, values), indices.shape)
+    """Return `x` with values replaced at indices along an axis."""
+    values = b.broadcast_to(_to_type(b, x, values), indices.shape)
     zeros = b.zeros(x.shape, dtype=b.dtype(x))
     ones = b.ones(indices.shape, dtype=b.dtype(x))
     hit = b.greater(b.scatter_add(zeros, indices, ones, axis=axis), 0)
@@ -126,21 +125,21 @@ def put_along_axis(
     return b.where(hit, put, x)
 
 
-def _as(b: Functions, x: Array, values: Any) -> Array:
-    """Values as an array of x's type."""
+def _to_type(b: Functions, x: Array, values: Any) -> Array:
+    """Return values as an array with the type of `x`."""
     if isinstance(values, (bool, int, float)):
         return b.full((), values, dtype=b.dtype(x))
     return b.astype(values, b.dtype(x))
 
 
 def _broadcast_to_key(b: Functions, x: Array, key: Any, values: Any) -> tuple[Array, Array]:
-    """Values, and ones, of the shape that the key selects."""
+    """Return values and ones, broadcast to the shape that the key selects."""
     ones = b.index(b.ones(x.shape, dtype=b.dtype(x)), key)
-    return b.broadcast_to(_as(b, x, values), ones.shape), ones
+    return b.broadcast_to(_to_type(b, x, values), ones.shape), ones
 
 
-def _at(b: Functions, values: Array, axis: int, positions: range, length: int) -> Array:
-    """Values of one axis at a range of positions of a longer one."""
+def _place(b: Functions, values: Array, axis: int, positions: range, length: int) -> Array:
+    """Place values of one axis at a range of positions of a longer axis."""
     if positions == range(length):
         return values
     if positions.step < 0:
@@ -148,8 +147,8 @@ def _at(b: Functions, values: Array, axis: int, positions: range, length: int) -
     return b.spaced(values, axis, start=positions.start, step=positions.step, length=length)
 
 
-def _span(part: Any, length: int) -> range:
-    """Return the positions of an axis that a number or a slice names."""
+def _positions(part: Any, length: int) -> range:
+    """Return the positions of an axis that an integer or slice selects."""
     if isinstance(part, int):
         return range(part % length, part % length + 1)
     return range(length)[cast("slice[Any, Any, Any]", part)]
@@ -159,21 +158,16 @@ def _span(part: Any, length: int) -> range:
 
 
 RULES: dict[str, Rule] = {
-    "scatter_index": Rule(
-        keep.further, lambda b, saved, grad, _: (b.index(grad, saved[0]),)
-    ),
+    "scatter_index": Rule(keep.rest, lambda b, saved, grad, _: (b.index(grad, saved[0]),)),
 }
 
 
-def _keep_positions(args: Args, _out: Array, needs: Needs, options: Options) -> Saved:
-    """Return the indices, the shape and dtype of the values if they are tracked.
-
-    The options.
-    """
+def _save_indices(args: Args, _out: Array, needs: Needs, options: Options) -> Saved:
+    """Save the indices, shape and type of the values if tracked, and the options."""
     return args[1], keep.like(args[2]) if needs[2] else None, options
 
 
-@add_rule(RULES, "scatter_add", save=_keep_positions)
+@add_rule(RULES, "scatter_add", save=_save_indices)
 def _pull_scatter_add(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     positions, like, options = saved
     axis = options["axis"] % len(grad.shape)
@@ -182,10 +176,7 @@ def _pull_scatter_add(b: Functions, saved: Saved, grad: Array, needs: Needs) -> 
 
 
 def _gather(b: Functions, grad: Array, positions: Array, axis: int) -> Array:
-    """Return the values at the indices.
-
-    Which may be fewer than the array has on other axes.
-    """
+    """Return the values at the indices, which may cover only a part of other axes."""
     reach = tuple(
         slice(None) if other == axis else slice(0, size)
         for other, size in enumerate(positions.shape)
@@ -193,7 +184,7 @@ def _gather(b: Functions, grad: Array, positions: Array, axis: int) -> Array:
     return b.take_along_axis(b.index(grad, reach), positions, axis=axis)
 
 
-@add_rule(RULES, "put_along_axis", save=_keep_positions)
+@add_rule(RULES, "put_along_axis", save=_save_indices)
 def _pull_put_along_axis(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     positions, like, options = saved
     by_x = by_values = None
@@ -205,7 +196,7 @@ def _pull_put_along_axis(b: Functions, saved: Saved, grad: Array, needs: Needs) 
     return by_x, None, by_values
 
 
-@add_rule(RULES, "slice_update", save=_keep_positions)
+@add_rule(RULES, "slice_update", save=_save_indices)
 def _pull_slice_update(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     key, like, _ = saved
     by_x = by_values = None
@@ -216,7 +207,7 @@ def _pull_slice_update(b: Functions, saved: Saved, grad: Array, needs: Needs) ->
     return by_x, None, by_values
 
 
-@add_rule(RULES, "slice_add", save=_keep_positions)
+@add_rule(RULES, "slice_add", save=_save_indices)
 def _pull_slice_add(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     key, like, _ = saved
     by_values = as_input(b, b.index(grad, key), like) if like else None
@@ -227,17 +218,17 @@ def _pull_slice_add(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Pa
 
 
 SHAPES: dict[str, ShapeRule] = {
-    **dict.fromkeys(("scatter_add", "put_along_axis"), like_first),
+    **dict.fromkeys(("scatter_add", "put_along_axis"), first_spec_rule),
     "scatter_index": lambda call: (tuple(call.args[2]), call.args[0].dtype),
 }
 
 
 @add_shape(SHAPES, "slice_update", "slice_add")
-def _shape_write(call: Call) -> Kind:
-    """Return the shape of the first argument; the values must broadcast to the index."""
+def _shape_write(call: Call) -> Spec:
+    """Return the shape of the first argument; raise if the values do not broadcast."""
     x, key, values = call.args
     if hasattr(values, "shape") and not any(v.dtype == np.bool_ for v in values_in(key)):
-        np.broadcast_to(make_bare(values.shape), shape_index(call)[0])
+        np.broadcast_to(make_dummy(values.shape), shape_index(call)[0])
     return x.shape, x.dtype
 
 
@@ -248,9 +239,9 @@ def _shape_write(call: Call) -> Kind:
 def numpy_scatter_add(
     x: Floats, index: NDArray[Any], src: Floats, *, axis: int, out: Floats | None = None
 ) -> Floats:
-    """``out[index[i], j] = x[...] + src[i, j]`` along an axis, as torch's."""
+    """Add values at indices along an axis, like ``torch.scatter_add``."""
     require_covered(index, src)
-    made = _copy(x, out)
+    made = _copy_writable(x, out)
     lines: Any = [np.arange(size) for size in index.shape]
     positions: Any = list(np.ix_(*lines))
     positions[normalize_axis_index(axis, x.ndim)] = index
@@ -262,7 +253,7 @@ def numpy_scatter_add(
 def numpy_scatter_index(
     values: Floats, key: Any, shape: Sequence[int], *, out: Floats | None = None
 ) -> Floats:
-    """Zeros of `shape` with values added at ``[key]``: the derivative of ``index``."""
+    """Return zeros of `shape` with values added at ``[key]``: the gradient of ``index``."""
     made = fresh(tuple(shape), values.dtype) if out is None else out
     made[...] = 0
     return _add_at(made, key, values)
@@ -272,8 +263,8 @@ def numpy_scatter_index(
 def numpy_slice_update(
     x: Floats, key: Any, values: Any, *, out: Floats | None = None
 ) -> Floats:
-    """`x` with ``x[key]`` replaced by `values`, which are broadcast."""
-    made = _copy(x, out)
+    """Return `x` with ``x[key]`` replaced by `values`, which are broadcast."""
+    made = _copy_writable(x, out)
     made[key] = values
     return made
 
@@ -282,28 +273,28 @@ def numpy_slice_update(
 def numpy_slice_add(
     x: Floats, key: Any, values: Any, *, out: Floats | None = None
 ) -> Floats:
-    """`x` with `values`, which are broadcast, added at ``x[key]``."""
-    return _add_at(_copy(x, out), key, values)
+    """Return `x` with `values`, which are broadcast, added at ``x[key]``."""
+    return _add_at(_copy_writable(x, out), key, values)
 
 
 @widen
 def numpy_put_along_axis(
     x: Floats, indices: NDArray[Any], values: Any, *, axis: int, out: Floats | None = None
 ) -> Floats:
-    """`x` with the values along an axis put at the indices."""
-    made = _copy(x, out)
+    """Return `x` with values replaced at indices along an axis."""
+    made = _copy_writable(x, out)
     np.put_along_axis(made, indices, values, axis)
     return made
 
 
-def meets_each_position_once(key: Any) -> bool:
-    """Return whether an index is of numbers and slices alone, so that no place repeats."""
+def is_basic_key(key: Any) -> bool:
+    """Return whether a key has only integers and slices, so that no element repeats."""
     parts = cast("tuple[Any, ...]", key) if isinstance(key, tuple) else (key,)
     return all(part is None or isinstance(part, (int, slice, type(...))) for part in parts)
 
 
-def _copy(x: Floats, out: Floats | None) -> Floats:
-    """Return the array again, in memory that may be written."""
+def _copy_writable(x: Floats, out: Floats | None) -> Floats:
+    """Return a writable copy of an array, in `out` if given."""
     if out is None:
         return np.array(x)
     out[...] = x
@@ -311,8 +302,8 @@ def _copy(x: Floats, out: Floats | None) -> Floats:
 
 
 def _add_at(made: Floats, key: Any, values: Any) -> Floats:
-    """Return an array with values added at its ``[key]``."""
-    if meets_each_position_once(key):
+    """Add values at ``[key]`` of an array, in place."""
+    if is_basic_key(key):
         made[key] += values
     else:
         np.add.at(made, key, values)

@@ -1,4 +1,4 @@
-"""Moving, sorting, searching and counting values, which stay as they are."""
+"""Moving, sorting, searching and counting values."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from seqloom.tensor._elements import broadcast_shapes
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._rule import (
     Call,
-    Kind,
     Parts,
     Rule,
     ShapeRule,
+    Spec,
     add_rule,
     add_shape,
-    axes_of,
     find_dtype,
-    make_bare,
+    make_dummy,
+    to_axes,
     unbroadcast,
 )
 
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from seqloom.tensor._families._numpy_arrays import Floats
 
 
-# Default bodies ------------------------------------------------------------------------
+# Default implementations ---------------------------------------------------------------
 
 
 def moveaxis(b: Functions, x: Array, source: Any, destination: Any) -> Array:
-    """One axis, or several, at other positions."""
+    """Return `x` with one or more axes at other positions."""
     count = len(x.shape)
-    sources, positions = (_within(axes, count) for axes in (source, destination))
+    sources, positions = (_axis_list(axes, count) for axes in (source, destination))
     order = [axis for axis in range(count) if axis not in sources]
     for position, axis in sorted(zip(positions, sources, strict=True)):
         order.insert(position, axis)
@@ -50,17 +50,17 @@ def moveaxis(b: Functions, x: Array, source: Any, destination: Any) -> Array:
 
 
 def tril(b: Functions, x: Array, *, k: int = 0) -> Array:
-    """Zeros above the k-th diagonal of each matrix."""
-    return b.where(_below(b, x, k), x, 0)
+    """Return `x` with zeros above the k-th diagonal of each matrix."""
+    return b.where(_lower_triangle(b, x, k), x, 0)
 
 
 def triu(b: Functions, x: Array, *, k: int = 0) -> Array:
-    """Zeros below the k-th diagonal of each matrix."""
-    return b.where(_below(b, x, k - 1), 0, x)
+    """Return `x` with zeros below the k-th diagonal of each matrix."""
+    return b.where(_lower_triangle(b, x, k - 1), 0, x)
 
 
-def _below(b: Functions, x: Array, k: int) -> Array:
-    """Which positions of a matrix lie on its k-th diagonal or below."""
+def _lower_triangle(b: Functions, x: Array, k: int) -> Array:
+    """Return a mask of the k-th diagonal of a matrix and the elements below."""
     rows, columns = x.shape[-2:]
     return b.greater_equal(
         b.expand_dims(b.arange(k, rows + k), axis=1),
@@ -68,20 +68,20 @@ def _below(b: Functions, x: Array, k: int) -> Array:
     )
 
 
-def _within(axes: Any, count: int) -> list[int]:
-    """Return an axis, or several, as numbers from 0 up."""
+def _axis_list(axes: Any, count: int) -> list[int]:
+    """Return one or more axes as nonnegative numbers."""
     if not isinstance(axes, tuple):
         return [axes % count]
     return [axis % count for axis in cast("tuple[int, ...]", axes)]
 
 
 def along(axis: int, part: Any) -> tuple[Any, ...]:
-    """Return the key that takes a part of one axis and all of the others."""
+    """Return a key that selects a part of one axis and all of the other axes."""
     return (*(slice(None),) * axis, part, ...)
 
 
 def topk(b: Functions, x: Array, k: int, *, axis: int = -1) -> tuple[Array, Array]:
-    """Return the k largest values along an axis, the largest first, and their positions."""
+    """Return the k largest values along an axis, largest first, and their indices."""
     if not 0 <= k <= x.shape[axis]:
         raise ArgumentError(
             f"topk: k must be from 0 to {x.shape[axis]}, the length of axis {axis}; got {k}"
@@ -92,56 +92,50 @@ def topk(b: Functions, x: Array, k: int, *, axis: int = -1) -> tuple[Array, Arra
 
 
 def one_hot(b: Functions, x: Array, num_classes: int, *, dtype: Any = "int64") -> Array:
-    """1 at each integer's place of a new last axis, 0 elsewhere."""
+    """Return 1 at the index of each integer along a new last axis, and 0 elsewhere."""
     classes = b.arange(num_classes, dtype=b.dtype(x))
     return b.astype(b.equal(b.expand_dims(x, axis=-1), classes), dtype)
 
 
 def unique_all(b: Functions, x: Array) -> tuple[Array, Array, Array, Array]:
-    """Return the values, where each occurs first, which one each position holds.
-
-    And counts.
-    """
-    order, starts, firsts = _groups(b, x)
+    """Return the distinct values, first indices, inverse indices and counts."""
+    order, starts, firsts = _find_runs(b, x)
     row = b.reshape(x, (-1,))
     indices = b.take(order, firsts, axis=0)
     group = b.subtract(b.cumulative_sum(b.astype(starts, b.dtype(b.arange(1))), axis=0), 1)
     inverse = b.take(group, b.argsort(order), axis=0)
     values = b.take(row, indices, axis=0)
-    return values, indices, b.reshape(inverse, x.shape), _sizes(b, firsts, row)
+    return values, indices, b.reshape(inverse, x.shape), _run_lengths(b, firsts, row)
 
 
 def unique_counts(b: Functions, x: Array) -> tuple[Array, Array]:
-    """Return the values, and how often each occurs."""
+    """Return the distinct values and their counts."""
     values, _, _, counts = b.unique_all(x)
     return values, counts
 
 
 def unique_inverse(b: Functions, x: Array) -> tuple[Array, Array]:
-    """Return the values, and which of them each position holds."""
+    """Return the distinct values, and the index among them of each element."""
     values, _, inverse, _ = b.unique_all(x)
     return values, inverse
 
 
 def unique_values(b: Functions, x: Array) -> Array:
-    """Return the values that occur."""
-    order, _, firsts = _groups(b, x)
+    """Return the distinct values."""
+    order, _, firsts = _find_runs(b, x)
     return b.take(b.reshape(x, (-1,)), b.take(order, firsts, axis=0), axis=0)
 
 
 def isin(b: Functions, x: Array, y: Array, *, invert: bool = False) -> Array:
-    """Return whether each value of `x` is one of `y`'s.
-
-    With `invert`, whether it is none.
-    """
+    """Return whether each value of `x` occurs in `y`, or with `invert`, does not."""
     x, y = (b.asarray(array) for array in (x, y))
     row = b.reshape(y, (-1,))
     found = b.any(b.equal(b.expand_dims(x, axis=-1), row), axis=-1)
     return b.logical_not(found) if invert else found
 
 
-def _groups(b: Functions, x: Array) -> tuple[Array, Array, Array]:
-    """Return the order of the values, where in it a new one begins, and those positions."""
+def _find_runs(b: Functions, x: Array) -> tuple[Array, Array, Array]:
+    """Return the sorted order, and where runs of equal values start."""
     row = b.reshape(b.stop_gradient(x), (-1,))
     order = b.argsort(row)
     ranked = b.take(row, order, axis=0)
@@ -155,8 +149,8 @@ def _groups(b: Functions, x: Array) -> tuple[Array, Array, Array]:
     return order, starts, b.nonzero(starts)[0]
 
 
-def _sizes(b: Functions, firsts: Array, row: Array) -> Array:
-    """How many positions lie from each to the next."""
+def _run_lengths(b: Functions, firsts: Array, row: Array) -> Array:
+    """Return the number of positions from each start to the next."""
     end = b.full((1,), row.shape[0], dtype=b.dtype(firsts))
     ends = b.concat([firsts, end])
     return b.subtract(b.index(ends, slice(1, None)), firsts)
@@ -173,7 +167,7 @@ RULES: dict[str, Rule] = {
         keep.shape, lambda b, shape, grad, _: (unbroadcast(b, grad, shape),)
     ),
     "flip": Rule(
-        keep.further_and_options, lambda b, saved, grad, _: (b.flip(grad, **saved[1]),)
+        keep.rest_and_options, lambda b, saved, grad, _: (b.flip(grad, **saved[1]),)
     ),
 }
 
@@ -183,14 +177,14 @@ def _pull_reshape(b: Functions, shape: Shape, grad: Array, _needs: Needs) -> Par
     return (b.reshape(grad, shape),)
 
 
-@add_rule(RULES, "permute_dims", save=keep.further)
+@add_rule(RULES, "permute_dims", save=keep.rest)
 def _pull_permute_dims(b: Functions, saved: Args, grad: Array, _needs: Needs) -> Parts:
     (axes,) = saved
     back = sorted(range(len(axes)), key=lambda position: axes[position] % len(axes))
     return (b.permute_dims(grad, tuple(back)),)
 
 
-@add_rule(RULES, "roll", save=keep.further_and_options)
+@add_rule(RULES, "roll", save=keep.rest_and_options)
 def _pull_roll(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     (shift,), options = saved
     back = (
@@ -204,17 +198,17 @@ def _pull_roll(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
 @add_rule(RULES, "sort", save=keep.first_and_options)
 def _pull_sort(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
     x, options = saved
-    axis = axes_of(options.get("axis", -1), len(x.shape))[0]
+    axis = to_axes(options.get("axis", -1), len(x.shape))[0]
     ranks = b.argsort(b.argsort(x, **options), axis=axis)
     return (b.take_along_axis(grad, ranks, axis=axis),)
 
 
-def _keep_found(args: Args, out: Array, _needs: Needs, options: Options) -> Any:
-    """Where the largest stood, the shape and the axis."""
+def _save_topk(args: Args, out: Array, _needs: Needs, options: Options) -> Any:
+    """Save the indices of the largest values, the shape and the axis."""
     return out[1], tuple(args[0].shape), options.get("axis", -1)
 
 
-@add_rule(RULES, "topk", save=_keep_found)
+@add_rule(RULES, "topk", save=_save_topk)
 def _pull_topk(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     positions, shape, axis = saved
     zeros = b.zeros(shape, dtype=grad.dtype)
@@ -229,28 +223,28 @@ SHAPES: dict[str, ShapeRule] = {
 }
 
 
-_ORDERING = "permute_dims expand_dims squeeze matrix_transpose"
+_AXIS_FUNCTIONS = "permute_dims expand_dims squeeze matrix_transpose"
 
 
-def _order_axes(name: str) -> ShapeRule:
-    """Make the rule of a function of NumPy that moves axes, or those of length 1."""
+def _moved_axes_rule(name: str) -> ShapeRule:
+    """Return the shape rule of a NumPy function that moves, adds or removes axes."""
     function: Callable[..., Any] = getattr(np, name)
 
-    def rule(call: Call) -> Kind:
+    def rule(call: Call) -> Spec:
         x, *rest = call.args
-        # Each axis gets a length that finds it in the result.
+        # Each axis gets a unique length, which identifies it in the result.
         coded = tuple(1 if n == 1 else axis for axis, n in enumerate(x.shape, 2))
-        found = function(make_bare(coded), *rest, **call.options).shape
+        found = function(make_dummy(coded), *rest, **call.options).shape
         return tuple(1 if it == 1 else x.shape[it - 2] for it in found), x.dtype
 
     return rule
 
 
 @add_shape(SHAPES, "reshape")
-def _shape_reshape(call: Call) -> Kind:
-    """Return the given shape; -1 is what the other axes leave."""
+def _shape_reshape(call: Call) -> Spec:
+    """Return the given shape; -1 is computed from the other axes."""
     x, shape, *rest = call.args
-    np.reshape(make_bare(x.shape), shape, *rest, **call.options)  # refuses another size
+    np.reshape(make_dummy(x.shape), shape, *rest, **call.options)  # checks the size
     sizes: list[int] = [shape] if isinstance(shape, int) else list(shape)
     if -1 in sizes:
         at = sizes.index(-1)
@@ -259,16 +253,16 @@ def _shape_reshape(call: Call) -> Kind:
 
 
 @add_shape(SHAPES, "broadcast_to")
-def _shape_broadcast_to(call: Call) -> Kind:
+def _shape_broadcast_to(call: Call) -> Spec:
     """Return the given shape."""
     x, shape = call.args
-    np.broadcast_to(make_bare(x.shape), shape)  # refuses one that does not fit
+    np.broadcast_to(make_dummy(x.shape), shape)  # raises if it does not broadcast
     return broadcast_shapes(x.shape, (shape,) if isinstance(shape, int) else shape), x.dtype
 
 
 @add_shape(SHAPES, "flip", "roll")
-def _shape_permute_elements(call: Call) -> Kind:
-    """Return the shape of the first argument, whose axes must exist."""
+def _shape_permute_elements(call: Call) -> Spec:
+    """Return the shape of the first argument; raise if an axis does not exist."""
     x, axis = call.args[0], call.options.get("axis")
     if axis is not None:
         normalize_axis_tuple(axis, len(x.shape), allow_duplicate=True)
@@ -277,13 +271,13 @@ def _shape_permute_elements(call: Call) -> Kind:
 
 SHAPES.update(
     {
-        **{name: _order_axes(name) for name in _ORDERING.split()},
+        **{name: _moved_axes_rule(name) for name in _AXIS_FUNCTIONS.split()},
     }
 )
 
 
 @add_shape(SHAPES, "sort", "argsort")
-def _shape_sort(call: Call) -> Kind:
+def _shape_sort(call: Call) -> Spec:
     """Return the shape of the first argument."""
     x, options = call.args[0], call.options
     normalize_axis_index(options.get("axis", -1), len(x.shape))
@@ -291,8 +285,8 @@ def _shape_sort(call: Call) -> Kind:
 
 
 @add_shape(SHAPES, "topk")
-def _shape_topk(call: Call) -> list[Kind]:
-    """Return the `k` greatest values along the axis, and their indices."""
+def _shape_topk(call: Call) -> list[Spec]:
+    """Return the shapes of the `k` largest values and of their indices."""
     x, k = call.args
     at = normalize_axis_index(call.options.get("axis", -1), len(x.shape))
     if not 0 <= k <= x.shape[at]:
@@ -304,8 +298,8 @@ def _shape_topk(call: Call) -> list[Kind]:
 
 
 @add_shape(SHAPES, "one_hot")
-def _shape_one_hot(call: Call) -> Kind:
-    """Return a last axis for the classes."""
+def _shape_one_hot(call: Call) -> Spec:
+    """Return the shape with a last axis for the classes."""
     classes: int = call.get(1, "num_classes")
     return (*call.args[0].shape, classes), find_dtype(call)
 
@@ -314,26 +308,26 @@ def _shape_one_hot(call: Call) -> Kind:
 
 
 def numpy_tril(x: Floats, *, k: int = 0) -> Floats:
-    """Zeros above the k-th diagonal of each matrix."""
-    return np.tril(_matrices("tril", x), k)
+    """Return `x` with zeros above the k-th diagonal of each matrix."""
+    return np.tril(_require_matrices("tril", x), k)
 
 
 def numpy_triu(x: Floats, *, k: int = 0) -> Floats:
-    """Zeros below the k-th diagonal of each matrix."""
-    return np.triu(_matrices("triu", x), k)
+    """Return `x` with zeros below the k-th diagonal of each matrix."""
+    return np.triu(_require_matrices("triu", x), k)
 
 
-def _matrices(name: str, x: Floats) -> Floats:
-    """Return the array, which NumPy would repeat to a matrix where it is a row."""
+def _require_matrices(name: str, x: Floats) -> Floats:
+    """Return the array; raise for a vector, which NumPy would repeat as a matrix."""
     if x.ndim < 2:  # noqa: PLR2004  # a matrix
-        raise ShapeError(f"{name} is of matrices, this array has shape {x.shape}")
+        raise ShapeError(f"{name} needs matrices, this array has shape {x.shape}")
     return x
 
 
 def numpy_sort(
     x: Floats, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> Floats:
-    """Values in order along an axis."""
+    """Return the values sorted along an axis."""
     found = np.sort(x, axis=axis, stable=stable)
     return np.flip(found, axis=axis) if descending else found
 
@@ -341,14 +335,14 @@ def numpy_sort(
 def numpy_argsort(
     x: Floats, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> NDArray[np.int64]:
-    """Return the positions of the values in order; equal ones stay in theirs."""
+    """Return the indices that sort the values; equal values keep their order."""
     if not descending:
         return np.argsort(x, axis=axis, stable=stable)
     found = np.argsort(np.flip(x, axis=axis), axis=axis, stable=stable)
     return x.shape[axis] - 1 - np.flip(found, axis=axis)
 
 
-# NumPy's own functions.
+# Functions of NumPy that need no wrapper.
 LIBRARY = {
     "broadcast_to": np.broadcast_to,
     "expand_dims": np.expand_dims,

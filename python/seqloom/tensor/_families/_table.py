@@ -1,4 +1,4 @@
-"""What the table of operations finds in the families: default bodies, rules and shapes."""
+"""The default implementations, gradient rules and shape rules of all operations."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from seqloom.tensor._families._rule import (
     ArrayFunctions,
     Call,
-    Kind,
     ShapeRule,
-    run_on_ones,
+    Spec,
+    infer_by_call,
 )
 from seqloom.tensor._operations import OPERATIONS
 
@@ -36,25 +36,25 @@ SHAPES: dict[str, ShapeRule] = {
     if line.has_shape
 }
 # The functions that a backend must have, as in the Array API standard. ``index`` has a
-# default body, but a captured step records it as one operation.
+# default implementation, but a captured step records it as one operation.
 REQUIRED = frozenset(
     name for name, line in OPERATIONS.items() if not line.has_default or name == "index"
 )
-# Those that it need not have. `Backend.to_full_precision` is a method of its own.
+# Optional functions of a backend. `Backend` itself defines `to_full_precision`.
 EXTENSION = frozenset(OPERATIONS) - REQUIRED - {"to_full_precision"}
 
 for _name in EXTENSION | {"index"}:
     setattr(ArrayFunctions, _name, vars(FAMILIES[OPERATIONS[_name].family])[_name])
 
 
-def find_kinds(
-    call: Call, run_default: Callable[[Call], Kind | list[Kind]]
-) -> tuple[list[Kind], bool]:
-    """Return shapes and dtypes of a call's results, and whether there may be several."""
+def infer_specs(
+    call: Call, run_default: Callable[[Call], Spec | list[Spec]]
+) -> tuple[list[Spec], bool]:
+    """Return shapes and dtypes of a call's results, and whether the result is a list."""
     if call.name in SHAPES:
         found = SHAPES[call.name](call)
     elif call.name in OPERATIONS and OPERATIONS[call.name].has_default:
         found = run_default(call)
-    else:  # a required function, or one of the target's own
-        found = run_on_ones(call)
+    else:  # a required or custom function
+        found = infer_by_call(call)
     return (found, True) if isinstance(found, list) else ([found], False)

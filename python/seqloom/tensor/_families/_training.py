@@ -1,8 +1,8 @@
-"""Losses of classes, and updates of parameters.
+"""Classification losses, and updates of parameters.
 
-The new arrays of an update are returned, and may have been written into the given ones,
-whose storage the caller owns. ``decays`` has a number for each parameter; the rate and the
-step's number may be arrays, so that a compiled step takes them as inputs.
+An update returns new arrays, and may write them into the given arrays, which the caller
+owns. ``decays`` has one number per parameter. The learning rate and the step number may be
+arrays, so that a compiled step takes them as inputs.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from seqloom.tensor._families._numpy_arrays import (
 )
 from seqloom.tensor._families._rule import (
     Call,
-    Kind,
     Rule,
     ShapeRule,
+    Spec,
     add_shape,
     dtype_of_statistic,
-    kind_of,
+    get_spec,
 )
 from seqloom.tensor._graph import Value, values_in
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     Rate = float | Array
 
 
-# Default bodies ------------------------------------------------------------------------
+# Default implementations ---------------------------------------------------------------
 
 
 Arrays = list[Array]
@@ -63,9 +63,9 @@ def adamw(
     eps: float,
     decays: Sequence[float],
 ) -> tuple[Arrays, Arrays, Arrays]:
-    """AdamW (Loshchilov and Hutter 2019); `step` counts from 1."""
+    """Return an AdamW update (Loshchilov and Hutter 2019); `step` counts from 1."""
     given = zip(params, grads, first, second, decays, strict=True)
-    moved = [_update(b, *each, lr=lr, step=step, betas=betas, eps=eps) for each in given]
+    moved = [_adamw(b, *each, lr=lr, step=step, betas=betas, eps=eps) for each in given]
     one, two, three = ([row[i] for row in moved] for i in range(3))
     return one, two, three
 
@@ -81,7 +81,7 @@ def sgd(
     nesterov: bool,
     decays: Sequence[float],
 ) -> tuple[Arrays, Arrays]:
-    """Gradient descent with momentum, torch's form: a decay is part of the gradient."""
+    """Return an update of SGD with momentum, as in PyTorch: the gradient includes decay."""
     moved: list[tuple[Array, Array]] = []
     for param, grad, moment, decay in zip(params, grads, momenta, decays, strict=True):
         slope = b.add(grad, b.multiply(param, decay)) if decay else grad
@@ -89,7 +89,7 @@ def sgd(
         if momentum:
             ahead = b.add(slope, b.multiply(kept, momentum))
             slope = ahead if nesterov else kept
-        change = b.multiply(slope, _number(b, lr, param))
+        change = b.multiply(slope, _match_dtype(b, lr, param))
         moved.append((b.subtract(param, change), kept))
     return [row[0] for row in moved], [row[1] for row in moved]
 
@@ -97,65 +97,65 @@ def sgd(
 def clip_by_global_norm(
     b: Functions, grads: Arrays, max_norm: Rate
 ) -> tuple[Arrays, Array]:
-    """Scale all gradients down so that their common norm is at most `max_norm`."""
+    """Scale all gradients by one factor so that their common norm is at most `max_norm`."""
     squares = [b.sum(b.square(grad)) for grad in grads]
     total = squares[0]
     for square in squares[1:]:
         total = b.add(total, square)
     norm = b.sqrt(total)
     share = b.minimum(b.divide(max_norm, b.add(norm, 1e-6)), 1.0)
-    return [b.multiply(grad, _number(b, share, grad)) for grad in grads], norm
+    return [b.multiply(grad, _match_dtype(b, share, grad)) for grad in grads], norm
 
 
-def _blend(b: Functions, old: Array, new: Array, share: float) -> Array:
-    """Return a running mean."""
+def _update_average(b: Functions, old: Array, new: Array, share: float) -> Array:
+    """Return an updated exponential moving average."""
     return b.add(b.multiply(old, share), b.multiply(new, 1.0 - share))
 
 
-def _update(
+def _adamw(
     b: Functions, *given: Any, lr: Rate, step: Rate, betas: tuple[float, float], eps: float
 ) -> tuple[Array, Array, Array]:
-    """AdamW of one parameter, given with its gradient, moments and decay."""
-    # In half precision eps would be 0, and 1 - betas[1] inexact.
+    """Return the AdamW update of one parameter, its moments and its decay."""
+    # In half precision, eps would be 0 and 1 - betas[1] would be inexact.
     param, grad, mean, power = (b.to_full_precision(array) for array in given[:4])
-    mean = _blend(b, mean, grad, betas[0])
-    power = _blend(b, power, b.square(grad), betas[1])
+    mean = _update_average(b, mean, grad, betas[0])
+    power = _update_average(b, power, b.square(grad), betas[1])
     spread = b.sqrt(_correct_bias(b, power, betas[1], step))
     ahead = _correct_bias(b, mean, betas[0], step)
-    kept = _decay(b, param, lr, given[4])
-    change = b.multiply(b.divide(ahead, b.add(spread, eps)), _number(b, lr, kept))
+    kept = _decay_weights(b, param, lr, given[4])
+    change = b.multiply(b.divide(ahead, b.add(spread, eps)), _match_dtype(b, lr, kept))
     dtype = b.dtype(given[0])
     moved = b.astype(b.subtract(kept, change), dtype)
     return moved, b.astype(mean, dtype), b.astype(power, dtype)
 
 
 def _correct_bias(b: Functions, mean: Array, beta: float, step: Rate) -> Array:
-    """Return a running mean that began at 0, divided by the share it has seen."""
+    """Correct the bias of a moving average that started at 0."""
     if not beta:
         return mean
     if isinstance(step, (int, float)):
         return b.multiply(mean, 1.0 / -math.expm1(step * math.log(beta)))
-    seen = b.expm1(b.multiply(_number(b, step, mean), math.log(beta)))
+    seen = b.expm1(b.multiply(_match_dtype(b, step, mean), math.log(beta)))
     return b.negative(b.divide(mean, seen))
 
 
-def _decay(b: Functions, param: Array, lr: Rate, decay: float) -> Array:
-    """Return a parameter moved towards 0."""
+def _decay_weights(b: Functions, param: Array, lr: Rate, decay: float) -> Array:
+    """Return a parameter after weight decay."""
     if not decay:
         return param
     if not _is_array(lr):
         return b.multiply(param, 1.0 - lr * decay)
-    lost = b.multiply(_number(b, lr, param), decay)
+    lost = b.multiply(_match_dtype(b, lr, param), decay)
     return b.multiply(param, b.subtract(1.0, lost))
 
 
-def _number(b: Functions, value: Rate, like: Array) -> Any:
-    """Return a number as it is; an array of one in the type of another array."""
+def _match_dtype(b: Functions, value: Rate, like: Array) -> Any:
+    """Return a number, or a scalar array converted to the type of another array."""
     return b.astype(value, b.dtype(like)) if _is_array(value) else value
 
 
 def _is_array(value: Any) -> bool:
-    """Return whether a number came as an array."""
+    """Return whether a value is an array, not a Python number."""
     return not isinstance(value, (int, float))
 
 
@@ -169,7 +169,7 @@ def cross_entropy(
     if weights is not None:
         losses = b.multiply(losses, b.take(weights, labels, axis=0))
     plain = b.stop_gradient(logits)
-    return losses, _slope(b, plain, labels, weights)
+    return losses, _gradient(b, plain, labels, weights)
 
 
 def cross_entropy_grad(
@@ -180,14 +180,14 @@ def cross_entropy_grad(
     weights: Array | None,
     fused: Array,
 ) -> Array:
-    """Return the derivative of ``cross_entropy`` by the logits."""
-    del fused  # which no derivative follows
-    slope = _slope(b, logits, labels, weights)
+    """Return the gradient of ``cross_entropy`` with respect to the logits."""
+    del fused  # not differentiable
+    slope = _gradient(b, logits, labels, weights)
     return b.multiply(slope, b.expand_dims(grad, axis=-1))
 
 
-def _slope(b: Functions, logits: Array, labels: Array, weights: Array | None) -> Array:
-    """``softmax - one_hot``, times the label's weight."""
+def _gradient(b: Functions, logits: Array, labels: Array, weights: Array | None) -> Array:
+    """Return ``softmax - one_hot``, times the weight of the label."""
     hot = b.one_hot(labels, logits.shape[-1], dtype=b.dtype(logits))
     slope = b.subtract(b.softmax(logits), hot)
     if weights is None:
@@ -198,15 +198,15 @@ def _slope(b: Functions, logits: Array, labels: Array, weights: Array | None) ->
 # Gradient rules ------------------------------------------------------------------------
 
 
-def _keep_loss(args: Args, out: Array, _needs: Needs, _options: Options) -> Any:
-    """Return the inputs, and the derivative that a fused kernel has written already."""
+def _save_loss(args: Args, out: Array, _needs: Needs, _options: Options) -> Any:
+    """Save the inputs, and the derivative if a fused kernel has computed it."""
     logits, labels, *weights = args
     return logits, labels, weights[0] if weights else None, out[1]
 
 
 RULES: dict[str, Rule] = {
     "cross_entropy": Rule(
-        _keep_loss, lambda b, saved, grad, _: (b.cross_entropy_grad(grad, *saved),)
+        _save_loss, lambda b, saved, grad, _: (b.cross_entropy_grad(grad, *saved),)
     ),
 }
 
@@ -218,24 +218,24 @@ SHAPES: dict[str, ShapeRule] = {}
 
 
 @add_shape(SHAPES, "adamw")
-def _shape_adamw(call: Call) -> list[Kind]:
-    """Return the parameters and both averages."""
+def _shape_adamw(call: Call) -> list[Spec]:
+    """Return the shapes of the parameters and both moments."""
     params, _, first, second = call.args[:4]
-    return [kind_of(value) for value in (*params, *first, *second)]
+    return [get_spec(value) for value in (*params, *first, *second)]
 
 
 @add_shape(SHAPES, "sgd")
-def _shape_sgd(call: Call) -> list[Kind]:
-    """Return the parameters and their momenta."""
+def _shape_sgd(call: Call) -> list[Spec]:
+    """Return the shapes of the parameters and their momenta."""
     params, _, momenta = call.args[:3]
-    return [kind_of(value) for value in values_in([params, momenta])]
+    return [get_spec(value) for value in values_in([params, momenta])]
 
 
 @add_shape(SHAPES, "clip_by_global_norm")
-def _shape_clip(call: Call) -> list[Kind]:
-    """Return the gradients, and their norm."""
+def _shape_clip(call: Call) -> list[Spec]:
+    """Return the shapes of the gradients and of their norm."""
     grads: list[Value] = call.args[0]
-    return [*map(kind_of, grads), ((), dtype_of_statistic(grads[0]))]
+    return [*map(get_spec, grads), ((), dtype_of_statistic(grads[0]))]
 
 
 # NumPy ---------------------------------------------------------------------------------
@@ -255,8 +255,9 @@ def numpy_adamw(
     eps: float,
     decays: Sequence[float],
 ) -> tuple[list[Floats], list[Floats], list[Floats]]:
-    """One step of AdamW, written into the arrays that it is given."""
-    # NumPy's functions give arrays without axes as scalars, which no kernel can write.
+    """Run one step of AdamW in place."""
+    # NumPy functions return scalars instead of arrays without axes; no kernel can write
+    # them.
     params, first, second = (
         [np.asarray(array, order="C") for array in several]
         for several in (params, first, second)
@@ -299,6 +300,6 @@ def numpy_cross_entropy_grad(
     *,
     out: Floats | None = None,
 ) -> Floats:
-    """Return the derivative of ``cross_entropy`` by the logits."""
+    """Return the gradient of ``cross_entropy`` with respect to the logits."""
     del logits, labels, weights
     return np.multiply(fused, np.expand_dims(grad, -1), out=out)

@@ -1,4 +1,4 @@
-"""Functions of one array, number by number."""
+"""Elementwise functions of one array."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.tensor._families import _keep as keep
-from seqloom.tensor._families._numpy_functions import of_one, to_floats
+from seqloom.tensor._families._numpy_functions import to_floats, wrap_unary
 from seqloom.tensor._families._rule import (
     Parts,
     Rule,
@@ -23,23 +23,23 @@ from seqloom.tensor._operations import list_family
 if TYPE_CHECKING:
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
-    from seqloom.tensor._families._keep import Like, Needs
+    from seqloom.tensor._families._keep import ArgSpec, Needs
     from seqloom.tensor._families._numpy_arrays import Floats
 
 
-# Default bodies ------------------------------------------------------------------------
+# Default implementations ---------------------------------------------------------------
 
 
-_FAR = 20.0  # from here on exp(-x) is nothing beside exp(x)
+_MAX_EXPM1 = 20.0  # above it, exp(-x) is negligible compared with exp(x)
 
 
 def stop_gradient(b: Functions, x: Array) -> Array:  # noqa: ARG001 - a method
-    """Return the same values, of which no gradient is taken."""
+    """Return the same values as a constant without gradient."""
     return x
 
 
 def rsqrt(b: Functions, x: Array) -> Array:
-    """``1 / sqrt(x)``."""
+    """Return ``1 / sqrt(x)``."""
     return b.reciprocal(b.sqrt(x))
 
 
@@ -49,7 +49,7 @@ def positive(b: Functions, x: Array) -> Array:
 
 
 def isinf(b: Functions, x: Array) -> Array:
-    """Return whether a value is an infinity."""
+    """Return whether each value is infinite."""
     return b.logical_not(b.logical_or(b.isfinite(x), b.isnan(x)))
 
 
@@ -59,13 +59,13 @@ def tan(b: Functions, x: Array) -> Array:
 
 
 def sinh(b: Functions, x: Array) -> Array:
-    """Return the hyperbolic sine, exact around 0."""
+    """Return the hyperbolic sine, accurate near 0."""
     size = b.abs(x)
-    near = b.expm1(b.minimum(size, _FAR))
+    near = b.expm1(b.minimum(size, _MAX_EXPM1))
     half = b.add(near, b.divide(near, b.add(near, 1.0)))
-    root = b.exp(b.multiply(size, 0.5))  # which overflows last
+    root = b.exp(b.multiply(size, 0.5))  # overflows later than exp(size)
     far = b.multiply(b.multiply(root, 0.5), root)
-    found = b.where(b.greater(size, _FAR), far, b.multiply(half, 0.5))
+    found = b.where(b.greater(size, _MAX_EXPM1), far, b.multiply(half, 0.5))
     return b.multiply(b.sign(x), found)
 
 
@@ -76,7 +76,7 @@ def cosh(b: Functions, x: Array) -> Array:
     return b.add(b.multiply(b.multiply(root, 0.5), root), b.multiply(small, 0.5))
 
 
-_ROOT_IS_X = 1e9  # from here on the root of x * x + 1 is x, in every type
+_MIN_ASYMPTOTIC = 1e9  # above it, sqrt(x * x + 1) rounds to x in every type
 
 
 def log2(b: Functions, x: Array) -> Array:
@@ -90,24 +90,24 @@ def log10(b: Functions, x: Array) -> Array:
 
 
 def asin(b: Functions, x: Array) -> Array:
-    """Return the angle of that sine."""
-    return b.atan2(x, _other_side(b, x))
+    """Return the inverse sine."""
+    return b.atan2(x, _unit_circle(b, x))
 
 
 def acos(b: Functions, x: Array) -> Array:
-    """Return the angle of that cosine."""
-    return b.atan2(_other_side(b, x), x)
+    """Return the inverse cosine."""
+    return b.atan2(_unit_circle(b, x), x)
 
 
 def atan(b: Functions, x: Array) -> Array:
-    """Return the angle of that tangent."""
+    """Return the inverse tangent."""
     return b.atan2(x, b.ones(x.shape, dtype=b.dtype(x)))
 
 
 def asinh(b: Functions, x: Array) -> Array:
-    """Return the number of that hyperbolic sine."""
+    """Return the inverse hyperbolic sine."""
     size = b.abs(x)
-    far = b.greater(size, _ROOT_IS_X)
+    far = b.greater(size, _MIN_ASYMPTOTIC)
     near = b.where(far, 1.0, size)
     root = b.sqrt(b.add(b.square(near), 1.0))
     share = b.divide(b.square(near), b.add(root, 1.0))
@@ -117,8 +117,8 @@ def asinh(b: Functions, x: Array) -> Array:
 
 
 def acosh(b: Functions, x: Array) -> Array:
-    """Return the number, not below 0, of that hyperbolic cosine."""
-    far = b.greater(x, _ROOT_IS_X)
+    """Return the inverse hyperbolic cosine."""
+    far = b.greater(x, _MIN_ASYMPTOTIC)
     above = b.subtract(b.where(far, 1.0, x), 1.0)
     root = b.sqrt(b.multiply(above, b.add(above, 2.0)))
     found = b.log1p(b.add(above, root))
@@ -127,47 +127,47 @@ def acosh(b: Functions, x: Array) -> Array:
 
 
 def atanh(b: Functions, x: Array) -> Array:
-    """Return the number of that hyperbolic tangent."""
+    """Return the inverse hyperbolic tangent."""
     both = b.subtract(b.log1p(x), b.log1p(b.negative(x)))
     return b.multiply(both, 0.5)
 
 
 def trunc(b: Functions, x: Array) -> Array:
-    """Return the integer that is nearest on the way to 0."""
+    """Return the integers, rounded towards 0."""
     return b.where(b.less(x, 0), b.ceil(x), b.floor(x))
 
 
 def signbit(b: Functions, x: Array) -> Array:
-    """Return whether a value is negative; -0.0 is."""
+    """Return whether the sign bit of each value is set, also of -0.0."""
     zero = b.equal(x, 0)
     below = b.less(b.reciprocal(b.where(zero, x, 1.0)), 0)
     return b.logical_or(b.less(x, 0), b.logical_and(zero, below))
 
 
 def conj(b: Functions, x: Array) -> Array:
-    """Return the complex conjugate; of real numbers, themselves."""
+    """Return the complex conjugate; real numbers are returned unchanged."""
     return b.asarray(np.conj(b.to_numpy(x))) if is_complex(b, x) else x
 
 
 def real(b: Functions, x: Array) -> Array:
-    """Return the real parts; of real numbers, themselves."""
+    """Return the real parts; real numbers are returned unchanged."""
     return b.asarray(np.real(b.to_numpy(x))) if is_complex(b, x) else x
 
 
 def imag(b: Functions, x: Array) -> Array:
-    """Return the imaginary parts; of real numbers, zeros."""
+    """Return the imaginary parts, which are zeros for real numbers."""
     if is_complex(b, x):
         return b.asarray(np.imag(b.to_numpy(x)))
     return b.zeros(x.shape, dtype=b.dtype(x))
 
 
 def is_complex(b: Functions, x: Array) -> bool:
-    """Return whether an array holds complex numbers."""
+    """Return whether an array contains complex numbers."""
     return b.dtype(x).kind == "c"
 
 
-def _other_side(b: Functions, x: Array) -> Array:
-    """``sqrt(1 - x * x)``, exact near 1."""
+def _unit_circle(b: Functions, x: Array) -> Array:
+    """Return ``sqrt(1 - x * x)``, accurate near 1."""
     return b.sqrt(b.multiply(b.subtract(1.0, x), b.add(x, 1.0)))
 
 
@@ -177,31 +177,31 @@ def _other_side(b: Functions, x: Array) -> Array:
 RULES: dict[str, Rule] = {}
 
 
-def flat(b: Functions, saved: Any, _grad: Array, _needs: Needs) -> Parts:
-    """Return a function of steps: zero wherever it has a derivative."""
+def zero_gradient(b: Functions, saved: Any, _grad: Array, _needs: Needs) -> Parts:
+    """Return a gradient of zeros, for step functions."""
     shape, dtype = saved
     return (b.zeros(tuple(shape), dtype=dtype),)
 
 
-def _asin(b: Functions, grad: Array, x: Array) -> Array:
+def _asin_gradient(b: Functions, grad: Array, x: Array) -> Array:
     left = b.multiply(b.subtract(1.0, x), b.add(x, 1.0))
     return b.multiply(grad, b.rsqrt(left))
 
 
-def _logarithm(base: float) -> Rule:
-    """Return the rule of a logarithm to another base."""
+def _log_rule(base: float) -> Rule:
+    """Return the rule of a logarithm with another base."""
     return by_input(lambda b, grad, x: b.divide(grad, b.multiply(x, math.log(base))))
 
 
-@add_rule(RULES, "imag", save=keep.first_like)
-def _pull_imag(b: Functions, saved: Like, grad: Array, _needs: Needs) -> Parts:
+@add_rule(RULES, "imag", save=keep.first_spec)
+def _pull_imag(b: Functions, saved: ArgSpec, grad: Array, _needs: Needs) -> Parts:
     shape, dtype = saved
     if b.isdtype(dtype, "real floating"):
         return (b.zeros(tuple(shape), dtype=dtype),)
     return (b.multiply(b.astype(grad, dtype), b.asarray(1j, dtype=dtype)),)
 
 
-_FLAT = Rule(keep.first_like, flat)
+_ZERO_RULE = Rule(keep.first_spec, zero_gradient)
 
 
 RULES.update(
@@ -209,7 +209,8 @@ RULES.update(
         "negative": Rule(keep.nothing, lambda b, _, grad, __: (b.negative(grad),)),
         "abs": by_input(lambda b, grad, x: b.multiply(grad, b.sign(x))),
         "exp": by_output(lambda b, grad, out: b.multiply(grad, out)),
-        # Of its output, which is -1 soon, the digits of a small slope could not be had.
+        # Uses the input, because the output is close to -1 for a small slope and lost
+        # digits.
         "expm1": by_input(lambda b, grad, x: b.multiply(grad, b.exp(x))),
         "log": by_input(lambda b, grad, x: b.divide(grad, x)),
         "log1p": by_input(lambda b, grad, x: b.divide(grad, b.add(x, 1))),
@@ -230,10 +231,10 @@ RULES.update(
         ),
         "sinh": by_input(lambda b, grad, x: b.multiply(grad, b.cosh(x))),
         "cosh": by_input(lambda b, grad, x: b.multiply(grad, b.sinh(x))),
-        "log2": _logarithm(2),
-        "log10": _logarithm(10),
-        "asin": by_input(_asin),
-        "acos": by_input(lambda b, grad, x: b.negative(_asin(b, grad, x))),
+        "log2": _log_rule(2),
+        "log10": _log_rule(10),
+        "asin": by_input(_asin_gradient),
+        "acos": by_input(lambda b, grad, x: b.negative(_asin_gradient(b, grad, x))),
         "atan": by_input(lambda b, grad, x: b.divide(grad, b.add(b.square(x), 1.0))),
         "asinh": by_input(
             lambda b, grad, x: b.multiply(grad, b.rsqrt(b.add(b.square(x), 1.0)))
@@ -248,15 +249,15 @@ RULES.update(
         ),
         "conj": Rule(keep.nothing, lambda b, _, grad, __: (b.conj(grad),)),
         "real": Rule(
-            keep.first_like, lambda b, saved, grad, _: (b.astype(grad, saved[1]),)
+            keep.first_spec, lambda b, saved, grad, _: (b.astype(grad, saved[1]),)
         ),
-        "sign": _FLAT,
-        "floor": _FLAT,
-        "ceil": _FLAT,
-        "round": _FLAT,
-        "trunc": _FLAT,
-        # Its result is followed by nobody.
-        "stop_gradient": Rule(keep.nothing, flat, tracked=0),
+        "sign": _ZERO_RULE,
+        "floor": _ZERO_RULE,
+        "ceil": _ZERO_RULE,
+        "round": _ZERO_RULE,
+        "trunc": _ZERO_RULE,
+        # The result is not tracked.
+        "stop_gradient": Rule(keep.nothing, zero_gradient, tracked=0),
     }
 )
 
@@ -271,10 +272,10 @@ SHAPES: dict[str, ShapeRule] = dict.fromkeys(list_family("unary"), elementwise)
 
 
 def numpy_reciprocal(x: Floats, out: Floats | None = None) -> Floats:
-    """``1 / x``."""
+    """Return ``1 / x``."""
     x = to_floats(x)
     return np.divide(x.dtype.type(1), x, out=out)
 
 
-# NumPy's own functions.
-LIBRARY = {name: of_one(name) for name in list_family("unary", "numpy") - {"reciprocal"}}
+# Functions of NumPy that need no wrapper.
+LIBRARY = {it: wrap_unary(it) for it in list_family("unary", "numpy") - {"reciprocal"}}

@@ -1,4 +1,4 @@
-"""Windows that slide along the last axes of an array, for any number of axes."""
+"""Sliding windows along the last axes of an array, for any number of axes."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ if TYPE_CHECKING:
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
     from seqloom.tensor._families._keep import Needs, OfShape
-    from seqloom.tensor._families._rule import Call, Kind, Shape, ShapeRule
+    from seqloom.tensor._families._rule import Call, Shape, ShapeRule, Spec
 
 
-# Default bodies ------------------------------------------------------------------------
+# Default implementations ---------------------------------------------------------------
 
 
 Size = int | Sequence[int]
-Tap = tuple[int, ...]  # one position of the kernel
+Tap = tuple[int, ...]  # an index in the kernel
 
 
 def to_sizes(size: Size, axes: int) -> tuple[int, ...]:
-    """Return one number for each axis."""
+    """Return one number per axis."""
     return (size,) * axes if isinstance(size, int) else tuple(size)
 
 
 class Windows(NamedTuple):
-    """How windows lie: one number for each axis in every field."""
+    """The geometry of windows; each field has one number per axis."""
 
     kernel: tuple[int, ...]
     stride: tuple[int, ...]
     padding: tuple[int, ...]
     dilation: tuple[int, ...]
-    ceil: bool = False  # whether a last window may reach beyond the padding
+    ceil: bool = False  # True if a last window may extend past the padding
 
     @staticmethod
     def of(
         kernel: Sequence[int], *, stride: Size = 1, padding: Size = 0, dilation: Size = 1
     ) -> Windows:
-        """Make windows of sizes that are a number, or one for each axis."""
+        """Create windows from sizes that are a number, or one number per axis."""
         axes = len(kernel)
         return Windows(
             tuple(kernel),
@@ -54,44 +54,44 @@ class Windows(NamedTuple):
         )
 
     def counts(self, lengths: Sequence[int]) -> tuple[int, ...]:
-        """Return how many windows fit along each axis, as torch counts them."""
+        """Return the number of windows along each axis, as PyTorch defines it."""
         ends = self._ends(lengths)
         return tuple([-(-end // s) for end, s in zip(ends, self.stride, strict=True)])
 
     def _ends(self, lengths: Sequence[int]) -> list[int]:
-        """Return the position of each padded axis before which all windows start."""
-        # Linear in the length, so that an exported graph can have it for any length.
+        """Return, for each axis, the padded position before which all windows start."""
+        # Linear in the length, so that an exported graph can compute it for any length.
         ends: list[int] = []
-        for length, k, s, p, d in self._axes(lengths):
-            room = length + 2 * p - d * (k - 1)  # the start of a whole window is below
+        for length, k, s, p, d in self._per_axis(lengths):
+            room = length + 2 * p - d * (k - 1)  # a whole window starts below this position
             ends.append(min(room + s - 1, length + p) if self.ceil else room)
         return ends
 
     def lengths(self, counts: Sequence[int], extra: Sequence[int]) -> tuple[int, ...]:
-        """Return the lengths of axes with so many windows, and `extra` positions more."""
+        """Return the lengths of axes with `counts` windows and `extra` more positions."""
         return tuple(
             (count - 1) * s - 2 * p + d * (k - 1) + more + 1
-            for (count, k, s, p, d), more in zip(self._axes(counts), extra, strict=True)
+            for (count, k, s, p, d), more in zip(self._per_axis(counts), extra, strict=True)
         )
 
     def taps(
         self, b: Functions, x: Array, value: float, *, counts: Sequence[int] = ()
     ) -> Iterator[tuple[Tap, Array]]:
-        """Yield each tap with what it covers in all windows, or in the first `counts`."""
+        """Yield each tap with the elements that it covers in all, or the first, windows."""
         lengths = x.shape[-len(self.kernel) :]
         ends = self._ends(lengths)
         if counts:
             ends = [(n - 1) * s + 1 for n, s in zip(counts, self.stride, strict=True)]
         widths = ((0, 0),) * (len(x.shape) - len(self.kernel))
-        beyond = self._beyond(lengths, ends)
+        beyond = self._overhang(lengths, ends)
         around = ((p, p + more) for p, more in zip(self.padding, beyond, strict=True))
         x = b.pad(x, (*widths, *around), value=value)
-        yield from self._cut(b, x, ends)
+        yield from self._slice_taps(b, x, ends)
 
-    def _cut(
+    def _slice_taps(
         self, b: Functions, x: Array, ends: Sequence[int]
     ) -> Iterator[tuple[Tap, Array]]:
-        """Yield each tap with what it covers of an array that is padded."""
+        """Yield each tap with the elements that it covers in a padded array."""
         for tap in self._kernel_positions():
             steps = zip(tap, ends, self.stride, self.dilation, strict=True)
             spans = (slice(at * d, at * d + end, s) for at, end, s, d in steps)
@@ -100,7 +100,7 @@ class Windows(NamedTuple):
     def scatter(
         self, b: Functions, share: Callable[[Tap], Array], shape: Sequence[int]
     ) -> Array:
-        """Reverse `taps`: adds the share of each tap to the positions that it covers."""
+        """Reverse `taps`: add the share of each tap to the positions that it covers."""
         total = None
         first = len(shape) - len(self.kernel)
         for tap in self._kernel_positions():
@@ -125,18 +125,19 @@ class Windows(NamedTuple):
         count_padding: bool,
         divisor: int | None,
     ) -> Array | float:
-        """Return what turns sums into means: a number, or one for each window."""
+        """Return the factor from sums to means: a number, or one number per window."""
         if divisor is not None:
             return 1.0 / divisor
         if not self.ceil and (count_padding or not any(self.padding)):
             return 1.0 / math.prod(self.kernel)
-        # Counts positions by sums of ones. Narrow floats do not have all counts.
+        # Counts positions with sums of ones. Half precision cannot represent all
+        # counts.
         wide = "float64" if str(dtype).endswith("float64") else "float32"
         ends = self._ends(lengths)
         ones = b.ones(tuple(lengths), dtype=wide)
         ones = b.pad(ones, tuple((p, p) for p in self.padding), value=int(count_padding))
-        around = tuple((0, more) for more in self._beyond(lengths, ends))
-        taps = self._cut(b, b.pad(ones, around, value=0), ends)
+        around = tuple((0, more) for more in self._overhang(lengths, ends))
+        taps = self._slice_taps(b, b.pad(ones, around, value=0), ends)
         total = next(taps)[1]
         for _, covered in taps:
             total = b.add(total, covered)
@@ -145,15 +146,15 @@ class Windows(NamedTuple):
     def _kernel_positions(self) -> Iterator[Tap]:
         return product(*(range(k) for k in self.kernel))
 
-    def _beyond(self, lengths: Sequence[int], ends: Sequence[int]) -> list[int]:
-        """Return how far windows that start before the ends reach beyond the padding."""
+    def _overhang(self, lengths: Sequence[int], ends: Sequence[int]) -> list[int]:
+        """Return the number of positions by which the windows extend past the padding."""
         return [
             max(0, end + d * (k - 1) - length - 2 * p)
-            for end, (length, k, _, p, d) in zip(ends, self._axes(lengths), strict=True)
+            for end, (length, k, _, p, d) in zip(ends, self._per_axis(lengths), strict=True)
         ]
 
-    def _axes(self, sizes: Sequence[int]) -> Iterator[tuple[int, int, int, int, int]]:
-        """Yield the numbers of each axis."""
+    def _per_axis(self, sizes: Sequence[int]) -> Iterator[tuple[int, int, int, int, int]]:
+        """Yield the length and the window parameters of each axis."""
         return zip(
             sizes, self.kernel, self.stride, self.padding, self.dilation, strict=True
         )
@@ -162,13 +163,13 @@ class Windows(NamedTuple):
 def crop_input(
     x: Array, grad: Array, shape: Sequence[int], *, groups: int = 1, **geometry: Size
 ) -> Array:
-    """Return the part of a convolution's input that its windows reach.
+    """Return the part of a convolution's input that its windows cover.
 
     Args:
-        x: The input, which may be longer if the convolution is transposed.
-        grad: The gradient by the output.
+        x: The input; it may be longer if the convolution is transposed.
+        grad: The gradient of the output.
         shape: The shape of the weight.
-        groups: Changes nothing; it is among the options of a convolution.
+        groups: Not used; it is an option of convolutions.
         **geometry: Stride, padding and dilation.
 
     Returns:
@@ -195,7 +196,7 @@ def unfold(b: Functions, x: Array, *, kernel: Size, **geometry: Size) -> Array:
 def fold(
     b: Functions, x: Array, *, shape: Sequence[int], kernel: Size, **geometry: Size
 ) -> Array:
-    """Add columns up where their windows lie in an image of ``shape`` (h, w)."""
+    """Add columns at the positions of their windows, in an image of ``shape`` (h, w)."""
     windows = Windows.of(to_sizes(kernel, len(shape)), **geometry)
     channels = x.shape[1] // math.prod(windows.kernel)
     counts = windows.counts(shape)
@@ -219,7 +220,7 @@ def _pull_unfold(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Pa
     return (b.fold(grad, shape=shape[2:], **options),)
 
 
-@add_rule(RULES, "fold", save=keep.further_and_options)
+@add_rule(RULES, "fold", save=keep.rest_and_options)
 def _pull_fold(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     _, options = saved
     return (b.unfold(grad, **{key: options[key] for key in options if key != "shape"}),)
@@ -232,7 +233,7 @@ SHAPES: dict[str, ShapeRule] = {}
 
 
 def windows_of(kernel: Shape, options: dict[str, Any]) -> Windows:
-    """Make the windows that the options of a call describe."""
+    """Return the windows that the options of a call describe."""
     geometry = {
         name: options[name] for name in ("stride", "padding", "dilation") if name in options
     }
@@ -240,8 +241,8 @@ def windows_of(kernel: Shape, options: dict[str, Any]) -> Windows:
 
 
 @add_shape(SHAPES, "unfold")
-def _shape_unfold(call: Call) -> Kind:
-    """Return a column of channels by kernel for each window."""
+def _shape_unfold(call: Call) -> Spec:
+    """Return the shape of ``unfold``: a column of channels times kernel per window."""
     x = call.args[0]
     kernel = to_sizes(call.options["kernel"], len(x.shape) - 2)
     counts = windows_of(kernel, call.options).counts(x.shape[2:])
@@ -249,8 +250,8 @@ def _shape_unfold(call: Call) -> Kind:
 
 
 @add_shape(SHAPES, "fold")
-def _shape_fold(call: Call) -> Kind:
-    """Return the plane that was unfolded."""
+def _shape_fold(call: Call) -> Spec:
+    """Return the shape of the image that was unfolded."""
     x, shape = call.args[0], tuple(call.options["shape"])
     kernel = to_sizes(call.options["kernel"], len(shape))
     return (x.shape[0], x.shape[1] // math.prod(kernel), *shape), x.dtype

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.tensor._compile._numpy._fuse import find_dtype, find_reduction
-from seqloom.tensor._elements import parts_of
+from seqloom.tensor._elements import key_parts
 from seqloom.tensor._graph import OVERWRITES, Value, values_in
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ def sort_groups(groups: dict[int, OperationGroup]) -> list[OperationGroup]:
 
 def _index(x: Array, key: object) -> Array:
     """Index with integers and slices; gives an array even if no axis remains."""
-    parts = parts_of(key)
+    parts = key_parts(key)
     return x[parts if any(part is ... for part in parts) else (*parts, ...)]
 
 
@@ -346,7 +346,7 @@ def is_alias(operation: Operation) -> bool:
         return False
     if operation.name == "index":
         kinds = (int, slice, type(...), type(None))
-        return all(isinstance(part, kinds) for part in parts_of(rest[0]))
+        return all(isinstance(part, kinds) for part in key_parts(rest[0]))
     return operation.name != "astype" or first.dtype == operation.outputs[0].dtype
 
 
@@ -357,7 +357,7 @@ def make_view(operation: Operation, x: Array) -> Array:
 
 def _flips(key: object) -> bool:
     """Return True if a slice of an index has a negative step."""
-    steps = (getattr(part, "step", None) for part in parts_of(key))
+    steps = (getattr(part, "step", None) for part in key_parts(key))
     return any(step is not None and step < 0 for step in steps)
 
 

@@ -1,4 +1,4 @@
-"""JAX as a backend."""
+"""The JAX backend."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def program(b: Backend, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Array]]:
-    """One flat function of jax's, compiled; new state takes the memory of the old."""
-    # Indices and labels that follow from the inputs are checked before it runs.
+    """Compile a graph with ``jax.jit``; new state reuses the memory of the old state."""
+    # Indices and labels that depend only on the inputs are checked before each run.
     function: Callable[..., Any] = jax.jit(
         lower_graph(graph, b), donate_argnums=tuple(graph.donated)
     )
@@ -40,18 +40,17 @@ _FUNCTIONS["program"] = program
 
 
 class JaxBackend(Backend, functions=check_overrides("jax", _FUNCTIONS)):
-    """JAX's arrays. What is asked for is computed later; `sync` waits.
+    """JAX arrays. Results are computed in the background; `sync` waits for them.
 
-    Types of 64 bits exist only where ``jax_enable_x64`` is switched on. Without it, whole
-    numbers of 64 bits become those of 32 where all of them fit and no type is asked for;
-    anything else of 64 bits is refused.
+    64-bit types require ``jax_enable_x64``. Without it, 64-bit integers are converted to
+    32 bits if all of them fit and no type is requested. Other 64-bit data are rejected.
 
     Args:
-        device: ``"cpu"``, ``"gpu:0"``, ``"tpu"``; default jax's own choice.
-        threads: Said by the registry; XLA has a pool of its own.
+        device: ``"cpu"``, ``"gpu:0"`` or ``"tpu"``; default: the choice of JAX.
+        threads: The number of threads of the backend; XLA uses its own thread pool.
 
     Raises:
-        BackendError: There is no such device.
+        BackendError: The device does not exist.
 
     Examples:
         >>> from seqloom.tensor import backend
@@ -69,16 +68,16 @@ class JaxBackend(Backend, functions=check_overrides("jax", _FUNCTIONS)):
         self.threads = threads
 
     def __reduce__(self) -> Any:
-        """Copy and pickles are the one backend of that device and number of threads."""
+        """Copy or pickle by name; the copy is the same backend object."""
         return partial(backend, self.name, num_threads=self.threads), ()
 
     def sync(self) -> None:
-        """Wait until every array that is alive is computed."""
+        """Wait until all arrays are computed."""
         jax.block_until_ready(jax.live_arrays())
 
 
 def _find_device(device: str) -> Any:
-    """Return a device that jax has here."""
+    """Return a JAX device; raise if it does not exist."""
     platform, _, number = device.partition(":")
     try:
         return jax.devices(platform)[int(number or 0)]

@@ -20,7 +20,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from seqloom.errors import ArgumentError, OutOfRangeError
 from seqloom.tensor._backend import backend
-from seqloom.tensor._elements import parts_of
+from seqloom.tensor._elements import key_parts
 from seqloom.tensor._families._scattering import require_covered
 from seqloom.tensor._graph import Value, map_values, values_in
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def index(x: Array, key: Any) -> Array:
     """``x[key]``, with NumPy's basic and integer-array indexing."""
     require_positions("index", x, key)
-    is_traced = any(isinstance(part, Tracer) for part in parts_of(key))
+    is_traced = any(isinstance(part, Tracer) for part in key_parts(key))
     return x.at[key].get(mode="fill") if is_traced else x[key]
 
 
@@ -207,7 +207,7 @@ def _along(args: tuple[Any, ...], options: dict[str, Any]) -> Found:
 
 def _in_key(key: Any, shape: tuple[int, ...]) -> Found:
     """Return the arrays of integers in a key, each with the length of its axis."""
-    parts = parts_of(key)
+    parts = key_parts(key)
     if not any(hasattr(part, "shape") for part in parts):
         return
     axis, taken = 0, sum(map(_axes_of, parts))

@@ -14,7 +14,7 @@ from jax.core import Tracer
 from seqloom.errors import DTypeError
 from seqloom.tensor._backend import Backend
 from seqloom.tensor._families import _activations, _recurrent, _training
-from seqloom.tensor._families._attention import scores_of
+from seqloom.tensor._families._attention import compute_scores
 from seqloom.tensor._families._windows import Windows, crop_input
 from seqloom.tensor.backends._jax._lookup import require_bounds, require_positions
 
@@ -126,7 +126,7 @@ def attention_grad(
     dropout: float = 0.0,
 ) -> tuple[Array, Array, Array]:
     """Return the derivatives of ``attention`` by q, k and v, from the log-sum-exp."""
-    scores = scores_of(b, q, k, mask, scale, causal=causal)
+    scores = compute_scores(b, q, k, mask, scale, causal=causal)
     weights = jnp.exp(scores - jnp.where(jnp.isfinite(lse), lse, 0.0)[..., None])
     drop = bool(dropout) and key is not None
     kept = b.dropout(weights, key, dropout) if drop else weights

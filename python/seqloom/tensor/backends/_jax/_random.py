@@ -78,7 +78,7 @@ def truncated_normal(
 def bernoulli(b: Backend, key: Key | Array, p: Any, shape: Sequence[int]) -> Array:
     """True with probability `p`, in float32."""
     p = (
-        np.float32(keys.check_share(p))
+        np.float32(keys.check_rate(p))
         if isinstance(p, (int, float))
         else p.astype(jnp.float32)
     )

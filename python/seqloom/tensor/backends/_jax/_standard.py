@@ -276,8 +276,8 @@ def _numbers(data: Any, dtype: Any, float_dtype: str) -> Any:
     """Data as NumPy's array; integers in the type that jax gives Python's own."""
     # Labels and indices come as NumPy's int64; 32 bits have positions for them.
     array = to_native(np.asarray(data))
-    is_ours = not isinstance(data, (np.ndarray, np.generic))
-    if is_ours and array.dtype == np.float64:
+    uses_rust = not isinstance(data, (np.ndarray, np.generic))
+    if uses_rust and array.dtype == np.float64:
         return array.astype(float_dtype)
     narrow = _NARROW.get(array.dtype.name)
     if dtype is not None or narrow is None or jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from seqloom.tensor._elements import parts_of
+from seqloom.tensor._elements import key_parts
 from seqloom.tensor._families._scattering import require_covered
 from seqloom.tensor.backends._torch._elementwise import like
 
@@ -153,7 +153,7 @@ def _positions(key: tuple[Any, ...]) -> list[Tensor | None] | None:
 
 def _plain(key: Any, shape: Sequence[int]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
     """Return a key that torch takes, and the axes to flip: it has no negative steps."""
-    parts = _numbers_to_arrays([_to_index(part) for part in parts_of(key)])
+    parts = _numbers_to_arrays([_to_index(part) for part in key_parts(key)])
     back = [_goes_back(part) for part in parts]
     if not any(back):
         return tuple(parts), ()

@@ -104,7 +104,7 @@ def truncated_normal(
     found = device_random.kernel(device_random.between, words, *bounds, shape, kind)
     least = float(np.nextafter(one(lower), one(math.inf)))
     most = float(np.nextafter(one(upper), one(-math.inf)))
-    edge = keys.find_edge(bounds[0], bounds[1], least, most)
+    edge = keys.find_extreme(bounds[0], bounds[1], least, most)
     found = found.clamp(least, most)
     return found if edge is None else found.where(~found.isnan(), edge)
 
@@ -116,7 +116,7 @@ def bernoulli(
     if isinstance(p, Tensor):
         return b.uniform(key, shape) < p
     return _compute(
-        b, "bernoulli", key, float(np.float32(keys.check_share(p))), keys.to_shape(shape)
+        b, "bernoulli", key, float(np.float32(keys.check_rate(p))), keys.to_shape(shape)
     )
 
 
