@@ -105,7 +105,7 @@ WRITERS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:.*a new index was made")
+@pytest.mark.filterwarnings("ignore:.*the index was rebuilt")
 @pytest.mark.parametrize(("name", "write"), WRITERS.items(), ids=WRITERS)
 def test_every_writer_keeps_the_permissions_of_what_it_replaces(tmp_path, name, write):
     made = []

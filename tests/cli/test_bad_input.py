@@ -63,7 +63,10 @@ CASES = {
         r"cut.fq: record 0 \(a\), line 4, byte 12 of the text: .*ends",
     ),
     "a cut to convert": ("convert cut.fq out.fq.gz", r"cut.fq: record 0 \(a\), line 4"),
-    "an unknown name": ("convert two.fa out.txt", "out.txt: cannot tell the format"),
+    "an unknown name": (
+        "convert two.fa out.txt",
+        "out.txt: the name does not imply a format",
+    ),
     "no qualities": ("convert two.fa out.fq", "FASTQ needs qualities"),
     "no qualities to judge": (
         "convert two.fa out.fa --min-mean-quality 20",

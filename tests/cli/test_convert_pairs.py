@@ -109,7 +109,7 @@ BAD = {
     "none to write": (["1.fq"], [], "no file to write: seqloom convert IN OUT"),
     "no second folder": (["1.fq", "2.fq"], ["a.fq", "no/b.fq"], "no/b.fq: cannot be writ"),
     "a file that is there": (["1.fq", "2.fq"], ["a.fq", "few.fq"], "few.fq: already exi"),
-    "an unknown name": (["1.fq", "2.fq"], ["a.fq", "b.txt"], "b.txt: cannot tell"),
+    "an unknown name": (["1.fq", "2.fq"], ["a.fq", "b.txt"], "b.txt: the name does not"),
 }
 
 
@@ -130,7 +130,7 @@ def test_what_is_wrong_is_one_line_and_leaves_neither_file(pairs, call, files, o
     ("options", "words"),
     [
         (["--interleaved"], "two files to read and two to write"),
-        (["--on-error", "skip"], "would leave out single reads of pairs"),
+        (["--on-error", "skip"], "would skip single reads of pairs"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else None,
 )

@@ -9,14 +9,14 @@ def test_it_says_what_was_written(call, tmp_path):
     file.write_bytes(_demo.path("train.fa.gz").read_bytes())
     said = call("index", file)
     assert said.code == 0
-    assert "2,000 records, 120,000 letters, fasta, gzip" in said.out
+    assert "2,000 records, 120,000 residues, fasta, gzip" in said.out
     assert f"{file}.sli (" in said.out
     assert len(SequenceIndex(file, build=False)) == 2000
 
 
 def test_a_plain_file_is_said_to_be_not_compressed(call, tmp_path):
     (tmp_path / "a.fa").write_text(">a\nACGT\n")
-    assert "4 letters, fasta, not compressed\n" in call("index", tmp_path / "a.fa").out
+    assert "4 residues, fasta, not compressed\n" in call("index", tmp_path / "a.fa").out
 
 
 def test_the_files_of_samtools_are_written_on_request(call, tmp_path):
@@ -33,7 +33,7 @@ def test_a_cut_file_needs_overwrite(call, tmp_path):
     refused = call("index", tmp_path / "a.fa")
     assert refused.code == 2
     assert "--overwrite" in refused.err
-    assert "1 records, 2 letters" in call("index", tmp_path / "a.fa", "--overwrite").out
+    assert "1 records, 2 residues" in call("index", tmp_path / "a.fa", "--overwrite").out
 
 
 def test_what_is_no_sequence_file_is_an_error(call, tmp_path):
@@ -48,12 +48,12 @@ def test_a_folder_where_the_index_would_be_is_an_error(call, tmp_path):
     (tmp_path / "a.fa.sli").mkdir()
     said = call("index", tmp_path / "a.fa")
     assert (said.code, said.out) == (2, "")
-    assert "a.fa.sli: is a folder; expected the path of a file" in said.err
+    assert "a.fa.sli: is a folder; expected a file path" in said.err
 
 
 def test_standard_input_has_no_index(call):
     said = call("index", "-")
     assert (said.code, said.err) == (
         2,
-        "error: -: standard input can be read once only; save it to a file first\n",
+        "error: -: standard input can only be read once; save it to a file first\n",
     )

@@ -203,7 +203,7 @@ def test_a_gzip_cut_on_a_member_border_is_found(tmp_path, cut):
     path.write_bytes(b"".join(parts[:-cut]))
     with open_sequences(path) as reader:
         assert sum(1 for _ in reader) == 4 - cut
-    with pytest.raises(FormatError, match="the file was cut"):
+    with pytest.raises(FormatError, match="the file is truncated"):
         SequenceIndex(path)
 
 
@@ -232,7 +232,7 @@ def test_a_fastq_cut_on_a_record_border_is_found(tmp_path):
     path.write_bytes(text[: text.index(b"@r400 x\n")])
     with open_sequences(path) as reader:
         assert sum(1 for _ in reader) == 400
-    with pytest.raises(FormatError, match="the file was cut"):
+    with pytest.raises(FormatError, match="the file is truncated"):
         SequenceIndex(path)
 
 
@@ -240,7 +240,7 @@ def test_a_fasta_cut_inside_its_last_record_is_found(tmp_path):
     path = write(tmp_path / "g.fa", genome())
     SequenceIndex(path)
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(FormatError, match="the file was cut"):
+    with pytest.raises(FormatError, match="the file is truncated"):
         SequenceIndex(path)
 
 
@@ -250,7 +250,7 @@ def test_another_file_is_indexed_anew_with_a_warning(tmp_path, container):
     write(path, reads(600, seed=5), container)
     with pytest.raises(FormatError, match="has changed since it was indexed"):
         SequenceIndex(path, build=False)
-    with pytest.warns(UserWarning, match="a new index was made"):
+    with pytest.warns(UserWarning, match="the index was rebuilt"):
         index = SequenceIndex(path)
     assert len(index) == 600
     assert SequenceIndex(path).note is None
@@ -292,7 +292,7 @@ def test_a_damaged_index_is_made_anew(tmp_path, place):
         index = SequenceIndex(path, build=False)
         found = index.fetch_many(np.arange(500)).ids
     except FormatError:
-        with pytest.warns(UserWarning, match="a new index was made"):
+        with pytest.warns(UserWarning, match="the index was rebuilt"):
             found = SequenceIndex(path).ids
     assert found == whole
 

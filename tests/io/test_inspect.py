@@ -61,7 +61,7 @@ def test_an_unclear_alphabet_is_no_failure(summary):
 
 def test_dna_with_other_letters_is_said_to_look_like_dna(summary):
     found = summary(">a\n" + "ACGT" * 300 + "JEE\n")
-    said = "looks like dna with other letters, 3 of 1,203: E 2, J 1"
+    said = "looks like dna with other characters, 3 of 1,203: E 2, J 1"
     assert (found.alphabet, found.facts()["alphabet"]) == ("dna", said)
 
 
@@ -99,12 +99,12 @@ def test_json_holds_the_summary(summary):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
 def test_a_pipe_is_refused_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "a.fa")
-    with pytest.raises(FileError, match=r"a\.fa: a pipe can be read once only; save it"):
+    with pytest.raises(FileError, match=r"a\.fa: a pipe can only be read once; save it"):
         inspect(tmp_path / "a.fa")
 
 
 def test_a_device_is_refused():
-    with pytest.raises(FileError, match="a device can be read once only"):
+    with pytest.raises(FileError, match="a device can only be read once"):
         inspect(os.devnull)
 
 
@@ -159,7 +159,7 @@ def test_plots_are_one_picture(tmp_path):
     titles = [it.text for it in picture.iter() if it.get("class") == "title"]
     assert titles == [
         "lengths",
-        "quality by position, read as phred33",
+        "quality by position, encoding phred33",
         "mean quality of a sequence",
         "letters",
     ]

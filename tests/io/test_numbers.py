@@ -89,7 +89,7 @@ def test_a_record_number_beyond_64_bits_is_an_index_error(path, number):
     ):
         with pytest.raises(
             IndexError,
-            match=f"position in the file, got {number}, which does not fit 64 bits",
+            match=f"index of a record, got {number}, which does not fit 64 bits",
         ):
             wrong()
 
@@ -98,14 +98,12 @@ def test_a_record_number_beyond_64_bits_is_an_index_error(path, number):
 def test_what_is_neither_id_nor_number_finds_no_record(path, key):
     index = SequenceIndex(path)
     for find in (lambda: index[key], lambda: index.fetch(key, 0, 1)):
-        with pytest.raises(
-            ArgumentError, match="by its id or its position, an integer; got"
-        ):
+        with pytest.raises(ArgumentError, match="by its id or by an integer index; got"):
             find()
 
 
 def test_ids_and_numbers_are_not_mixed(path):
-    with pytest.raises(ArgumentError, match="all ids or all positions, got both"):
+    with pytest.raises(ArgumentError, match="all ids or all indices, got both"):
         SequenceIndex(path).fetch_intervals(["a", 10**30], [0, 0], [1, 1])
 
 

@@ -63,7 +63,7 @@ def test_reads_of_different_fragments_are_an_error(one, other):
 @pytest.mark.parametrize(("one", "other"), [("1", "1"), ("2", "1"), ("2", "2")])
 def test_comments_that_name_other_ends_are_a_warning(one, other):
     first, second = (fastq([f"m:7 {end}:N:0:AC"]) for end in (one, other))
-    said = f"they are the reads {one} and {other} of a fragment"
+    said = f"reads {one} and {other} of a fragment"
     with open_sequences((first, second)) as reader, pytest.warns(DataWarning, match=said):
         assert len(list(reader)) == 1
 
@@ -141,7 +141,7 @@ def test_files_may_be_packed_differently(tmp_path):
     ("options", "words"),
     [
         ({"interleaved": True}, "means one file with both reads, got a pair"),
-        ({"on_error": "skip"}, "would leave out single reads of pairs"),
+        ({"on_error": "skip"}, "would skip single reads of pairs"),
     ],
 )
 def test_options_that_would_part_mates_are_refused(options, words):

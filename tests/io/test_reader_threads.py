@@ -50,12 +50,12 @@ def busy(request):
 
 
 def test_a_second_thread_that_reads_is_refused(busy):
-    with pytest.raises(ArgumentError, match=r"another thread is reading .*; open a reader"):
+    with pytest.raises(ArgumentError, match=r"another thread is using .*; open a reader"):
         next(busy.batches(1))
 
 
 def test_a_reader_is_not_closed_under_another_thread(busy):
-    with pytest.raises(ArgumentError, match="another thread is reading with this reader"):
+    with pytest.raises(ArgumentError, match="another thread is using this reader"):
         busy.close()
 
 

@@ -34,7 +34,7 @@ letters = st.text("ACGTNacgtn*-.", max_size=200).map(str.encode)
 
 @pytest.mark.parametrize("record", [("\udcff", "AC"), SequenceRecord("\udcff", "", b"AC")])
 def test_text_that_utf8_cannot_hold_is_refused(tmp_path, record):
-    with pytest.raises(ArgumentError, match="expected text that is UTF-8"):
+    with pytest.raises(ArgumentError, match="expected UTF-8 text"):
         write_sequences(tmp_path / "a.fa", [record])
     assert not list(tmp_path.iterdir())
 
@@ -170,8 +170,8 @@ def test_a_file_may_be_written_over_itself(tmp_path):
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
-        ("a.txt", {}, "cannot tell the format from the name"),
-        ("-", {}, "cannot tell the format"),
+        ("a.txt", {}, "the name does not imply a format"),
+        ("-", {}, "the name does not imply a format"),
         ("a.fa", {"format": "bam"}, 'format must be "fasta" or "fastq"'),
         ("a.fa", {"compression": "xz"}, 'compression must be "none", "gzip" or "bgzip"'),
         ("a.fa", {"level": 10}, "level must be from 0 to 9"),

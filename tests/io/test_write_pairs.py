@@ -93,7 +93,7 @@ def test_a_second_folder_that_is_not_there_leaves_no_first_file(tmp_path):
     [
         (("a.fa",), "path must be one file or a pair of two, got 1 files"),
         (("a.fa", "b.fa", "c.fa"), "path must be one file or a pair of two, got 3 files"),
-        (("a.fa", "./a.fa"), "both paths are the same file; name two files"),
+        (("a.fa", "./a.fa"), "both paths are the same file; give two files"),
     ],
 )
 @pytest.mark.usefixtures("mates")

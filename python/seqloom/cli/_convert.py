@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from seqloom.io import PairedReader, SequenceBatch, SequenceReader
 
-_PAIR_SIZE = 2
+_MATES = 2
 _PAIRS = "seqloom convert R1 R2 --out OUT1 OUT2"
 _USAGE = f"seqloom convert IN OUT, or for pairs: {_PAIRS}"
 
@@ -50,15 +50,15 @@ class ConvertPaths:
     def __post_init__(self) -> None:
         if not self.targets:
             raise ArgumentError(f"no file to write: {_USAGE}")
-        if len(self.targets) > _PAIR_SIZE:
+        if len(self.targets) > _MATES:
             raise ArgumentError(f"--out takes one file or two, got {len(self.targets)}")
         files = len(self.sources) + len(self.targets)
-        if files == _PAIR_SIZE + _PAIR_SIZE and self.interleaved:
+        if files == _MATES + _MATES and self.interleaved:
             raise ArgumentError(
                 "--interleaved is for one file that contains both reads of each pair; "
                 "here are two files to read and two to write"
             )
-        if files == _PAIR_SIZE + 1 and not self.interleaved:
+        if files == _MATES + 1 and not self.interleaved:
             raise ArgumentError(
                 f"{len(self.sources)} to read and {len(self.targets)} to write: "
                 "reads that alternate in one file need --interleaved"

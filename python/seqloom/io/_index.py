@@ -1,4 +1,4 @@
-"""Records of a sequence file by position or by id."""
+"""Random access to the records of a sequence file by index or id."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ if TYPE_CHECKING:
     from seqloom._rust import _native
     from seqloom.io._records import SequenceRecord
 
-_MANY = 1 << 16
+_BLOCK_IDS = 1 << 16
 
 
 class SequenceIndex:
-    """Reads records of a FASTA or FASTQ file by position or by id, whole or in part.
+    """Random access to records of a FASTA or FASTQ file by index or id, whole or in part.
 
-    The file may be plain, bgzip or ordinary gzip. The index is made once and saved beside
-    the file (``reads.fq.gz.sli``). Where there is none, but samtools' ``.fai`` (with
-    ``.gzi``), that one is used. What is read is compared with the index: a file that has
-    changed is an error; a different file is indexed again, with a warning.
+    The file may be plain, bgzip or gzip. The index is built once and saved next to the file
+    (``reads.fq.gz.sli``). If there is none, a ``.fai`` file of samtools (with ``.gzi``) is
+    used. Every read is checked against the index: a file that has changed is an error; a
+    different file is indexed again, with a warning.
 
-    An index may be used by many threads, pickled, and used in forked processes: each
-    process opens the file for itself.
+    An index can be used by many threads, pickled, and used in forked processes: each
+    process opens the file again.
 
     Args:
-        path: The file.
-        index: The path of the index; a name that ends in ``.fai`` is samtools'.
-        build: Whether to make an index that is missing or belongs to another file.
+        path: The path of the file.
+        index: The path of the index; a name that ends in ``.fai`` is a samtools index.
+        build: If True, build an index that is missing or belongs to another file.
         num_threads: Number of threads; None or 0: all cores.
 
     Raises:
-        MissingFileError: The file does not exist, or ``build`` is False and it has no
+        MissingFileError: The file does not exist, or ``build`` is False and there is no
             index.
         FileError: The file cannot be read, or it is a pipe or standard input.
-        FormatError: The file is not a sequence file; or it was cut since it was indexed.
+        FormatError: The file is not a sequence file, or was truncated since it was indexed.
 
     Examples:
         >>> from pathlib import Path
@@ -64,7 +64,7 @@ class SequenceIndex:
     format: str
     compression: str
     note: str | None
-    """A note to the user: the index could not be written, or was made again."""
+    """Note to the user: the index could not be written, or was rebuilt."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class SequenceIndex:
         self._content_of_index: bytes | None = None
 
     def _set_native(self, native: _native.SequenceIndex) -> None:
-        """Keep a native index, which belongs to this process."""
+        """Store a native index, which belongs to this process."""
         self._native: _native.SequenceIndex | None = native
         self._process = os.getpid()
         self._lengths: NDArray[np.int64] | None = None
@@ -104,22 +104,22 @@ class SequenceIndex:
                     self.path, self._side or saved, self._content, threads=self._threads
                 )
             )
-        assert self._native is not None  # noqa: S101 - just set
+        assert self._native is not None  # noqa: S101 - set above
         return self._native
 
     @property
     def native(self) -> _native.SequenceIndex:
-        """The native index of this process, for callers without the interpreter."""
+        """Native index of this process, for callers that do not hold the GIL."""
         return self._open()
 
     @property
     def _threads(self) -> int:
-        """The number of threads, in this process."""
+        """Number of threads in this process."""
         return count_threads(self._num_threads)
 
     def __getstate__(self) -> dict[str, object]:
-        """Return what another process needs; an index without a file goes along."""
-        state = {k: v for k, v in vars(self).items() if k not in _OF_PROCESS}
+        """Return the state for another process; an index without a file is included."""
+        state = {k: v for k, v in vars(self).items() if k not in _PROCESS_STATE}
         state["_content_of_index"] = None if self._side else self._open().kept()
         return state
 
@@ -132,12 +132,12 @@ class SequenceIndex:
         return len(self._open())
 
     def __getitem__(self, key: int | str | bytes) -> SequenceRecord:
-        row = self.row(key) if isinstance(key, (str, bytes)) else _to_position(key)
+        row = self.row(key) if isinstance(key, (str, bytes)) else _to_index(key)
         return self.fetch_many([row], num_threads=1)[0]
 
     def __iter__(self) -> Iterator[SequenceRecord]:
-        for start in range(0, len(self), _MANY >> 4):
-            stop = min(start + (_MANY >> 4), len(self))
+        for start in range(0, len(self), _BLOCK_IDS >> 4):
+            stop = min(start + (_BLOCK_IDS >> 4), len(self))
             yield from self.fetch_many(np.arange(start, stop))
 
     def __contains__(self, key: object) -> bool:
@@ -148,17 +148,17 @@ class SequenceIndex:
 
     @property
     def letters(self) -> int:
-        """The number of letters of all records."""
+        """Total number of residues."""
         return self._open().letters
 
     @property
     def content(self) -> int:
-        """The hash of the file's content when it was indexed."""
+        """Hash of the file's content when it was indexed."""
         return self._content
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """The number of letters of each record."""
+        """Number of residues of each record."""
         if self._lengths is None:
             self._lengths = self._open().lengths()
             self._lengths.flags.writeable = False
@@ -166,25 +166,25 @@ class SequenceIndex:
 
     @property
     def ids(self) -> list[str]:
-        """The id of each record, read from the file on demand."""
+        """Id of each record, read from the file on demand."""
         ids: list[str] = []
-        for start in range(0, len(self), _MANY):
-            rows = np.arange(start, min(start + _MANY, len(self)))
+        for start in range(0, len(self), _BLOCK_IDS):
+            rows = np.arange(start, min(start + _BLOCK_IDS, len(self)))
             headers = Ragged(*self._open().headers(rows)).to_list()
             ids += [decode_header(parse_id(header)) for header in headers]
         return ids
 
     def row(self, name: str | bytes) -> int:
-        """Return the position of the record with an id.
+        """Return the index of the record with an id.
 
         Args:
             name: The id: the first word of the header.
 
         Returns:
-            The position of the record, from 0 on.
+            The index of the record, from 0.
 
         Raises:
-            IdError: No record has the id, or several have.
+            IdError: The id does not occur, or occurs in more than one record.
             ArgumentError: The id is not a string.
 
         Examples:
@@ -204,29 +204,30 @@ class SequenceIndex:
             first = ", ".join(map(str, rows[:3]))
             raise IdError(
                 f"{self.path}: {len(rows)} records have the id {name!r} ({first}"
-                f"{', ...' if rows[3:] else ''}); give the position of one of them"
+                f"{', ...' if rows[3:] else ''}); give the index of one of these records"
             )
-        if len(self._rows) < _MANY:
+        if len(self._rows) < _BLOCK_IDS:
             self._rows[name] = rows[0]
         return rows[0]
 
     def fetch(self, record: int | str | bytes, start: int, stop: int) -> bytes:
-        """Read a range of letters of a record.
+        """Read a range of residues of a record.
 
-        Only this range is read from the file if the record's lines have equal lengths.
+        If the record's lines have equal lengths, only this range is read from the file.
 
         Args:
-            record: Id or position of the record.
-            start: Position of the first letter, from 0 on.
-            stop: Position after the last letter.
+            record: Id or index of the record.
+            start: Position of the first residue, from 0.
+            stop: Position after the last residue.
 
         Returns:
-            The letters as in the file.
+            The residues as in the file.
 
         Raises:
             OutOfRangeError: The range is not within the record.
-            IdError: No record has the id, or several have.
-            ArgumentError: ``record`` is neither, or a position is not an integer.
+            IdError: The id does not occur, or occurs in more than one record.
+            ArgumentError: ``record`` is not an id or an integer, or a position is not an
+                integer.
             FormatError: The file has changed since it was indexed.
 
         Examples:
@@ -235,25 +236,25 @@ class SequenceIndex:
             >>> SequenceIndex("one.fa").fetch("chr1", 2, 6)
             b'GTAC'
         """
-        row = self.row(record) if isinstance(record, (str, bytes)) else _to_position(record)
+        row = self.row(record) if isinstance(record, (str, bytes)) else _to_index(record)
         return self.fetch_intervals([row], [start], [stop], num_threads=1).data.tobytes()
 
     def fetch_many(
         self, rows: ArrayLike, *, num_threads: int | None = None
     ) -> SequenceBatch:
-        """Read many records at once, on several threads; neighbours are read together.
+        """Read many records at once, on several threads.
 
         Args:
-            rows: Positions of the records, in any order; a position may occur twice, and a
-                negative one counts from the end.
+            rows: Indices of the records, in any order; an index may occur more than once,
+                and a negative index counts from the end.
             num_threads: Number of threads; None: that of the index.
 
         Returns:
             The records, in the order of ``rows``.
 
         Raises:
-            OutOfRangeError: A position is outside the file.
-            ArgumentError: ``rows`` holds something else than integers.
+            OutOfRangeError: An index is out of range.
+            ArgumentError: ``rows`` contains values that are not integers.
             FormatError: The file has changed since it was indexed.
 
         Examples:
@@ -280,21 +281,21 @@ class SequenceIndex:
         *,
         num_threads: int | None = None,
     ) -> Ragged:
-        """Read ranges of letters of many records at once.
+        """Read ranges of residues of many records at once.
 
         Args:
-            records: The record of each range: all ids, or all positions.
-            starts: Position of the first letter of each range, from 0 on.
-            stops: Position after the last letter of each range.
+            records: The record of each range: all ids, or all indices.
+            starts: Position of the first residue of each range, from 0.
+            stops: Position after the last residue of each range.
             num_threads: Number of threads; None: that of the index.
 
         Returns:
-            The letters of each range, in the order of ``records``.
+            The residues of each range, in the order of ``records``.
 
         Raises:
             OutOfRangeError: A range is not within its record.
-            IdError: No record has an id, or several have.
-            ArgumentError: ``records`` holds something else than ids or integers, or a
+            IdError: An id does not occur, or occurs in more than one record.
+            ArgumentError: ``records`` contains values that are not ids or integers, or a
                 position is not an integer.
             FormatError: The file has changed since it was indexed.
 
@@ -311,22 +312,22 @@ class SequenceIndex:
         names: list[object] = rows.reshape(-1).tolist()
         if rows.dtype.kind in "OSU" and any(map(_is_id, names)):
             if not all(map(_is_id, names)):
-                raise ArgumentError("records must be all ids or all positions, got both")
+                raise ArgumentError("records must be all ids or all indices, got both")
             ids = cast("list[str | bytes]", names)
             rows = np.fromiter(map(self.row, ids), np.int64, len(ids))
         bounds = as_integers(starts), as_integers(stops)
         return Ragged(*native.fetch_intervals(as_integers(rows), *bounds, threads))
 
     def write_fai(self) -> list[Path]:
-        """Write ``.fai`` beside the file, and ``.gzi`` for bgzip, as samtools does.
+        """Write ``.fai`` next to the file, and ``.gzi`` for bgzip, like samtools.
 
         Returns:
             The paths of the written files.
 
         Raises:
-            FormatError: Lines have unequal lengths, or an id occurs twice, which a ``.fai``
-                cannot hold.
-            ArgumentError: The file is ordinary gzip: samtools needs bgzip.
+            FormatError: Lines have unequal lengths, or an id is repeated; a ``.fai`` cannot
+                represent either.
+            ArgumentError: The file is plain gzip: samtools needs bgzip.
 
         Examples:
             >>> from pathlib import Path
@@ -345,21 +346,23 @@ class SequenceIndex:
         return list(contents)
 
 
-_OF_PROCESS = frozenset({"_native", "_process", "_lengths", "_rows", "_content_of_index"})
+_PROCESS_STATE = frozenset(
+    {"_native", "_process", "_lengths", "_rows", "_content_of_index"}
+)
 
 
-def _to_position(key: SupportsIndex) -> int:
-    """Convert a position to int; refuses a fraction, a list or a slice."""
+def _to_index(key: SupportsIndex) -> int:
+    """Convert an index to int; raise for a fraction, a list or a slice."""
     try:
         return operator.index(key)
     except TypeError:
         raise ArgumentError(
-            f"a record is named by its id or its position, an integer; got {quote(key)}"
+            f"a record is selected by its id or by an integer index; got {quote(key)}"
         ) from None
 
 
 def _is_id(key: object) -> bool:
-    """Return whether a key is a record's id."""
+    """Return whether a key is a record id."""
     return isinstance(key, (str, bytes))
 
 

@@ -1,4 +1,4 @@
-"""Finding, checking and making the index of a sequence file."""
+"""Finding, checking and building the index of a sequence file."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SUFFIX = ".sli"
-# An index holds offsets of letters: nothing between them can be left out.
-_CLEAN = "an index needs a clean file: seqloom convert {shell}"
+# An index stores offsets of residues, so invalid text cannot be skipped.
+_REMEDY = "an index needs a valid file: seqloom convert {shell}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,13 @@ def build_index(
     num_threads: int | None = None,
     on_progress: Callable[[int], object] | None = None,
 ) -> Path:
-    """Make the index of a sequence file, and replace an index that exists.
+    """Build the index of a sequence file, and replace an existing index.
 
     Args:
         path: The file: FASTA or FASTQ, plain, bgzip or gzip.
-        index: The path of the index; None: beside the file.
+        index: The path of the index; None: next to the file.
         num_threads: Number of threads; None or 0: all cores.
-        on_progress: Called from time to time with the number of bytes of text read so far.
+        on_progress: Called repeatedly with the number of bytes of text read so far.
 
     Returns:
         The path of the index.
@@ -54,7 +54,7 @@ def build_index(
     Raises:
         MissingFileError: The file does not exist.
         FileError: The file cannot be read, or the index cannot be written.
-        FormatError: The file is not a sequence file, or it was cut.
+        FormatError: The file is not a sequence file, or it is truncated.
 
     Examples:
         >>> _ = Path("a.fa").write_text(">a\\nAC\\n")
@@ -63,9 +63,9 @@ def build_index(
     """
     check_rereadable(path)
     check_function("on_progress", on_progress)
-    side = as_path("index", index) if index is not None else _beside(os.fspath(path))
+    side = as_path("index", index) if index is not None else _default_path(os.fspath(path))
     if side.is_dir():
-        raise FileError(f"{side}: is a folder; expected the path of a file for the index")
+        raise FileError(f"{side}: is a folder; expected a file path for the index")
     threads = count_threads(num_threads)
     _build(os.fspath(path), os.fspath(side), on_progress, threads=threads)
     return side
@@ -78,17 +78,17 @@ def _build(
     *,
     threads: int,
 ) -> bytes:
-    """Make an index in a file, or return it if `side` is None."""
+    """Build an index in a file, or in memory if `side` is None."""
     progress = _native.IndexProgress()
 
-    def look() -> None:
+    def report() -> None:
         if on_progress is not None:
             on_progress(progress.bytes)
 
-    with replace_remedies(_CLEAN):
+    with replace_remedies(_REMEDY):
         content = run_interruptible(
             lambda: _native.build_index(path, side, progress, threads),
-            look,
+            report,
             stop=progress.stop,
         )
     return content or b""
@@ -97,27 +97,27 @@ def _build(
 def open_index(
     path: str, index: str | os.PathLike[str] | None, *, build: bool, threads: int
 ) -> OpenedIndex:
-    """Open the index that exists, or make one."""
-    side = as_path("index", index) if index is not None else _beside(path)
+    """Open the existing index, or build one."""
+    side = as_path("index", index) if index is not None else _default_path(path)
     if side.suffix == ".fai":
         return _open_standard(path, side)
-    # A folder of that name is not an index: the one that is made stays in memory.
+    # A folder with the name of the index: the index stays in memory.
     if side.exists() and not side.is_dir():
-        return _open_side(path, side, build=build, threads=threads)
+        return _open_sli(path, side, build=build, threads=threads)
     standard = Path(f"{path}.fai")
     if index is None and standard.is_file() and not _is_gzip(path):
         return _open_standard(path, standard)
     if build:
-        return _make(path, side, threads=threads)
+        return _build_beside(path, side, threads=threads)
     if not Path(path).exists():
         raise MissingFileError(f"{path}: no such file")
-    raise MissingFileError(f"{side}: no such index; make one: seqloom index {path}")
+    raise MissingFileError(f"{side}: no such index; build one: seqloom index {path}")
 
 
 def reopen_index(
     path: str, source: str | bytes | None, content: int, *, threads: int
 ) -> _native.SequenceIndex:
-    """Open an index again in another process; it must belong to the same file."""
+    """Open an index in another process; raise if the file has changed."""
     if isinstance(source, str):
         native = _native.SequenceIndex.open(path, source, threads)
     else:
@@ -131,44 +131,46 @@ def reopen_index(
     return native
 
 
-def _beside(path: str) -> Path:
-    """Return the path of the index beside a file."""
+def _default_path(path: str) -> Path:
+    """Return the path of the index next to a file."""
     return Path(path + SUFFIX)
 
 
-def _open_side(path: str, side: Path, *, build: bool, threads: int) -> OpenedIndex:
-    """Open our own index; makes a new one where it belongs to another file."""
+def _open_sli(path: str, side: Path, *, build: bool, threads: int) -> OpenedIndex:
+    """Open a .sli index; rebuild it if it belongs to another file."""
     try:
         native = _native.SequenceIndex.open(path, os.fspath(side), threads)
     except FormatError as error:
         if not build:
             raise
-        return _make_again(path, side, str(error), threads=threads)
+        return _rebuild(path, side, str(error), threads=threads)
     if native.state == "cut":
         raise FormatError(
-            f"{path}: the file was cut: it is shorter than when {side} was made, and the "
-            f"same up to its end; get the whole file again, or make a new index: seqloom "
-            f"index --overwrite {path}",
+            f"{path}: the file is truncated: it is shorter than when {side} was built, and "
+            f"the same up to its end; get the whole file again, or build a new index: "
+            f"seqloom index --overwrite {path}",
             path=path,
         )
     if native.state == "changed":
-        what = f"{side}: the file has changed since it was indexed"
+        problem = f"{side}: the file has changed since it was indexed"
         if not build:
-            raise FormatError(f"{what}; make a new one: seqloom index --overwrite {path}")
-        return _make_again(path, side, what, threads=threads)
+            raise FormatError(
+                f"{problem}; build a new index: seqloom index --overwrite {path}"
+            )
+        return _rebuild(path, side, problem, threads=threads)
     return OpenedIndex(native, os.fspath(side))
 
 
-def _make_again(path: str, side: Path, why: str, *, threads: int) -> OpenedIndex:
-    """Make an index that replaces a useless one, and warns."""
-    note = f"{why}: a new index was made"
-    made = _make(path, side, threads=threads)
+def _rebuild(path: str, side: Path, why: str, *, threads: int) -> OpenedIndex:
+    """Rebuild an index that cannot be used, with a warning."""
+    note = f"{why}: the index was rebuilt"
+    rebuilt = _build_beside(path, side, threads=threads)
     warn_user(printable(note), UserWarning)
-    return OpenedIndex(made.native, made.side, made.note or note)
+    return OpenedIndex(rebuilt.native, rebuilt.side, rebuilt.note or note)
 
 
-def _make(path: str, side: Path, *, threads: int) -> OpenedIndex:
-    """Make an index beside the file, or in memory where the folder is read-only."""
+def _build_beside(path: str, side: Path, *, threads: int) -> OpenedIndex:
+    """Build an index next to the file, or in memory if the folder is read-only."""
     try:
         build_index(path, index=side, num_threads=threads)
     except MissingFileError:
@@ -182,7 +184,7 @@ def _make(path: str, side: Path, *, threads: int) -> OpenedIndex:
 
 
 def _open_standard(path: str, fai: Path) -> OpenedIndex:
-    """Open a file by its .fai of samtools."""
+    """Open a file with its .fai of samtools."""
     gzi = Path(f"{path}.gzi")
     blocks = None
     if gzi.exists():

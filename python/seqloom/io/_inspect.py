@@ -1,4 +1,4 @@
-"""Reading a sequence file once, in bounded memory, to count what it holds."""
+"""Summarise a sequence file in one pass and in bounded memory."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from seqloom.io._settings import Comments, IdRule, Origin, Quality, Whitespace
 
 _BINS = 10
-_LONG_TAIL = 20
+_TAIL_RATIO = 20
 _EXAMPLES = 3
-_PLAIN = {"dna": "ACGT", "rna": "ACGU", "protein": "ACDEFGHIKLMNPQRSTVWY"}
+_UNAMBIGUOUS = {"dna": "ACGT", "rna": "ACGU", "protein": "ACDEFGHIKLMNPQRSTVWY"}
 
 
 def inspect(
@@ -45,25 +45,25 @@ def inspect(
     whitespace: Whitespace = "error",
     ids: IdRule = "error",
 ) -> Summary:
-    """Read a sequence file once and count what it holds.
+    """Read a sequence file once and summarise its contents.
 
     Args:
-        path: The file; ``"-"`` is standard input. Examples of duplicate ids need a second
-            reading: for standard input there are none.
-        quality: The encoding of FASTQ's qualities: ``"phred33"``, ``"phred64"`` or
-            ``"solexa"``. The summary says which encodings are possible.
-        comments: ``"skip"`` leaves out lines of FASTA that begin with ``;`` or ``#``.
-        whitespace: ``"strip"`` leaves out blanks among the letters of FASTA.
-        ids: ``"number"`` names records without an id by their number in the file.
+        path: The path of the file; ``"-"`` is standard input. The file is read twice if ids
+            are repeated, to name examples; standard input has no examples.
+        quality: The quality encoding of FASTQ: ``"phred33"``, ``"phred64"`` or
+            ``"solexa"``. The summary lists the possible encodings.
+        comments: ``"skip"`` skips FASTA lines that begin with ``;`` or ``#``.
+        whitespace: ``"strip"`` removes white space within FASTA sequences.
+        ids: ``"number"`` uses the record's number as a missing id.
 
     Returns:
-        Format, compression, records, lengths, letters, alphabet, GC, duplicate ids,
-        qualities, and letters and scores by position.
+        Format, compression, records, lengths, residues, alphabet, GC, duplicate ids,
+        qualities, and residues and scores by position.
 
     Raises:
         ArgumentError: An option has an unknown value.
         FileError: The file cannot be read, or it is a named pipe.
-        FormatError: The file is not a sequence file, or it was cut.
+        FormatError: The file is not a sequence file, or it is truncated.
 
     Examples:
         >>> from pathlib import Path
@@ -105,12 +105,12 @@ def inspect(
 
 
 def summarise(tally: Tally, quality: Quality, **facts: Any) -> Summary:
-    """Make the summary of counted records; the facts describe their file."""
+    """Create the summary of counted records; ``facts`` describe their file."""
     lengths, counts = tally.lengths, count_letters(tally.counts)
     qualities = tally.profile.qualities.sum(axis=0).astype(np.int64)
     means = tally.profile.means.astype(np.int64)
     alphabet = find_alphabet(tally.counts).name
-    plain = _PLAIN[alphabet or "protein"]
+    plain = _UNAMBIGUOUS[alphabet or "protein"]
     return Summary(
         records=lengths.size,
         letters=dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))),
@@ -131,7 +131,7 @@ def summarise(tally: Tally, quality: Quality, **facts: Any) -> Summary:
 
 @contextmanager
 def _suggest_readers() -> Generator[None]:
-    """Name the function that reads genotypes or intervals, which are not sequences."""
+    """Suggest the function for genotypes or intervals, which are not sequences."""
     try:
         yield
     except FormatError as error:
@@ -140,13 +140,13 @@ def _suggest_readers() -> Generator[None]:
         if error.cause == "BED":
             error.add_note(
                 "sl.data.IntervalDataset(genome, bed), or GENOME.fa --intervals BED, reads "
-                "parts of a genome"
+                "intervals of a genome"
             )
         raise
 
 
 def _gc(counts: dict[str, int]) -> float | None:
-    """Compute the share of G and C among bases, where all letters are nucleotides."""
+    """Return the share of G and C among bases, or None if there are other residues."""
     if not any(counts.keys() <= LETTERS[name] for name in ("dna", "rna")):
         return None
     strong, weak = (sum(counts.get(it, 0) for it in group) for group in ("GC", "ATU"))
@@ -156,7 +156,7 @@ def _gc(counts: dict[str, int]) -> float | None:
 def _duplicates(
     origin: Origin, names: NDArray[np.uint64], options: Options
 ) -> tuple[tuple[str, ...], int]:
-    """Count duplicate ids; reads the file again only to name some of them."""
+    """Count repeated ids; read the file again only to name examples."""
     kinds, numbers = np.unique(names, return_counts=True)
     twice = kinds[numbers > 1]
     examples: dict[str, None] = {}
@@ -170,9 +170,9 @@ def _duplicates(
 
 
 def _histogram(lengths: NDArray[np.int64]) -> tuple[LengthBin, ...]:
-    """Count lengths in about ten bins that end at integers."""
+    """Count lengths in about ten bins with integer limits."""
     shortest, longest = int(lengths.min()), int(lengths.max())
-    if longest > _LONG_TAIL * float(np.median(lengths)):  # a few are very long: bins grow
+    if longest > _TAIL_RATIO * float(np.median(lengths)):  # with a long tail, bins grow
         raw = np.geomspace(max(shortest, 1), longest + 1, _BINS + 1)
         raw[0] = shortest
     else:

@@ -1,4 +1,4 @@
-"""Reading the two reads of each fragment: from two files, or from one that alternates."""
+"""Opening sequence files, and reading pairs from two files or one interleaved file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from seqloom._warning import warn_user
 from seqloom.errors import ArgumentError, FormatError
 from seqloom.io._reader import ReaderLock, SequenceReader
 from seqloom.io._records import decode_header, join, parse_id
-from seqloom.io._settings import MOST, ReadSettings, check_number, is_same_file
+from seqloom.io._settings import MAX_INT64, ReadSettings, check_number, is_same_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     )
 
 
-# An id, and a comment such as 1:N:0:ATCACG; 1 is the end that was read.
-_END = re.compile(rb"\s*\S+\s+([1-3]):[YN]:\d+:")
+# An id and an Illumina comment such as 1:N:0:ATCACG; 1 is the number of the read.
+_READ_NUMBER = re.compile(rb"\s*\S+\s+([1-3]):[YN]:\d+:")
 BatchPair: TypeAlias = "tuple[SequenceBatch, SequenceBatch]"
 Mates: TypeAlias = "TwoFiles | InterleavedFile"
-_TWO = 2
+_PAIR_SIZE = 2
 
 
 def check_mates(pair: BatchPair, *, paths: tuple[str, ...], start: int) -> None:
-    """Refuse pairs of different fragments; the first pair is number ``start``."""
+    """Raise if two reads have different ids; the index of the first pair is ``start``."""
     one, other = (batch.headers for batch in pair)
     row = _native.first_mismatch(one.data, one.offsets, other.data, other.offsets)
     if row is None:
@@ -56,26 +56,26 @@ def check_mates(pair: BatchPair, *, paths: tuple[str, ...], start: int) -> None:
     )
 
 
-def _check_ends(pair: BatchPair, paths: tuple[str, ...]) -> None:
-    """Warn if the comments of Illumina name other ends than the first and a later one."""
+def _check_read_numbers(pair: BatchPair, paths: tuple[str, ...]) -> None:
+    """Warn if Illumina comments do not number the reads 1 and 2 (or 3)."""
     first = [batch.headers[0].tobytes() for batch in pair if len(batch)]
-    ends = [match[1] for header in first if (match := _END.match(header))]
+    ends = [match[1] for header in first if (match := _READ_NUMBER.match(header))]
     if len(ends) == len(pair) and ends[0] >= ends[1]:
         headers = list(map(decode_header, first))
         numbers = [end.decode() for end in ends]
         warn_user(
             f"{' and '.join(paths)}: the headers of the first pair are {headers[0]!r} and "
-            f"{headers[1]!r}: they are the reads {numbers[0]} and {numbers[1]} of a "
+            f"{headers[1]!r}: reads {numbers[0]} and {numbers[1]} of a "
             "fragment, expected 1 and 2; give the file of the first reads first, and each "
             "file once",
         )
 
 
 class PairedReader:
-    """Reads the two reads of each pair together; `open_sequences` makes it.
+    """Reads both reads of each pair together; created by `open_sequences`.
 
     Args:
-        mates: The source of first and second reads: two files, or one that alternates.
+        mates: The source of first and second reads: two files, or one interleaved file.
 
     Examples:
         >>> from pathlib import Path
@@ -94,27 +94,27 @@ class PairedReader:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths: of two files, or of the one that holds pairs."""
+        """Paths of the two files, or of the interleaved file."""
         return tuple(reader.path for reader in self._mates.readers)
 
     @property
     def format(self) -> Format:
-        """The format of the first file: ``"fastq"`` or ``"fasta"``."""
+        """Format of the first file: ``"fastq"`` or ``"fasta"``."""
         return self._mates.readers[0].format
 
     def batches(self, n: int, *, max_bytes: int = 4 << 20) -> Iterator[BatchPair]:
-        """Read the remaining pairs as batches of columns.
+        """Yield the remaining pairs as batches.
 
         Args:
-            n: The largest number of pairs in a batch.
-            max_bytes: The largest number of letters in a batch, roughly; a longer pair is a
-                batch of its own.
+            n: Maximum number of pairs in a batch.
+            max_bytes: Approximate maximum number of residues in a batch; a longer pair
+                forms a batch alone.
 
         Returns:
-            Pairs of batches with the same number of records, up to the end.
+            Pairs of batches with equal numbers of records, up to the end of the file.
 
         Raises:
-            ArgumentError: ``n`` or ``max_bytes`` is below 1 or not below 2**63; or another
+            ArgumentError: ``n`` or ``max_bytes`` is below 1 or at least 2**63, or another
                 thread is reading.
 
         Examples:
@@ -130,13 +130,13 @@ class PairedReader:
         return iter(lambda: self._read_pair(n, max_bytes), None)
 
     def _read_pair(self, n: int, max_bytes: int) -> BatchPair | None:
-        """Read the next pairs and check their ids."""
+        """Read the next batch of pairs and check its ids."""
         with self._reading:
             pair = self._mates.read(n, max_bytes)
             if pair is not None:
                 check_mates(pair, paths=self.paths, start=self._count)
                 if self._count == 0:
-                    _check_ends(pair, self.paths)
+                    _check_read_numbers(pair, self.paths)
                 self._count += len(pair[0])
             return pair
 
@@ -145,7 +145,7 @@ class PairedReader:
         return (mates for pair in pairs for mates in zip(*pair, strict=True))
 
     def close(self) -> None:
-        """Close the files; a second call does nothing.
+        """Close the files; repeated calls have no effect.
 
         Examples:
             >>> from pathlib import Path
@@ -165,14 +165,14 @@ class PairedReader:
 
 
 class TwoFiles:
-    """Reads first reads from one file and second reads from another."""
+    """First reads from one file and second reads from another."""
 
     def __init__(self, first: SequenceReader, second: SequenceReader) -> None:
         self.readers = (first, second)
         self._count = 0
 
     def read(self, n: int, max_bytes: int) -> BatchPair | None:
-        """Read first reads, and as many second reads."""
+        """Read a batch of first reads and the same number of second reads."""
         first, second = self.readers
         one = first.read_batch(n, max(max_bytes // 2, 1))
         other = _read_all(second, 1 if one is None else len(one))
@@ -195,20 +195,20 @@ class TwoFiles:
 
 
 class InterleavedFile:
-    """Reads first and second reads that alternate in one file."""
+    """First and second reads that alternate in one file."""
 
     def __init__(self, reader: SequenceReader) -> None:
         self.readers = (reader,)
         self._count = 0
 
     def read(self, n: int, max_bytes: int) -> BatchPair | None:
-        """Read pairs; completes a batch that ends between two mates."""
+        """Read a batch of pairs; read one more record if the batch ends within a pair."""
         (reader,) = self.readers
-        batch = reader.read_batch(min(2 * n, MOST), max_bytes)
+        batch = reader.read_batch(min(2 * n, MAX_INT64), max_bytes)
         if batch is None:
             return None
         if len(batch) % 2:
-            mate = reader.read_batch(1, MOST)
+            mate = reader.read_batch(1, MAX_INT64)
             if mate is None:
                 record = self._count + len(batch) - 1
                 raise FormatError(
@@ -226,21 +226,21 @@ class InterleavedFile:
 
 
 def _read_all(reader: SequenceReader, n: int) -> SequenceBatch | None:
-    """Read n records, however long they are, or all that are left."""
+    """Read up to n records, without a limit on residues."""
     batches: list[SequenceBatch] = []
-    while n and (batch := reader.read_batch(n, MOST)) is not None:
+    while n and (batch := reader.read_batch(n, MAX_INT64)) is not None:
         batches.append(batch)
         n -= len(batch)
     return join(batches) if batches else None
 
 
 def _find_id(batch: SequenceBatch | None, row: int) -> str:
-    """Return the id of one record of a batch."""
+    """Return the id of a record in a batch."""
     return "" if batch is None else decode_header(parse_id(batch.headers[row].tobytes()))
 
 
 class Options(TypedDict, total=False):
-    """The options of `open_sequences` for one file."""
+    """Options of `open_sequences` for one file."""
 
     format: Format | None
     quality: Quality
@@ -272,10 +272,10 @@ def open_sequences(
 ) -> PairedReader: ...
 
 
-def open_sequences(  # noqa: PLR0913 - each is one way in which files differ
+def open_sequences(  # noqa: PLR0913 - each is a property of a file
     path: Origin | tuple[Origin, Origin],
     *,
-    format: Format | None = None,  # noqa: A002 - the word that everybody uses for it
+    format: Format | None = None,  # noqa: A002 - the usual name
     quality: Quality = "phred33",
     on_error: OnError = "raise",
     comments: Comments = "error",
@@ -287,44 +287,44 @@ def open_sequences(  # noqa: PLR0913 - each is one way in which files differ
     require_eof: bool = True,
     num_threads: int | None = None,
 ) -> SequenceReader | PairedReader:
-    """Open a sequence file: FASTA or FASTQ, plain or in any usual container.
+    """Open a FASTA or FASTQ file, plain or compressed.
 
-    The content decides the format and the container (gzip, bgzip, bzip2, xz, zstd), not the
-    name. A fault in the file is an error that names file, record, line and byte; no record
-    is left out unless ``on_error`` says so.
+    Format and compression (gzip, bgzip, bzip2, xz, zstd) are detected from the content, not
+    from the name. An invalid record is an error with file, record, line and byte; no record
+    is skipped unless ``on_error`` allows it.
 
     Args:
-        path: The file: its path, ``"-"`` for standard input, or a file object in binary
-            mode, which is read from its current position and stays open. A pair of files
-            holds first and second reads in the same order.
-        format: The required format, ``"fasta"`` or ``"fastq"``; None: either.
-        quality: The encoding of FASTQ's qualities: ``"phred33"``, ``"phred64"`` or
-            ``"solexa"``. A letter that the encoding does not have is an error; `inspect`
-            says which encodings a file may have.
-        on_error: ``"raise"``: the first fault in a record is an error. ``"skip"``: records
-            with a fault are left out and counted in ``reader.report``. ``"collect"``: the
-            report has the faults too. Damaged compressed data is always an error.
-        comments: ``"error"`` or ``"skip"`` for lines of FASTA that begin with ``;`` or
-            ``#`` before a header.
-        whitespace: ``"error"`` or ``"strip"`` for blanks among the letters of FASTA.
-        ids: ``"error"`` for a header without an id, or ``"number"``: the id is the number
-            of the record in the file, from 0 on.
+        path: The path of the file, ``"-"`` for standard input, or a binary file object,
+            which is read from its current position and stays open. A pair of files contains
+            first and second reads in the same order.
+        format: The required format, ``"fasta"`` or ``"fastq"``; None accepts both.
+        quality: The quality encoding of FASTQ: ``"phred33"``, ``"phred64"`` or
+            ``"solexa"``. A character outside this encoding is an error; `inspect` reports
+            the possible encodings of a file.
+        on_error: ``"raise"``: an invalid record is an error. ``"skip"``: invalid records
+            are skipped and counted in ``reader.report``. ``"collect"``: the report also
+            contains the errors. Corrupt compressed data is always an error.
+        comments: ``"error"`` or ``"skip"`` for FASTA lines that begin with ``;`` or ``#``
+            before a header.
+        whitespace: ``"error"`` or ``"strip"`` for white space within FASTA sequences.
+        ids: ``"error"`` for a header without an id, or ``"number"`` to use the index of the
+            record in the file, from 0.
         interleaved: True if first and second reads alternate in the file.
-        expect: The number of records (or pairs) that the file must hold. It detects a file
-            that was cut between two records, which the bytes alone do not show.
-        max_record: The largest number of letters in a sequence; None: 64 Mi letters for
-            FASTQ and no limit for FASTA.
-        require_eof: Whether a bgzip file without its closing block is an error.
-        num_threads: Number of threads that decompress; None or 0: all cores.
+        expect: Expected number of records (or pairs). Detects a file that was truncated
+            between two records.
+        max_record: Maximum number of residues in a sequence; None: 64 Mi for FASTQ and no
+            limit for FASTA.
+        require_eof: If True, a bgzip file without its end-of-file block is an error.
+        num_threads: Number of decompression threads; None or 0: all cores.
 
     Returns:
-        A reader at the first record; for pairs, a reader of both reads.
+        A reader at the first record, or a reader of pairs.
 
     Raises:
         MissingFileError: The file does not exist.
-        FileError: The path is a folder, or the file may not be read.
-        FormatError: The file is empty, not a sequence file, or not of the required format.
-        ArgumentError: An option has an unknown value, or two options exclude each other.
+        FileError: The path is a folder, or the file cannot be read.
+        FormatError: The file is empty, not a sequence file, or of another format.
+        ArgumentError: An option has an unknown value, or two options contradict each other.
 
     Examples:
         >>> from pathlib import Path
@@ -351,7 +351,7 @@ def open_sequences(  # noqa: PLR0913 - each is one way in which files differ
     )
     interleaved = as_flag("interleaved", interleaved)
     if isinstance(path, tuple):
-        if len(path) != _TWO:
+        if len(path) != _PAIR_SIZE:
             raise ArgumentError(
                 f"path must be one file or a pair of two, got {len(path)} files"
             )
@@ -387,9 +387,9 @@ def _open_two(
 
 
 def _check_pairs(settings: ReadSettings) -> None:
-    """Refuse options that would separate the reads of a pair."""
+    """Raise for options that would separate the two reads of a pair."""
     if settings.on_error != "raise":
         raise ArgumentError(
-            f"on_error={settings.on_error!r} would leave out single reads of pairs; for "
+            f"on_error={settings.on_error!r} would skip single reads of pairs; for "
             "pairs give on_error='raise'"
         )

@@ -1,4 +1,4 @@
-"""Qualities, letters and lengths of a file in bins, and as panels of a picture."""
+"""Binned qualities, residues and lengths of a file, and their plots."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from seqloom._rust import _native
 
-# The letter of score 0, and the lowest letter, of each encoding; the highest is ~ for all.
+# Character of score 0, and lowest character, of each encoding; the highest is always ~.
 ZERO = {"phred33": ord("!"), "phred64": ord("@"), "solexa": ord("@")}
 LOWEST = {"phred33": ord("!"), "phred64": ord("@"), "solexa": ord(";")}
 
@@ -24,8 +24,8 @@ class QualityBin:
     """Number of sequences with a mean quality from ``score`` to below ``score + 1``.
 
     Args:
-        score: The mean score, rounded down.
-        records: The number of sequences.
+        score: Mean score, rounded down.
+        records: Number of sequences.
 
     Examples:
         >>> QualityBin(38, 3).records
@@ -38,16 +38,16 @@ class QualityBin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualitySummary:
-    """The qualities of a FASTQ file.
+    """Summary of the qualities of a FASTQ file.
 
     Args:
-        encoding: The encoding that the file was read with.
-        lowest: The lowest quality letter of the file.
-        highest: The highest quality letter of the file.
-        possible: The encodings that have all of the file's quality letters. Often there
-            are several: the letters alone do not tell which one was used.
-        mean: The mean score of all letters, on the scale of ``encoding``.
-        by_read: The numbers of sequences by mean score.
+        encoding: Encoding that was used to read the file.
+        lowest: Lowest quality character in the file.
+        highest: Highest quality character in the file.
+        possible: Encodings that contain all quality characters of the file. There is often
+            more than one: the characters do not identify the encoding.
+        mean: Mean score of all residues, on the scale of ``encoding``.
+        by_read: Numbers of sequences by mean score.
 
     Examples:
         >>> from pathlib import Path
@@ -71,7 +71,7 @@ class QualitySummary:
 def summarise_quality(
     letters: NDArray[np.int64], means: NDArray[np.int64], *, encoding: str
 ) -> QualitySummary | None:
-    """Describe qualities by the counts of quality letters and of mean scores."""
+    """Summarise qualities from counts of quality characters and mean scores."""
     met = letters.nonzero()[0]
     if not met.size:
         return None
@@ -98,16 +98,15 @@ _QUARTERS = (0.25, 0.5, 0.75)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PositionBin:
-    """Letters and scores at positions ``start`` to ``stop``, both included, counted from 0.
+    """Residues and scores at positions ``start`` to ``stop``, both included, from 0.
 
     Args:
-        start: The first position.
-        stop: The last position.
-        letters: How often each letter occurs there, without regard to case; ``"-"`` counts
-            all that is not a letter, such as a gap.
-        mean_quality: The mean score there; None for FASTA.
-        quartiles: The lower quartile, the median and the upper quartile of the scores
-            there; None for FASTA.
+        start: First position.
+        stop: Last position.
+        letters: Count of each residue, ignoring case; ``"-"`` counts all characters that
+            are not letters, such as gaps.
+        mean_quality: Mean score; None for FASTA.
+        quartiles: Lower quartile, median and upper quartile of the scores; None for FASTA.
 
     Examples:
         >>> from pathlib import Path
@@ -147,7 +146,7 @@ def bin_positions(
 
 
 def _describe_scores(counts: NDArray[np.int64], zero: int) -> dict[str, Any]:
-    """Describe the scores of one bin."""
+    """Return the mean and quartiles of the scores in one bin."""
     below = counts.cumsum()
     total = int(below[-1])
     if not total:
@@ -159,12 +158,12 @@ def _describe_scores(counts: NDArray[np.int64], zero: int) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class LengthBin:
-    """Number of sequences of ``start`` to ``stop`` letters, both included.
+    """Number of sequences of ``start`` to ``stop`` residues, both included.
 
     Args:
-        start: The smallest length.
-        stop: The largest length.
-        records: The number of sequences.
+        start: Smallest length.
+        stop: Largest length.
+        records: Number of sequences.
 
     Examples:
         >>> LengthBin(1, 10, 3).records
@@ -193,14 +192,14 @@ def plot_lengths(histogram: tuple[LengthBin, ...], *, is_log: bool) -> Plot:
 
 
 def plot_quality(positions: tuple[PositionBin, ...], quality: QualitySummary) -> Plot:
-    """Plot quality by position, with the middle half of the scores."""
+    """Plot the mean and interquartile range of quality by position."""
     read = tuple(part for part in positions if part.quartiles is not None)
     quartiles = [part.quartiles or (0, 0, 0) for part in read]
     low, _, high = (list(column) for column in zip(*quartiles, strict=True))
     means = [part.mean_quality or 0.0 for part in read]
     return Plot(
-        f"quality by position, read as {quality.encoding}",
-        [Trace("mean, and the middle half", _middles(read), means, low=low, high=high)],
+        f"quality by position, encoding {quality.encoding}",
+        [Trace("mean and interquartile range", _middles(read), means, low=low, high=high)],
         x_label="position",
         y_label="score",
         y_range=(0, max(_TOP_SCORE, *high)),
@@ -223,7 +222,7 @@ def plot_means(quality: QualitySummary) -> Plot:
 
 
 def plot_letters(letters: dict[str, int]) -> Plot:
-    """Plot the share of each letter in the whole file."""
+    """Plot the share of each residue in the whole file."""
     total = max(sum(letters.values()), 1)
     edges = [number - 0.5 for number in range(len(letters) + 1)]
     bars = Trace("", edges, [n / total for n in letters.values()], shape="bars")
@@ -248,5 +247,5 @@ def plot_bases(positions: tuple[PositionBin, ...], bases: list[str]) -> Plot:
 
 
 def _middles(positions: tuple[PositionBin, ...]) -> list[float]:
-    """Compute the middle of each part."""
+    """Return the middle position of each bin."""
     return [(part.start + part.stop) / 2 for part in positions]

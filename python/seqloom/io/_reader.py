@@ -1,4 +1,4 @@
-"""Reading a sequence file from start to end, and the report of what was left out."""
+"""Reading a sequence file from start to end, and reporting skipped records."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 
 class ReaderLock:
-    """Lets one thread read, and refuses a second one instead of letting it wait."""
+    """A lock that raises in a second thread instead of waiting."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._lock = threading.Lock()
 
     def __enter__(self) -> None:
-        # Waiting would hide the mistake: which thread gets which record would be chance.
+        # Waiting would hide the mistake: records would go to the threads at random.
         if not self._lock.acquire(blocking=False):
             raise ArgumentError(
-                f"{self._name}: another thread is reading with this reader; open a reader "
+                f"{self._name}: another thread is using this reader; open a reader "
                 "for each thread"
             )
 
@@ -42,15 +42,14 @@ class ReaderLock:
 
 @dataclass(frozen=True, slots=True)
 class ReadReport:
-    """The number of records read so far, and the faulty records that were left out.
+    """Number of records read so far, and the invalid records that were skipped.
 
     Args:
-        records: The number of records read.
-        left_out: The number of faults by kind (`FormatError` lists the kinds). A record
-            with a fault is left out. A fault may hide the beginning of further records:
-            then one fault stands for several records.
-        faults: With ``on_error="collect"``, the first thousand faults in the order of the
-            file, as errors with record, line and byte that were not raised.
+        records: Number of records read.
+        left_out: Number of errors by kind (see `FormatError`). Each error skips its record;
+            if it hides the start of the next records, these are skipped too.
+        faults: With ``on_error="collect"``, the first 1,000 errors in file order, with
+            record, line and byte.
 
     Examples:
         >>> from pathlib import Path
@@ -72,7 +71,7 @@ Fault = tuple[str, int | None, str | None, int | None, int | None, str]
 
 
 def _make_fault(path: str, fault: Fault) -> FormatError:
-    """Make the error of a fault."""
+    """Create the exception for an error of the native reader."""
     kind, record, name, line, byte, message = fault
     who = "" if record is None else f"record {record}" + (f" ({name}), " if name else ", ")
     at = "" if byte is None else f", byte {byte} of the text"
@@ -91,14 +90,14 @@ _DEFAULTS = ReadSettings()
 
 
 class SequenceReader:
-    """Reads a sequence file once, from start to end, as records or as columns.
+    """Reads a sequence file once, from start to end, as records or batches.
 
-    Only one thread at a time may read; a second one gets an error. For several threads
-    open a reader in each, or use a `SequenceIndex`.
+    Only one thread may read at a time; a second thread gets an error. With several
+    threads, open one reader in each, or use a `SequenceIndex`.
 
     Args:
-        path: The path, ``"-"`` or the file object, as for `open_sequences`.
-        settings: The options; `open_sequences` makes them of its arguments.
+        path: The path, ``"-"`` or the file object, as in `open_sequences`.
+        settings: Options, which `open_sequences` creates from its arguments.
 
     Examples:
         >>> from pathlib import Path
@@ -119,27 +118,28 @@ class SequenceReader:
         self._native = _native.SequenceReader(self.path, source, threads=threads, **options)
         self.format = cast("Format", self._native.format)
         self.compression = self._native.compression
-        # At the interpreter's end, too: a thread that reads ahead must not outlive it.
+        # Also at interpreter exit: a read-ahead thread must not outlive the
+        # interpreter.
         self._finalizer = weakref.finalize(self, self._native.close)
-        # A process that ends closes its files itself, and another thread may be reading.
+        # At exit the system closes files, and another thread may still be reading.
         self._finalizer.atexit = False
         self._closed: ReadReport | None = None
         self._reading = ReaderLock(self.path)
 
     def batches(self, n: int, *, max_bytes: int = 4 << 20) -> Iterator[SequenceBatch]:
-        """Read the remaining records as batches of columns.
+        """Yield the remaining records as batches.
 
         Args:
-            n: The largest number of records in a batch.
-            max_bytes: The largest number of letters in a batch; a longer record is a batch
-                of its own. Batches of more than 16 MiB take new memory each, which costs
-                more time than reading does.
+            n: Maximum number of records in a batch.
+            max_bytes: Maximum number of residues in a batch; a longer record forms a batch
+                alone. Batches above 16 MiB allocate new memory each time, which costs more
+                time than reading.
 
         Returns:
             Batches up to the end of the file.
 
         Raises:
-            ArgumentError: ``n`` or ``max_bytes`` is below 1 or not below 2**63; or another
+            ArgumentError: ``n`` or ``max_bytes`` is below 1 or at least 2**63, or another
                 thread is reading.
 
         Examples:
@@ -158,16 +158,16 @@ class SequenceReader:
         """Read the next batch.
 
         Args:
-            n: The largest number of records.
-            max_bytes: The largest number of letters; a longer record is a batch of its own.
+            n: Maximum number of records.
+            max_bytes: Maximum number of residues; a longer record forms a batch alone.
 
         Returns:
-            The batch; None after the last one.
+            The batch, or None at the end of the file.
 
         Raises:
             ArgumentError: The reader is closed, another thread is reading, or a number is
-                below 1 or not below 2**63.
-            FormatError: A record has a fault, or the file was cut.
+                below 1 or at least 2**63.
+            FormatError: A record is invalid, or the file is truncated.
 
         Examples:
             >>> from pathlib import Path
@@ -198,7 +198,7 @@ class SequenceReader:
 
     @property
     def report(self) -> ReadReport:
-        """The number of records read so far, and the faults that were left out."""
+        """Number of records read so far, and the skipped errors."""
         if self._closed is not None:
             return self._closed
         with self._reading:
@@ -210,7 +210,7 @@ class SequenceReader:
         return (record for batch in self.batches(4096) for record in batch)
 
     def close(self) -> None:
-        """Close the file; a second call does nothing. The report stays.
+        """Close the file; repeated calls have no effect. The report stays available.
 
         Examples:
             >>> from pathlib import Path
@@ -218,7 +218,7 @@ class SequenceReader:
             >>> _ = Path("a.fa").write_text(">a\\nAC\\n")
             >>> open_sequences("a.fa").close()
         """
-        # Garbage is finalised in any order: the file may be closed already.
+        # Garbage collection has no order: the file may already be closed.
         if self._closed is None and self._finalizer.alive:
             self._closed = self.report
             self._finalizer()

@@ -1,4 +1,4 @@
-"""Sequence records: one alone, and many as columns."""
+"""Sequence records: single records, and batches stored as columns."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class SequenceRecord:
     """One record of a sequence file.
 
     Args:
-        id: The header's first word.
-        description: The rest of the header, without the blanks between.
-        sequence: The letters, exactly as in the file, without line ends.
-        quality: A quality letter for each letter, as in FASTQ; None in FASTA.
-        header: The whole header as in the file; None for a record that was not read from
-            one. It is written again while id and description agree with it.
+        id: The first word of the header.
+        description: The rest of the header, without the white space after the id.
+        sequence: The residues exactly as in the file, without line ends.
+        quality: One quality character for each residue, as in FASTQ; None in FASTA.
+        header: The whole header as in the file, or None for a record that was not read
+            from a file. It is written again if it agrees with id and description.
 
     Examples:
         >>> SequenceRecord("chr1", "human", b"ACGT").sequence
@@ -46,12 +46,12 @@ class SequenceRecord:
 
 
 def parse_id(header: bytes) -> bytes:
-    """Return the id: the header up to the first blank."""
+    """Return the id: the header up to the first white space."""
     return header.split(None, 1)[0] if header.strip() else b""
 
 
 def decode_header(header: bytes) -> str:
-    """Decode a header as UTF-8; escapes bytes that are not."""
+    """Decode a header as UTF-8; escape invalid bytes."""
     return header.decode("utf-8", "backslashreplace")
 
 
@@ -63,12 +63,12 @@ def split_header(header: bytes) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SequenceBatch:
-    """Sequence records as columns: one array each for headers, letters and qualities.
+    """Sequence records as columns: arrays of headers, residues and qualities.
 
     Args:
-        headers: Header lines without their ``>`` or ``@``, byte for byte.
-        sequences: The letters.
-        qualities: FASTQ's quality letters as in the file, None for FASTA.
+        headers: Header lines without ``>`` or ``@``, byte for byte.
+        sequences: The residues.
+        qualities: The FASTQ quality characters as in the file; None for FASTA.
 
     Examples:
         >>> from seqloom._ragged import Ragged
@@ -85,21 +85,21 @@ class SequenceBatch:
 
     @property
     def ids(self) -> list[str]:
-        """The ids of the records: the headers up to their first blanks."""
+        """Ids of the records: the headers up to their first white space."""
         return [decode_header(parse_id(header)) for header in self.headers.to_list()]
 
     def take(self, rows: ArrayLike) -> SequenceBatch:
-        """Copy some records, in the order of `rows`.
+        """Copy records in the order of `rows`.
 
         Args:
-            rows: Positions of the records in the batch; a position may occur twice.
+            rows: Indices of records in the batch; an index may occur more than once.
 
         Returns:
             A new batch of these records.
 
         Raises:
-            OutOfRangeError: A position is outside the batch.
-            ArgumentError: ``rows`` holds something else than integers.
+            OutOfRangeError: An index is out of range.
+            ArgumentError: ``rows`` contains values that are not integers.
 
         Examples:
             >>> from seqloom._ragged import Ragged
@@ -118,13 +118,13 @@ class SequenceBatch:
         )
 
     def mean_quality(self, encoding: Quality = "phred33") -> NDArray[np.float64]:
-        """Compute the mean score of each record's qualities.
+        """Compute the mean quality score of each record.
 
         Args:
-            encoding: Their encoding: ``"phred33"``, ``"phred64"`` or ``"solexa"``.
+            encoding: The quality encoding: ``"phred33"``, ``"phred64"`` or ``"solexa"``.
 
         Returns:
-            One mean for each record; 0 for a record without letters.
+            One mean for each record; 0 for an empty sequence.
 
         Raises:
             ArgumentError: The records have no qualities, or the encoding is unknown.
@@ -165,18 +165,18 @@ class SequenceBatch:
 
 
 def _take(column: Ragged, rows: NDArray[np.int64]) -> Ragged:
-    """Copy some rows of a column."""
+    """Copy rows of a column."""
     return Ragged(*_native.take_rows(column.data, column.offsets, rows))
 
 
 def _make_record(header: bytes, sequence: bytes, quality: bytes | None) -> SequenceRecord:
-    """Make one record of its columns."""
+    """Create one record from its columns."""
     name, description = split_header(header)
     return SequenceRecord(name, description, sequence, quality, header)
 
 
 def join(batches: Sequence[SequenceBatch]) -> SequenceBatch:
-    """Concatenate batches; a single one is not copied."""
+    """Concatenate batches; a single batch is not copied."""
     if len(batches) == 1:
         return batches[0]
     qualities = [batch.qualities for batch in batches if batch.qualities is not None]

@@ -1,4 +1,4 @@
-"""Where sequences are read from, and the options of reading."""
+"""Sources of sequence files, and the options of reading."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ CHOICES = {
     "whitespace": ("error", "strip"),
     "ids": ("error", "number"),
 }
-_LEAST = (("expect", 0), ("max_record", 1), ("start", 0))
+_MINIMA = (("expect", 0), ("max_record", 1), ("start", 0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextOptions:
-    """How the text of a sequence file is read.
+    """Options for parsing the text of a sequence file.
 
     Args:
-        whitespace: Blanks among letters: an error, or left out.
-        comments: Lines of FASTA that begin with ; or #: an error, or left out.
-        ids: Headers without a word: an error, or numbered.
-        quality: What a letter of quality means in FASTQ.
+        whitespace: White space within sequences: an error, or removed.
+        comments: FASTA lines that begin with ; or #: an error, or skipped.
+        ids: A header without an id: an error, or the record's number.
+        quality: Quality encoding of FASTQ.
     """
 
     whitespace: Whitespace = "error"
@@ -66,17 +66,17 @@ class TextOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadSettings(TextOptions):
-    """The checked options of `open_sequences`."""
+    """Validated options of `open_sequences`."""
 
     format: Format | None = None
     on_error: OnError = "raise"
     expect: int | None = None
     max_record: int | None = None
     require_eof: bool = True
-    # Not an option for users: streams without qualities avoid a copy.
+    # Internal option: streams without qualities avoid a copy.
     with_qualities: bool = True
     num_threads: int | None = None
-    # A gzip file is read from this record on, by the index beside it.
+    # Index of the first record to read from a gzip file with an index.
     start: int | None = None
 
     def __post_init__(self) -> None:
@@ -85,51 +85,51 @@ class ReadSettings(TextOptions):
         as_flag("require_eof", self.require_eof)
         if self.num_threads is not None:
             check_threads(self.num_threads)
-        for name, least in _LEAST:
+        for name, least in _MINIMA:
             if (value := getattr(self, name)) is not None:
                 check_number(name, value, least=least)
 
 
 def check_choice(name: str, value: str | None) -> None:
-    """Refuse a word that is not one of the option's choices."""
+    """Raise if a value is not one of the option's choices."""
     if value is not None or name != "format":
         as_choice(name, value, CHOICES[name])
 
 
-MOST = (1 << 63) - 1
+MAX_INT64 = (1 << 63) - 1
 
 
 def check_number(name: str, value: object, *, least: int = 1) -> None:
-    """Refuse anything but an integer from `least` to ``sys.maxsize``."""
+    """Raise for anything but an integer from `least` to ``sys.maxsize``."""
     try:
-        number = operator.index(value)  # pyright: ignore[reportArgumentType] - judged here
+        number = operator.index(value)  # pyright: ignore[reportArgumentType] - checked here
     except TypeError:
         raise ArgumentError(f"{name} must be an integer, got {quote(value)}") from None
     if number < least:
         raise ArgumentError(f"{name} must be at least {least}, got {quote(number)}")
-    if number > MOST:
+    if number > MAX_INT64:
         raise ArgumentError(f"{name} must be below 2**63, got {quote(number)}")
 
 
 def as_integers(values: ArrayLike) -> NDArray[np.int64]:
-    """Convert positions to an array of int64; refuses anything but integers."""
+    """Convert indices to an int64 array; raise for anything but integers."""
     found = np.asarray(values)
     if found.size == 0:
         return np.empty(0, np.int64)
-    # Integers too large for a type of NumPy are objects.
+    # NumPy stores integers that fit no dtype as objects.
     is_huge = found.dtype.kind == "O" and all(isinstance(it, int) for it in found.flat)
     if found.dtype.kind not in "iu" and not is_huge:
         raise ArgumentError(f"expected integers, got an array of {found.dtype}")
     least, most = int(found.min()), int(found.max())
-    if least < -MOST - 1 or most > MOST:
+    if least < -MAX_INT64 - 1 or most > MAX_INT64:
         shown = f"{least}" if least == most else f"{least} to {most}"
         raise OutOfRangeError(
-            f"expected a position in the file, got {shown}, which does not fit 64 bits"
+            f"expected an index of a record, got {shown}, which does not fit 64 bits"
         )
     return np.ascontiguousarray(found.reshape(-1), np.int64)
 
 
-# Options of `open_sequences` that errors of the FASTA parser name, and those of the shell.
+# Options of `open_sequences` that errors of the parser name, with those of the shell.
 _OPTIONS = {
     'whitespace="strip"': "--whitespace strip",
     'comments="skip"': "--comments skip",
@@ -137,7 +137,7 @@ _OPTIONS = {
 }
 
 
-# By the cause of a FormatError.
+# Advice by the cause of a FormatError.
 _REMEDIES = {
     "missing id": '; ids="number" (--ids number) takes its number as the id',
     "missing sequence line": (
@@ -157,8 +157,9 @@ def add_remedy(error: FormatError) -> None:
 
 @contextmanager
 def replace_remedies(pattern: str) -> Generator[None]:
-    """Replace the options of `open_sequences` in an error by what the caller offers."""
-    # In the pattern ``{python}`` is the option in Python, ``{shell}`` that of the shell.
+    """Replace the options of `open_sequences` in errors by those of the caller."""
+    # In the pattern, ``{python}`` is the Python option and ``{shell}`` that of the
+    # shell.
     try:
         yield
     except FormatError as error:
@@ -172,10 +173,10 @@ def replace_remedies(pattern: str) -> Generator[None]:
 
 
 class Readable(Protocol):
-    """A file object in binary mode, read from beginning to end."""
+    """A binary file object that is read from start to end."""
 
     def read(self, size: int, /) -> bytes | None:
-        """Read at most `size` bytes; none at the end."""
+        """Read at most `size` bytes; return no bytes at the end."""
         ...
 
 
@@ -183,7 +184,7 @@ Origin: TypeAlias = str | os.PathLike[str] | Readable
 
 
 def resolve(origin: Origin) -> tuple[str, Readable | None]:
-    """Return the name for errors, and the object to read unless it is a path."""
+    """Return the name for errors, and the file object unless it is a path."""
     if isinstance(origin, str | os.PathLike):
         path = os.fspath(origin)
         return path, _find_replaced_input() if path == "-" else None
@@ -220,7 +221,7 @@ def _find_replaced_input() -> Readable | None:
 
 
 def _name(thing: object) -> str:
-    """Return the name of a file object, or that of its class."""
+    """Return the name of a file object, or its class name."""
     name = getattr(thing, "name", None)
     if isinstance(name, str | os.PathLike):
         return os.fspath(cast("str", name))
@@ -235,27 +236,27 @@ _STREAMS = {
 
 
 def check_rereadable(path: str | os.PathLike[str]) -> None:
-    """Refuse standard input and other streams: they cannot be read twice."""
+    """Raise for standard input and other streams, which cannot be read twice."""
     if check_path("path", path) == "-":
-        raise FileError("-: standard input can be read once only; save it to a file first")
+        raise FileError("-: standard input can only be read once; save it to a file first")
     check_regular(path)
 
 
 def check_regular(path: str | os.PathLike[str], *, instead: str = "") -> None:
-    """Refuse a stream; `instead` is added to the advice to save it to a file."""
+    """Raise for a stream; `instead` is added to the advice to save it to a file."""
     try:
         mode = Path(path).stat().st_mode
     except OSError:
         return
     if kind := _STREAMS.get(stat.S_IFMT(mode)):
         raise FileError(
-            f"{os.fspath(path)}: {kind} can be read once only; "
+            f"{os.fspath(path)}: {kind} can only be read once; "
             f"save it to a file first{instead}"
         )
 
 
 class StandardInput:
-    """Reads standard input and counts its bytes."""
+    """Standard input, with a count of the bytes read."""
 
     name = "-"
 
@@ -283,7 +284,7 @@ def count_bytes(origin: Origin) -> int:
 
 
 def find_origin(path: str | os.PathLike[str]) -> str | os.PathLike[str] | StandardInput:
-    """Return what to read: standard input for ``-``; refuses another stream."""
+    """Return a path, or standard input for ``-``; raise for other streams."""
     if check_path("path", path) == "-":
         return StandardInput()
     check_regular(path, instead=", or pipe it: seqloom inspect - < FIFO")

@@ -1,4 +1,4 @@
-"""What a sequence file holds: letters are counted, and described in words and pictures."""
+"""Summary of a sequence file: residue counts, as text and plots."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from seqloom.report import Plot
 
 
-_SHOWN = 5
+_MAX_LISTED = 5
 _BASES = {"dna": "ACGTN", "rna": "ACGUN"}
-_WIDE = 20  # times the median: lengths are drawn on a logarithmic axis
+_LOG_RATIO = 20  # longest / median above which lengths have a logarithmic axis
 
 
 class Tally:
-    """Counts lengths, letters, ids and qualities, batch by batch."""
+    """Counts lengths, residues, ids and qualities, batch by batch."""
 
-    # 16 bytes of each record stay in memory: its length and the hash of its id.
+    # Each record takes 16 bytes of memory: its length and the hash of its id.
 
     def __init__(self) -> None:
         self.counts = np.zeros(256, np.int64)
@@ -48,12 +48,12 @@ class Tally:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """The length of each record."""
+        """Length of each record."""
         return np.concatenate(self._lengths)
 
     @property
     def id_hashes(self) -> NDArray[np.uint64]:
-        """The hash of each record's id."""
+        """Hash of each record's id."""
         return np.concatenate(self._hashes)
 
     def add(self, batches: Iterable[SequenceBatch]) -> None:
@@ -69,7 +69,7 @@ class Tally:
 
 
 def hash_ids(batch: SequenceBatch) -> NDArray[np.uint64]:
-    """Compute a number for the id of each record: the same for the same id."""
+    """Return a hash of each record's id."""
     return _native.hash_ids(batch.headers.data, batch.headers.offsets)
 
 
@@ -80,31 +80,31 @@ LETTERS = {
 }
 
 
-_FEW = 1000  # fewer letters do not show the alphabet
+_MIN_RESIDUES = 1000  # with fewer residues, the alphabet is uncertain
 
 
-_MOSTLY = 0.9
+_MIN_SHARE = 0.9
 
 
-_UNKNOWN = "X*"  # they occur in files of every alphabet
+_SHARED_RESIDUES = "X*"  # occur in files of every alphabet
 
 
 class FoundAlphabet(NamedTuple):
-    """What letters look like, and those that do not belong to it."""
+    """The most likely alphabet, and the residues outside it."""
 
-    name: str | None  # dna, rna or protein; None where DNA and protein both fit
-    strange: dict[str, int]  # the other letters, with their counts
+    name: str | None  # dna, rna or protein; None if both DNA and protein fit
+    strange: dict[str, int]  # residues outside the alphabet, with their counts
 
 
-def find_alphabet(counts: NDArray[np.int64], *, few: int = _FEW) -> FoundAlphabet:
-    """Decide whether letters are DNA, RNA or protein, all or nearly all of them."""
-    # No real protein is nearly all A, C, G, T and N: a few other letters among those are
-    # errors of the file. Deciding for protein because of them would train on nonsense.
+def find_alphabet(counts: NDArray[np.int64], *, few: int = _MIN_RESIDUES) -> FoundAlphabet:
+    """Infer whether residues are DNA, RNA or protein."""
+    # No real protein is nearly all A, C, G, T and N: a few other characters are errors
+    # in the file. Inferring a protein from them would train on nonsense.
     met = count_letters(counts)
     nucleic = "rna" if met.get("U", 0) > met.get("T", 0) else "dna"
-    telling = LETTERS["protein"].difference(_UNKNOWN)
+    telling = LETTERS["protein"].difference(_SHARED_RESIDUES)
     bases = sum(met.get(letter, 0) for letter in "ACGTUN")
-    if bases >= _MOSTLY * sum(met.get(letter, 0) for letter in telling):
+    if bases >= _MIN_SHARE * sum(met.get(letter, 0) for letter in telling):
         strange = _others(met, nucleic)
         is_clear = strange or sum(met.values()) >= few or "U" in met
         return FoundAlphabet(nucleic if is_clear else None, strange)
@@ -114,7 +114,7 @@ def find_alphabet(counts: NDArray[np.int64], *, few: int = _FEW) -> FoundAlphabe
 
 
 def count_letters(counts: NDArray[np.int64]) -> dict[str, int]:
-    """Count letters without regard to case."""
+    """Return residue counts, ignoring case."""
     met: dict[str, int] = {}
     for byte in counts.nonzero()[0].tolist():
         letter = bytes([byte]).upper().decode("latin-1")
@@ -123,45 +123,45 @@ def count_letters(counts: NDArray[np.int64]) -> dict[str, int]:
 
 
 def _others(met: dict[str, int], alphabet: str) -> dict[str, int]:
-    """Take the letters that are not in an alphabet, the most frequent first."""
+    """Return the residues outside an alphabet, the most frequent first."""
     others = [(letter, n) for letter, n in met.items() if letter not in LETTERS[alphabet]]
     return dict(sorted(others, key=lambda pair: (-pair[1], pair[0])))
 
 
 def list_counts(letters: dict[str, int]) -> str:
-    """List letters with their counts."""
+    """Format residues with their counts."""
     return ", ".join(f"{letter} {n:,}" for letter, n in letters.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """The contents of a sequence file, as `inspect` counted them.
+    """The contents of a sequence file, as counted by `inspect`.
 
     Args:
         path: The file; ``"-"`` for standard input.
-        format: ``"fasta"`` or ``"fastq"``; ``"table"`` of `seqloom inspect` for CSV, TSV
-            and Parquet.
+        format: ``"fasta"`` or ``"fastq"``; for `seqloom inspect` also ``"table"`` (CSV, TSV
+            or Parquet).
         compression: ``"none"``, ``"gzip"``, ``"bgzip"``, ``"bzip2"``, ``"xz"`` or
             ``"zstd"``.
-        file_bytes: The size on disk; for standard input, the number of bytes read.
-        records: The number of sequences.
-        letters: How often each letter occurs, without regard to case, the most frequent
-            first.
-        shortest: The length of the shortest sequence.
-        median: The median length.
-        mean: The mean length.
-        longest: The length of the longest sequence.
-        histogram: The numbers of sequences by length.
-        alphabet: ``"dna"``, ``"rna"`` or ``"protein"``, whichever all letters or nearly
-            all are of; None where the letters do not tell.
-        outside: Counts of the letters that are not plain members of the alphabet.
-        lower_case: The number of lower-case letters.
-        gc: The share of G and C among plain bases; None where not all letters are
+        file_bytes: Size on disk; for standard input, the number of bytes read.
+        records: Number of sequences.
+        letters: Count of each residue, ignoring case, the most frequent first.
+        shortest: Length of the shortest sequence.
+        median: Median length.
+        mean: Mean length.
+        longest: Length of the longest sequence.
+        histogram: Numbers of sequences by length.
+        alphabet: ``"dna"``, ``"rna"`` or ``"protein"``, if all or nearly all residues
+            belong to it; None if it is uncertain.
+        outside: Counts of ambiguity codes and of characters outside the alphabet.
+        lower_case: Number of lower-case residues.
+        gc: Share of G and C among unambiguous bases; None unless all residues are
             nucleotides.
-        duplicate_ids: The number of records whose id an earlier record has.
-        duplicate_examples: Up to three such ids; none for standard input.
-        quality: The qualities; None for FASTA.
-        positions: Letters and scores by position, in at most 512 bins: a bin has several
+        duplicate_ids: Number of records whose id occurs in an earlier record.
+        duplicate_examples: Up to three repeated ids; empty for standard input.
+        quality: Summary of the qualities; None for FASTA.
+        positions: Residues and scores by position, in at most 512 bins: each bin covers
+            more than one position if sequences are longer than 512 residues.
             positions where sequences are longer than 512 letters.
 
     Examples:
@@ -193,7 +193,7 @@ class Summary:
     positions: tuple[PositionBin, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert the summary to plain values, which ``json.dumps`` accepts.
+        """Convert the summary to values that ``json.dumps`` accepts.
 
         Returns:
             The fields by name.
@@ -209,13 +209,13 @@ class Summary:
         return asdict(self)
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draw lengths, qualities and composition into one SVG file.
+        """Plot lengths, qualities and composition into one SVG file.
 
         Args:
-            path: The file to write; its name ends in ``.svg``.
+            path: The path of the file, which ends in ``.svg``.
 
         Raises:
-            ArgumentError: The name does not end in ``.svg``.
+            ArgumentError: The path does not end in ``.svg``.
             FileError: The file cannot be written.
 
         Examples:
@@ -233,10 +233,10 @@ class Summary:
         return "\n".join(f"{name:<12}{value}" for name, value in self.facts().items())
 
     def facts(self) -> dict[str, str]:
-        """Describe the summary in words.
+        """Return the summary as text.
 
         Returns:
-            The text of each row, by the name of the row.
+            The text of each row, by row name.
 
         Examples:
             >>> from pathlib import Path
@@ -251,8 +251,8 @@ class Summary:
         )
         total = sum(self.letters.values())
         shares = [f"{it} {_percent(n / total)}" for it, n in self.letters.items()]
-        if (rest := len(shares) - _SHOWN) > 0:
-            shares[_SHOWN:] = [f"{rest} more"]
+        if (rest := len(shares) - _MAX_LISTED) > 0:
+            shares[_MAX_LISTED:] = [f"{rest} more"]
         facts = {
             "file": f"{self.path} ({self.file_bytes:,} bytes)",
             "format": self.format,
@@ -273,7 +273,7 @@ class Summary:
             facts["quality"] = f"mean {quality.mean:.1f}, read as {quality.encoding}"
             letters = f"{quality.lowest} to {quality.highest}"
             possible = " or ".join(quality.possible)
-            facts["encodings"] = f"{possible}, by the letters {letters}"
+            facts["encodings"] = f"{possible}, from the characters {letters}"
         examples = ", ".join(self.duplicate_examples)
         named = f" ({examples})" if examples else ""
         facts["same id"] = (
@@ -282,8 +282,8 @@ class Summary:
         return {name: printable(fact) for name, fact in facts.items()}
 
     def _plots(self) -> Iterator[Plot]:
-        """Make the plots of the picture: of FASTQ four, of FASTA two."""
-        yield plot_lengths(self.histogram, is_log=self.longest > _WIDE * self.median)
+        """Yield the plots: four for FASTQ, two for FASTA."""
+        yield plot_lengths(self.histogram, is_log=self.longest > _LOG_RATIO * self.median)
         if self.quality is not None:
             yield plot_quality(self.positions, self.quality)
             yield plot_means(self.quality)
@@ -292,11 +292,11 @@ class Summary:
             for base in _BASES.get(self.alphabet or "", "")
             if base != "N" or base in self.letters
         ]
-        # Proteins have too many letters for a line each.
+        # Proteins have too many residues for one line each.
         yield plot_bases(self.positions, bases) if bases else plot_letters(self.letters)
 
     def _alphabet(self) -> str:
-        """Name the alphabet, and say how many letters are not in it."""
+        """Return the alphabet, with the number of residues outside it."""
         known = LETTERS.get(self.alphabet or "")
         if known is None:
             return "unclear"
@@ -305,11 +305,11 @@ class Summary:
             return f"{self.alphabet}"
         total = sum(self.letters.values())
         return (
-            f"looks like {self.alphabet} with other letters, {sum(strange.values()):,} of "
-            f"{total:,}: {list_counts(strange)}"
+            f"looks like {self.alphabet} with other characters, {sum(strange.values()):,} "
+            f"of {total:,}: {list_counts(strange)}"
         )
 
 
 def _percent(share: float) -> str:
-    """Format a share."""
+    """Format a share as a percentage."""
     return f"{100 * share:.1f} %"

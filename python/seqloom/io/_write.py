@@ -1,6 +1,6 @@
-"""Writing sequence records: to one file, or first and second reads to two.
+"""Writing sequence records to one file, or read pairs to two files.
 
-Records and pairs of every kind become batches first.
+Records and pairs of every type are converted to batches first.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ _FORMATS = {
     **dict.fromkeys((".fa", ".fas", ".fasta", ".faa", ".ffn", ".fna"), "fasta"),
     **dict.fromkeys((".fastq", ".fq"), "fastq"),
 }
-_CONTAINERS = {".bgz": "bgzip", ".gz": "gzip"}
-_READ_ONLY = {".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
-_HIGHEST = 9
-_TWO = 2
-# The largest numbers of records, pairs and letters that are collected into a batch.
-_MOST_ROWS = 4096
-_MOST_LETTERS = 4 << 20
+_COMPRESSIONS = {".bgz": "bgzip", ".gz": "gzip"}
+_READ_ONLY_SUFFIXES = {".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
+_MAX_LEVEL = 9
+_PAIR = 2
+# Maximum numbers of records (or pairs) and residues that are collected into a batch.
+_MAX_ROWS = 4096
+_MAX_RESIDUES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """The checked options of `write_sequences` for one file."""
+    """Validated options of `write_sequences` for one file."""
 
     format: str
     compression: str
@@ -75,75 +75,76 @@ class Output:
         if self.line_width is not None:
             check_number("line_width", self.line_width)
         check_number("level", self.level, least=0)
-        if self.level > _HIGHEST:
-            raise ArgumentError(f"level must be from 0 to {_HIGHEST}, got {self.level}")
+        if self.level > _MAX_LEVEL:
+            raise ArgumentError(f"level must be from 0 to {_MAX_LEVEL}, got {self.level}")
 
 
 def _find_format(name: str) -> str:
-    """Return the format that a file's name says."""
+    """Return the format that a file name implies."""
     *_, suffix, last = ["", "", *PurePath(name).suffixes]
-    found = _FORMATS.get((suffix if last.lower() in _CONTAINERS else last).lower())
+    found = _FORMATS.get((suffix if last.lower() in _COMPRESSIONS else last).lower())
     if found is None:
         raise ArgumentError(
-            f"{name}: cannot tell the format from the name; use one that ends in .fa, "
-            ".fasta, .fq or .fastq (and .gz or .bgz), or name the format: fasta or fastq"
+            f"{name}: the name does not imply a format; use a name that ends in .fa, "
+            "fasta, .fq or .fastq (and .gz or .bgz), or give the format: fasta or fastq"
         )
     return found
 
 
 def _find_compression(name: str) -> str:
-    """Return the compression that a file's name says; refuses one we cannot write."""
+    """Return the compression that a file name implies; raise if it is read-only."""
     suffix = PurePath(name).suffix.lower()
-    if container := _READ_ONLY.get(suffix):
+    if container := _READ_ONLY_SUFFIXES.get(suffix):
         raise ArgumentError(
             f"{name}: seqloom reads {container} but does not write it; use a name that "
-            "ends in .gz or .bgz, or name the compression: none, gzip or bgzip"
+            "ends in .gz or .bgz, or give the compression: none, gzip or bgzip"
         )
-    return _CONTAINERS.get(suffix, "none")
+    return _COMPRESSIONS.get(suffix, "none")
 
 
 Target: TypeAlias = str | os.PathLike[str]
 
 
-def write_sequences(  # noqa: PLR0913 - each is one way in which files differ
+def write_sequences(  # noqa: PLR0913 - each is a property of a file
     path: Target | tuple[Target, Target],
     records: Records | Pairs,
     *,
-    format: Format | None = None,  # noqa: A002 - the word that everybody uses for it
+    format: Format | None = None,  # noqa: A002 - the usual name
     compression: Compression | None = None,
     line_width: int | None = 60,
     level: int = 6,
     num_threads: int | None = None,
 ) -> int:
-    """Write sequence records to a file, which appears only when it is complete.
+    """Write sequence records to a file; a failure leaves no partial file.
 
-    The written file reads back as the same records, headers and qualities byte for byte;
-    records that the reader would refuse are an error.
+    Reading the file again returns the same records, headers and qualities, byte for byte;
+    records that the reader would reject are errors.
 
     Args:
-        path: The file; ``"-"`` is standard output. A pair of files takes first and second
-            reads; neither file appears unless both are complete.
-        records: A reader, a batch, or an iterable of records, of batches, of
-            ``(id, sequence)`` or of ``(id, sequence, quality)``. An id may be followed by
-            a blank and a description. Or pairs: a reader of pairs, or an iterable of pairs
-            of records or of batches; in one file their reads alternate.
-        format: ``"fasta"`` or ``"fastq"``; None: by the name (``.fa``, ``.fas``,
-            ``.fasta``, ``.fna``, ``.faa``, ``.ffn``, ``.fq``, ``.fastq``). FASTA has no
-            qualities: they are left out.
-        compression: ``"none"``, ``"gzip"`` or ``"bgzip"``; None: by the name (``.gz`` is
-            gzip, ``.bgz`` bgzip, ``.bz2``, ``.xz`` and ``.zst`` an error, all others none).
-        line_width: Letters in a line of FASTA; None: each sequence in one line.
+        path: The path of the file; ``"-"`` is standard output. A pair of paths takes first
+            and second reads; a failure leaves neither file.
+        records: A reader, a batch, or an iterable of records, batches, ``(id, sequence)``
+            or ``(id, sequence, quality)``. A space and a description may follow the id. Or
+            pairs: a reader of pairs, or an iterable of pairs of records or batches; in one
+            file, their reads alternate.
+        format: ``"fasta"`` or ``"fastq"``; None: from the name (``.fa``, ``.fas``,
+            ``.fasta``, ``.fna``, ``.faa``, ``.ffn``, ``.fq``, ``.fastq``). FASTA omits the
+            qualities.
+        compression: ``"none"``, ``"gzip"`` or ``"bgzip"``; None: from the name (``.gz`` is
+            gzip, ``.bgz`` is bgzip; ``.bz2``, ``.xz`` and ``.zst`` are errors; others are
+            not compressed).
+        line_width: Residues on each line of FASTA; None: one line for each sequence.
         level: Compression level, from 0 (none) to 9 (smallest file).
-        num_threads: Number of threads that compress; None or 0: all cores.
+        num_threads: Number of compression threads; None or 0: all cores.
 
     Returns:
         The number of records written; the number of pairs for a pair of files.
 
     Raises:
-        ArgumentError: The name does not say the format or the compression, or ``records``
-            holds something else than records.
+        ArgumentError: The name implies no format or compression, or ``records`` contains
+            values of another type.
         FileError: The file cannot be written.
-        FormatError: A record would not read back the same, or the two reads of a pair have
+        FormatError: Reading would return another record, or the two reads of a pair have
             different ids.
 
     Examples:
@@ -193,7 +194,7 @@ def _write(
     part: Path = Path(),
     file: BinaryIO | None = None,
 ) -> int:
-    """Write to a temporary path, or to a file object."""
+    """Write records to a temporary path or a file object."""
     writer = _native.SequenceWriter(part, file, name=name, **asdict(output))
     for batch in batches:
         _write_batch(writer, batch)
@@ -201,7 +202,7 @@ def _write(
 
 
 def _write_batch(writer: _native.SequenceWriter, batch: SequenceBatch) -> None:
-    """Hand all records of a batch to a writer."""
+    """Write all records of a batch."""
     headers, sequences, qualities = batch.headers, batch.sequences, batch.qualities
     writer.write(
         headers.data,
@@ -213,22 +214,22 @@ def _write_batch(writer: _native.SequenceWriter, batch: SequenceBatch) -> None:
 
 
 def _check_two(names: Sequence[str]) -> None:
-    """Refuse two targets that cannot be written at the same time."""
-    if len(names) != _TWO:
+    """Raise if two output files cannot be written together."""
+    if len(names) != _PAIR:
         raise ArgumentError(
             f"path must be one file or a pair of two, got {len(names)} files"
         )
     if "-" in names:
         raise ArgumentError(
-            "-: standard output is one file, but a pair is two: name both files, or give "
+            "-: standard output is one file, but a pair needs two: give both files, or "
             "one path for reads that alternate"
         )
-    if len(set(map(os.path.realpath, names))) < _TWO:
-        raise ArgumentError(f"{names[0]}: both paths are the same file; name two files")
+    if len(set(map(os.path.realpath, names))) < _PAIR:
+        raise ArgumentError(f"{names[0]}: both paths are the same file; give two files")
 
 
 def _write_pairs(names: Sequence[str], pairs: Pairs, outputs: Sequence[Output]) -> int:
-    """Write two files; neither appears unless both are complete."""
+    """Write two files; a failure leaves neither."""
     count = 0
     with atomic_paths(names) as parts:
         writers = [
@@ -246,13 +247,13 @@ def _write_pairs(names: Sequence[str], pairs: Pairs, outputs: Sequence[Output]) 
 
 
 def _to_batches(records: Records) -> Iterator[SequenceBatch]:
-    """Convert records to batches, in their order."""
+    """Convert records to batches, in order."""
     if isinstance(records, SequenceBatch):
         yield records
     elif isinstance(records, SequenceReader):
-        yield from records.batches(1 << 16, max_bytes=_MOST_LETTERS)
+        yield from records.batches(1 << 16, max_bytes=_MAX_RESIDUES)
     elif isinstance(records, PairedReader):
-        yield from map(_interleave, records.batches(1 << 16, max_bytes=_MOST_LETTERS))
+        yield from map(_interleave, records.batches(1 << 16, max_bytes=_MAX_RESIDUES))
     elif not isinstance(cast("object", records), Iterable):
         raise ArgumentError(
             "records must be a reader, a batch or an iterable of records; got "
@@ -263,43 +264,43 @@ def _to_batches(records: Records) -> Iterator[SequenceBatch]:
 
 
 def _interleave(pair: BatchPair) -> SequenceBatch:
-    """Join the batches of a pair into one, in which first and second reads alternate."""
+    """Merge the batches of a pair into one batch of alternating first and second reads."""
     first, second = _check_lengths(pair)
     rows = np.arange(2 * len(first)).reshape(2, -1).T.reshape(-1)
     return join([first, second]).take(rows)
 
 
 def _check_lengths(pair: BatchPair) -> BatchPair:
-    """Refuse two batches of different lengths."""
+    """Raise if two batches have different lengths."""
     first, second = map(len, pair)
     if first != second:
         raise ArgumentError(
-            f"expected as many second reads as first reads, found {first:,} first reads "
-            f"and {second:,} second reads"
+            f"expected equal numbers of first and second reads, found {first:,} first "
+            f"reads and {second:,} second reads"
         )
     return pair
 
 
 def _is_batch_pair(value: object) -> TypeGuard[BatchPair]:
-    """Return whether a value is a batch of first reads and a batch of second reads."""
-    return _are_two(value, SequenceBatch)
+    """Return whether a value is a pair of batches."""
+    return _is_pair_of(value, SequenceBatch)
 
 
 def _is_record_pair(value: object) -> TypeGuard[RecordPair]:
-    """Return whether a value is a first and a second read."""
-    return _are_two(value, SequenceRecord)
+    """Return whether a value is a pair of records."""
+    return _is_pair_of(value, SequenceRecord)
 
 
-def _are_two(value: object, kind: type) -> bool:
+def _is_pair_of(value: object, kind: type) -> bool:
     """Return whether a value is a tuple of two instances of a class."""
     if not isinstance(value, tuple):
         return False
     mates = cast("tuple[object, ...]", value)
-    return len(mates) == _TWO and isinstance(mates[0], kind) and isinstance(mates[1], kind)
+    return len(mates) == _PAIR and isinstance(mates[0], kind) and isinstance(mates[1], kind)
 
 
 def _gather(records: Iterable[Row | SequenceBatch | Pair]) -> Iterator[SequenceBatch]:
-    """Collect single records into batches; passes batches on."""
+    """Collect single records into batches; yield batches unchanged."""
     rows: list[_Columns] = []
     letters = 0
     for record in chain.from_iterable(map(_split_pair, records)):
@@ -309,14 +310,14 @@ def _gather(records: Iterable[Row | SequenceBatch | Pair]) -> Iterator[SequenceB
             continue
         rows.append(_parse_row(record))
         letters += len(rows[-1][1])
-        if len(rows) >= _MOST_ROWS or letters >= _MOST_LETTERS:
+        if len(rows) >= _MAX_ROWS or letters >= _MAX_RESIDUES:
             yield from _flush(rows)
             letters = 0
     yield from _flush(rows)
 
 
 def _split_pair(record: Row | SequenceBatch | Pair) -> tuple[Row | SequenceBatch, ...]:
-    """Split a pair into its first and its second read."""
+    """Split a pair into first and second read."""
     if not isinstance(record, tuple):
         return (record,)
     if _is_batch_pair(record):
@@ -325,14 +326,14 @@ def _split_pair(record: Row | SequenceBatch | Pair) -> tuple[Row | SequenceBatch
 
 
 def _flush(rows: list[_Columns]) -> Iterator[SequenceBatch]:
-    """Make a batch of the rows, if there are any, and clears them."""
+    """Yield the rows as a batch, if there are any, and clear the list."""
     if not rows:
         return
     headers, sequences, qualities = zip(*rows, strict=True)
     rows.clear()
     known = [quality for quality in qualities if quality is not None]
     if known and len(known) < len(qualities):
-        raise ArgumentError("records must all have qualities, or none of them; found both")
+        raise ArgumentError("either all or no records must have qualities; found both")
     yield SequenceBatch(
         Ragged.from_list(headers),
         Ragged.from_list(sequences),
@@ -341,7 +342,7 @@ def _flush(rows: list[_Columns]) -> Iterator[SequenceBatch]:
 
 
 def _parse_row(record: Row) -> _Columns:
-    """Return header, letters and quality of a record."""
+    """Return header, residues and qualities of a record."""
     if isinstance(record, SequenceRecord):
         return _format_header(record), record.sequence, record.quality
     fields = cast("Sequence[Letters | None]", record)
@@ -355,7 +356,7 @@ def _parse_row(record: Row) -> _Columns:
 
 
 def _format_header(record: SequenceRecord) -> bytes:
-    """Return the header as it was read, unless id or description have changed."""
+    """Return the original header, or a new one if id or description have changed."""
     if record.header is not None and split_header(record.header) == (
         record.id,
         record.description,
@@ -368,30 +369,30 @@ def _format_header(record: SequenceRecord) -> bytes:
 
 
 def _encode(text: Letters | None) -> bytes | None:
-    """Encode text as bytes."""
+    """Encode text as UTF-8."""
     try:
         return text.encode() if isinstance(text, str) else text
     except UnicodeEncodeError:
-        raise ArgumentError(f"expected text that is UTF-8, got {quote(text)}") from None
+        raise ArgumentError(f"expected UTF-8 text, got {quote(text)}") from None
 
 
 def _to_pairs(pairs: Pairs) -> Iterator[BatchPair]:
-    """Convert pairs to two batches of the same number of records, in their order."""
+    """Convert pairs to two batches with equal numbers of records, in order."""
     if isinstance(pairs, PairedReader):
-        yield from pairs.batches(1 << 16, max_bytes=_MOST_LETTERS)
+        yield from pairs.batches(1 << 16, max_bytes=_MAX_RESIDUES)
         return
     for is_columns, group in groupby(pairs, _is_batch_pair):
         if is_columns:
             yield from (_check_lengths(pair) for pair in group if _is_batch_pair(pair))
             continue
         mates = map(_check_pair, group)
-        while several := list(islice(mates, _MOST_ROWS)):
+        while several := list(islice(mates, _MAX_ROWS)):
             first, second = zip(*several, strict=True)
             yield join(list(_to_batches(first))), join(list(_to_batches(second)))
 
 
 def _check_pair(pair: object) -> RecordPair:
-    """Refuse a value that is not a pair of records."""
+    """Raise if a value is not a pair of records."""
     if not _is_record_pair(pair):
         raise ArgumentError(
             "expected pairs of two SequenceRecords or of two SequenceBatches, got "
