@@ -1,4 +1,4 @@
-//! An open `.bed`, read at any position by many threads.
+//! An open `.bed` file, which several threads can read at any position.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -13,23 +13,23 @@ use seqloom_core::{Error, Result};
 
 use super::layout::{BedLayout, HEADER, MAGIC, Major};
 
-/// A `.bed` that stays open. It is never mapped: a mapped file that shrinks kills the process.
+/// An open `.bed` file. It is not memory-mapped: if a mapped file shrinks, the process is killed.
 #[derive(Debug)]
 pub struct Bed {
     path: PathBuf,
     file: File,
-    /// When it was written last, as it was opened; nothing where the system does not say.
+    /// The modification time when the file was opened; `None` if the system has none.
     written: Option<SystemTime>,
     major: OnceLock<Major>,
-    /// The first warning about the file, which is returned once.
+    /// The first warning about the file; callers get it once.
     warning: OnceLock<String>,
     is_warning_taken: AtomicBool,
-    /// Whether one code other than 0 pads all lines.
+    /// True if all lines are padded with one code other than 0.
     is_filled: AtomicBool,
 }
 
 impl Bed {
-    /// Opens a file, and checks its first three bytes now or before the first read.
+    /// Opens a file; with `check` it validates the first three bytes now, otherwise on first read.
     pub fn open(path: &Path, check: bool) -> Result<Self> {
         let file = File::open(path).map_err(|error| Error::io(path, &error))?;
         let facts = file.metadata().map_err(|error| Error::io(path, &error))?;
@@ -48,7 +48,7 @@ impl Bed {
         Ok(bed)
     }
 
-    /// Returns the warning about the lines that were read so far, once.
+    /// Returns the warning about the lines read so far, once.
     pub fn take_warning(&self) -> Option<String> {
         let warning = self.warning.get()?;
         let is_new = !self.is_warning_taken.swap(true, Relaxed);
@@ -66,17 +66,17 @@ impl Bed {
         self.set_warning(warning);
     }
 
-    /// Returns whether one code other than 0 pads all lines.
+    /// Returns whether all lines are padded with one code other than 0.
     pub(super) fn is_filled(&self) -> bool {
         self.is_filled.load(Relaxed)
     }
 
-    /// The path as it was given.
+    /// Returns the path from the caller.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What a line is, as the third byte says.
+    /// Returns whether a line is a variant or an individual, from the third byte.
     pub fn major(&self) -> Result<Major> {
         if let Some(major) = self.major.get() {
             return Ok(*major);
@@ -105,7 +105,7 @@ impl Bed {
         Ok(layout)
     }
 
-    /// Compares the file's current length with a layout, and checks that it was not written.
+    /// Checks that the file still has the length of the layout and was not modified.
     pub fn measure(&self, layout: &BedLayout) -> Result<()> {
         let (found, expected) = (self.size()?, layout.length());
         if Some(found) == expected {
@@ -127,8 +127,8 @@ impl Bed {
         }))
     }
 
-    /// Refuses a file that was written since it was opened: what was read of it may not fit
-    /// what will be.
+    /// Returns an error if the file was modified since it was opened: earlier and later reads may
+    /// not agree.
     pub fn unchanged(&self) -> Result<()> {
         let facts = self.file.metadata();
         let facts = facts.map_err(|error| Error::io(&self.path, &error))?;
@@ -140,12 +140,12 @@ impl Bed {
         )))
     }
 
-    /// Fills `out` with consecutive whole lines, the first of which is `first`.
+    /// Fills `out` with consecutive whole lines, from line `first`.
     pub fn lines(&self, layout: &BedLayout, first: usize, out: &mut [u8]) -> Result<()> {
         self.read(layout.start(first), out)
     }
 
-    /// Fills `out` with bytes from one on.
+    /// Fills `out` with the bytes from an offset.
     pub fn read(&self, mut at: u64, mut out: &mut [u8]) -> Result<()> {
         while !out.is_empty() {
             match read_at(&self.file, at, out) {
@@ -161,13 +161,13 @@ impl Bed {
         Ok(())
     }
 
-    /// The bytes of the file now.
+    /// Returns the current size of the file in bytes.
     pub fn size(&self) -> Result<u64> {
         let facts = self.file.metadata();
         Ok(facts.map_err(|error| Error::io(&self.path, &error))?.len())
     }
 
-    /// A fault of this file.
+    /// Returns an error about this file.
     pub fn fault(&self, fault: Fault) -> Error {
         Error::format(&self.path, fault)
     }
@@ -214,7 +214,7 @@ mod tests {
     use crate::padding;
     use crate::padding::PaddingCheck;
 
-    /// A file with this content, which is removed when it is dropped.
+    /// A file with this content; `drop` removes it.
     struct TemporaryBed(PathBuf);
 
     impl TemporaryBed {
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn another_header_is_an_error() {
+    fn an_invalid_header_is_an_error() {
         for (number, bytes) in [&b"\x6c"[..], b"\x6c\x1a\x01", b"\x6c\x1b\x02"]
             .iter()
             .enumerate()
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_the_tables_do_not_explain_is_an_error() {
+    fn a_file_length_that_does_not_match_the_tables_is_an_error() {
         let file = TemporaryBed::new("length.bed", b"\x6c\x1b\x01abcd");
         let bed = Bed::open(&file.0, true).unwrap();
         let mut lines = [0; 2];
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_is_short_by_less_than_a_byte_is_found() {
+    fn a_fam_that_is_short_by_less_than_a_byte_is_an_error() {
         let file = TemporaryBed::new("short.bed", b"\x6c\x1b\x01\x0f\x03\x3f");
         let bed = Bed::open(&file.0, true).unwrap();
         assert!(padding::check(&bed, &bed.layout(3, 3).unwrap()).is_ok());
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_may_be_long_by_less_than_a_byte_is_noted_in_many_lines() {
+    fn a_fam_that_may_be_long_by_less_than_a_byte_is_a_warning_if_there_are_many_lines() {
         let mut bytes = b"\x6c\x1b\x01".to_vec();
         bytes.extend([0b0000_1111; 64]);
         let file = TemporaryBed::new("long.bed", &bytes);
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn one_code_that_fills_every_line_up_is_noted_and_several_are_an_error() {
+    fn one_padding_code_is_a_warning_and_several_are_an_error() {
         for (name, filler) in [
             ("fill1", 0b0101_0000),
             ("fill2", 0b1010_0000),
@@ -327,13 +327,13 @@ mod tests {
         let bed = Bed::open(&file.0, true).unwrap();
         assert!(
             padding::check(&bed, &bed.layout(2, 7).unwrap()).is_err(),
-            "few lines prove nothing"
+            "too few lines for a warning"
         );
     }
 
     #[test]
-    fn bits_behind_the_last_position_are_an_error_that_names_line_and_byte() {
-        // Three people: the upper two bits of each line's byte are nobody's.
+    fn padding_bits_are_an_error_that_names_line_and_byte() {
+        // Three individuals: the upper two bits of the byte of a line are padding.
         let file = TemporaryBed::new("odd.bed", b"\x6c\x1b\x01\x0f\x2a\x6a\x15");
         let bed = Bed::open(&file.0, true).unwrap();
         let layout = bed.layout(3, 4).unwrap();
@@ -344,7 +344,7 @@ mod tests {
         let Err(Error::Format { fault, .. }) =
             PaddingCheck::default().add_lines(&bed, &layout, 0, &lines)
         else {
-            panic!("taken for padding");
+            panic!("genotypes were treated as padding");
         };
         assert_eq!((fault.record, fault.byte), (Some(2), Some(5)));
     }

@@ -1,8 +1,8 @@
-//! Where each genotype of a `.bed` stands.
+//! The position of each genotype in a `.bed` file.
 
 use std::fmt;
 
-/// What a line of the file is.
+/// The meaning of a line of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Major {
     /// All individuals of one variant.
@@ -12,7 +12,7 @@ pub enum Major {
 }
 
 impl Major {
-    /// The layout whose lines are samples, or variants.
+    /// Returns the layout whose lines are individuals, or variants.
     pub const fn of(by_sample: bool) -> Self {
         if by_sample {
             Self::Individual
@@ -28,19 +28,19 @@ pub const HEADER: usize = 3;
 /// The first two bytes.
 pub const MAGIC: [u8; 2] = [0x6c, 0x1b];
 
-/// The numbers of lines and positions of a `.bed`, which has four positions in a byte.
+/// The numbers of lines and positions of a `.bed`, with four positions in a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BedLayout {
-    /// What a line is.
+    /// The meaning of a line.
     pub major: Major,
-    /// How many individuals there are.
+    /// The number of individuals.
     pub individuals: usize,
-    /// How many variants there are.
+    /// The number of variants.
     pub variants: usize,
 }
 
 impl BedLayout {
-    /// The number of lines.
+    /// Returns the number of lines.
     pub fn lines(&self) -> usize {
         match self.major {
             Major::Variant => self.variants,
@@ -48,7 +48,7 @@ impl BedLayout {
         }
     }
 
-    /// The positions of a line.
+    /// Returns the number of positions in a line.
     pub fn positions(&self) -> usize {
         match self.major {
             Major::Variant => self.individuals,
@@ -56,23 +56,23 @@ impl BedLayout {
         }
     }
 
-    /// The bytes of a line.
+    /// Returns the number of bytes in a line.
     pub fn stride(&self) -> usize {
         self.positions().div_ceil(4)
     }
 
-    /// The bytes of the file; nothing if no file can be so long.
+    /// Returns the size of the file in bytes; `None` if it exceeds `u64`.
     pub fn length(&self) -> Option<u64> {
         let lines = self.lines().checked_mul(self.stride())?;
         u64::try_from(lines.checked_add(HEADER)?).ok()
     }
 
-    /// Where a line begins.
+    /// Returns the offset of a line.
     pub fn start(&self, line: usize) -> u64 {
         (HEADER + line * self.stride()) as u64
     }
 
-    /// The bits of a line's last byte that belong to no position, and should be 0.
+    /// Returns a mask of the padding bits in the last byte of a line; they should be 0.
     pub fn padding(&self) -> u8 {
         match self.positions() % 4 {
             0 => 0,
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_ends_with_a_whole_byte() {
+    fn a_line_is_padded_to_a_whole_byte() {
         let mut layout = BedLayout {
             major: Major::Variant,
             individuals: 5,
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_file_can_hold_has_no_length() {
+    fn a_size_that_overflows_is_none() {
         let layout = BedLayout {
             major: Major::Variant,
             individuals: usize::MAX,

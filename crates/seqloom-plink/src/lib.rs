@@ -1,17 +1,17 @@
-//! PLINK 1 files: a `.bed` of two-bit genotypes, and the tables `.fam` and `.bim` beside it.
+//! PLINK 1 files: a `.bed` of two-bit genotypes, with its tables `.fam` and `.bim`.
 //!
 //! ```text
 //! bytes 0 and 1   6c 1b
-//! byte 2          01: a line is a variant, its positions are the individuals; 00: the other way
-//! then            the lines: four positions a byte, the first lowest, the last byte filled
-//!                 up with zeros
+//! byte 2          01: a line is a variant, and its positions are individuals; 00: the reverse
+//! byte 3 ...      the lines: four positions in a byte, the first in the lowest bits; zeros pad
+//!                 the last byte
 //! ```
 //!
 //! A `.bed` does not contain the numbers of individuals and variants. [`bed`] compares its
 //! length with those of the tables; [`padding`] checks the bits that pad each line and the last
 //! positions.
 
-#![deny(clippy::indexing_slicing)] // what a file says is no proof of a bound
+#![deny(clippy::indexing_slicing)] // numbers in a file are not trusted as indices
 
 pub mod bed;
 pub mod layout;

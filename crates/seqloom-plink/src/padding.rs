@@ -1,10 +1,10 @@
-//! Checks of the last byte of each line, which find a table that does not belong to the file.
+//! Checks the last byte of each line to detect a table that does not belong to the file.
 //!
 //! If a `.fam` is too short by less than a byte, the padding bits of lines contain genotypes. If
 //! it is too long, padding zeros are read as homozygous A1. (If lines are individuals, the same
-//! is true of the `.bim`.) Some tools pad lines with another code than 0. The same code in all
-//! lines cannot be genotypes and gives a warning. Last positions that are homozygous A1 in all
-//! lines may be right, and give a warning too. Padding that varies is an error.
+//! is true of the `.bim`.) Some tools pad lines with another code than 0: the same code in all
+//! lines is a warning. Last positions that are homozygous A1 in all lines are also a warning,
+//! because they may be correct. Padding that varies is an error.
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 
@@ -13,13 +13,13 @@ use seqloom_core::{Error, Result};
 
 use super::{Bed, BedLayout, Major};
 
-/// The number of lines from which last positions that are all homozygous A1 give a warning.
+/// The number of lines above which homozygous A1 in all last positions is a warning.
 const ZERO_LINES: usize = 64;
 
-/// The number of lines that must have the same code as padding; in fewer it may be genotypes.
+/// The number of lines that must have the same padding code; in fewer it may be genotypes.
 const FILLER_LINES: usize = 8;
 
-/// The last bytes of all lines that any thread has read.
+/// The last bytes of all lines that the threads have read.
 #[derive(Debug)]
 pub struct PaddingCheck {
     /// The bitwise or of the bytes.
@@ -43,7 +43,7 @@ impl Default for PaddingCheck {
 }
 
 impl PaddingCheck {
-    /// Adds consecutive whole lines; the first is line `first` of the file.
+    /// Adds consecutive whole lines, from line `first` of the file.
     pub fn add_lines(
         &self,
         bed: &Bed,
@@ -104,7 +104,7 @@ impl PaddingCheck {
         Ok(())
     }
 
-    /// Warns if last positions are homozygous A1 in all lines, which are many.
+    /// Warns if the last positions are homozygous A1 in all of many lines.
     fn note_zero_positions(&self, bed: &Bed, layout: &BedLayout) {
         let Some(last) = layout.positions().checked_sub(1) else {
             return;
@@ -145,7 +145,7 @@ pub fn check(bed: &Bed, layout: &BedLayout) -> Result<()> {
     padding.validate(bed, layout)
 }
 
-/// What lines and positions are called, and the table of the positions.
+/// Returns the nouns for a line and its positions, and the table of the positions.
 fn names(layout: &BedLayout) -> (&'static str, &'static str, &'static str) {
     match layout.major {
         Major::Variant => ("variant", "individuals", ".fam"),

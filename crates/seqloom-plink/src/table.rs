@@ -1,12 +1,12 @@
-//! The tables beside a `.bed`, as columns.
+//! The tables of a `.bed` file, as columns.
 //!
 //! ```text
 //! fam1 ann 0 0 2 1.5        .fam, a line for each individual
 //! 1 rs12 0 10583 G A        .bim, a line for each variant
 //! ```
 //!
-//! Blanks separate, any number of them, and any other letter is part of a field: `#` too. A
-//! field is not copied: of a column is kept where in the text its fields begin.
+//! Spaces and tabs separate fields; any other character, also `#`, is part of a field. Fields are
+//! not copied: a column stores the offset of each field in the text.
 
 mod fields;
 pub mod lines;
@@ -24,7 +24,7 @@ use seqloom_core::{Error, Result};
 use self::scan::{FieldStarts, LINE_START};
 pub use self::sheet::{COLUMNS, Sheet};
 
-/// A table whose lines have been checked, and some of its columns.
+/// A validated table and some of its columns.
 #[derive(Debug)]
 pub struct TextTable<T> {
     path: PathBuf,
@@ -35,18 +35,18 @@ pub struct TextTable<T> {
     columns: [FieldStarts; COLUMNS],
 }
 
-/// The size of the text of a column.
+/// The size of the text in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnSize {
-    /// Letters of the longest field.
+    /// Characters of the longest field.
     pub longest: usize,
-    /// Bytes of all fields together.
+    /// Bytes of all fields.
     pub bytes: usize,
 }
 
 impl<T: AsRef<[u8]>> TextTable<T> {
-    /// Checks the whole text, and finds the fields of the columns with these names. `path`
-    /// is for errors.
+    /// Validates the whole text and finds the fields of the `wanted` columns. Errors name
+    /// `path`.
     pub fn parse(path: &Path, sheet: Sheet, wanted: &[String], text: T) -> Result<Self> {
         let mut columns = <[FieldStarts; COLUMNS]>::default();
         for name in wanted {
@@ -68,12 +68,12 @@ impl<T: AsRef<[u8]>> TextTable<T> {
         })
     }
 
-    /// How many lines it has.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// How much text a column holds.
+    /// Returns the size of the text in a column.
     pub fn size(&self, name: &str) -> Result<ColumnSize> {
         let FieldStarts { longest, bytes, .. } = *self.column(name)?;
         if self.is_ascii {
@@ -87,11 +87,11 @@ impl<T: AsRef<[u8]>> TextTable<T> {
         let column = self.columns.get(self.sheet.position(name)?);
         column
             .filter(|column| column.is_wanted)
-            .ok_or_else(|| Error::argument(format!("the column {name} was not asked for")))
+            .ok_or_else(|| Error::argument(format!("the column {name} was not parsed")))
     }
 
-    /// Returns the error of a field that begins at this byte. No line is blank, so the number
-    /// of the row gives the line.
+    /// Returns the error of a field at this byte. The line follows from the row, because no line
+    /// is blank.
     fn fault(&self, row: usize, start: usize, fault: Fault) -> Error {
         let fault = Fault {
             line: u64::try_from(row).ok().map(|row| row + LINE_START),

@@ -1,4 +1,4 @@
-//! The fields of a column, as texts and as numbers.
+//! The fields of a column, as strings and as numbers.
 
 use std::ops::Range;
 
@@ -7,21 +7,21 @@ use seqloom_core::{Error, Result};
 use super::{TextTable, number, scan};
 
 impl<T: AsRef<[u8]>> TextTable<T> {
-    /// The fields of a column in these rows, as far as there are so many.
+    /// Returns the fields of a column in a range of rows, which may exceed the table.
     pub fn fields(&self, name: &str, rows: Range<usize>) -> Result<impl Iterator<Item = &str>> {
         let fields = self.spans(name, rows)?.map(|(_, field)| field);
-        // The whole text is UTF-8, and a blank never lies within a letter.
+        // The whole text is UTF-8, and no blank is part of a multi-byte character.
         Ok(fields.map(|field| str::from_utf8(field).unwrap_or_default()))
     }
 
-    /// Letters of the longest field of a column in these rows.
+    /// Returns the number of characters in the longest field of a range of rows.
     pub fn longest(&self, name: &str, rows: Range<usize>) -> Result<usize> {
         let fields = self.fields(name, rows)?;
         Ok(fields.map(|field| field.chars().count()).max().unwrap_or(0))
     }
 
-    /// Writes the fields of a column as code points, from row `first` on, each into so many
-    /// numbers, with zeros behind it.
+    /// Writes the fields of a column as code points, from row `first`. Each field has the same
+    /// number of code points, padded with zeros.
     pub fn write_points(
         &self,
         name: &str,
@@ -52,7 +52,7 @@ impl<T: AsRef<[u8]>> TextTable<T> {
         self.write_numbers(name, out, |field| number::integer(name, field))
     }
 
-    /// Writes a column of numbers; zeros where the file leaves it out.
+    /// Writes a column of numbers; zeros if the file omits the column.
     pub fn write_floats(&self, name: &str, out: &mut [f32]) -> Result<()> {
         if self.column(name)?.is_absent {
             out.fill(0.0);
@@ -75,7 +75,7 @@ impl<T: AsRef<[u8]>> TextTable<T> {
         Ok(())
     }
 
-    /// Where each field begins, and its bytes.
+    /// Returns the offset and the bytes of each field.
     fn spans(
         &self,
         name: &str,
@@ -90,7 +90,7 @@ impl<T: AsRef<[u8]>> TextTable<T> {
     }
 }
 
-/// Fills a row; false if it is too short.
+/// Fills a row; returns false if it is too short.
 fn write_row(row: &mut [u32], mut points: impl Iterator<Item = u32>) -> bool {
     for to in row {
         *to = points.next().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! How many lines a table has, without looking into them.
+//! Counts the lines of a table without parsing them.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,19 +6,19 @@ use std::path::Path;
 
 use seqloom_core::{Error, Result};
 
-/// What some programs write before UTF-8.
-const MARK: &[u8] = b"\xEF\xBB\xBF";
+/// The byte order mark that some programs write before UTF-8.
+const UTF8_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Bytes that are compared at once.
-const PIECE: u64 = 1 << 20;
+/// Bytes that are read in one call.
+const READ_BLOCK_BYTES: u64 = 1 << 20;
 
-/// Counts the lines of a file: blank lines at its end are none.
+/// Counts the lines of a file, without blank lines at its end.
 pub fn count_in(path: &Path) -> Result<usize> {
     let counted = File::open(path).and_then(count_from);
     counted.map_err(|error| Error::io(path, &error))
 }
 
-/// Counts the lines of a text: blank lines at its end are none.
+/// Counts the lines of a text, without blank lines at its end.
 pub fn count(text: &[u8]) -> usize {
     let mut count = LineCount::default();
     count.add(text.get(text_start(text)..).unwrap_or_default());
@@ -39,13 +39,13 @@ fn count_from(mut file: File) -> io::Result<usize> {
 
 fn read_piece(file: &mut File, piece: &mut Vec<u8>) -> io::Result<usize> {
     piece.clear();
-    file.take(PIECE).read_to_end(piece)
+    file.take(READ_BLOCK_BYTES).read_to_end(piece)
 }
 
-/// Counts the lines of a text that comes in pieces.
+/// Counts the lines of a text that is read in blocks.
 #[derive(Default)]
 struct LineCount {
-    /// Line ends before the last letter so far, and behind it.
+    /// Line ends before and after the last character that is not blank.
     before: usize,
     behind: usize,
     has_text: bool,
@@ -67,12 +67,12 @@ impl LineCount {
     }
 }
 
-/// How many line ends there are.
+/// Returns the number of line ends.
 pub(super) fn ends(text: &[u8]) -> usize {
     memchr::memchr_iter(b'\n', text).count()
 }
 
-/// The text without the blanks and blank lines at its end.
+/// Returns the text without blanks and blank lines at its end.
 pub(super) fn trim_end(text: &[u8]) -> &[u8] {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
     let end = text.iter().rposition(|byte| !is_blank(byte));
@@ -80,10 +80,10 @@ pub(super) fn trim_end(text: &[u8]) -> &[u8] {
         .unwrap_or_default()
 }
 
-/// Where the text begins: behind the mark, if there is one.
+/// Returns the offset of the text after a byte order mark.
 pub(super) fn text_start(text: &[u8]) -> usize {
-    if text.starts_with(MARK) {
-        MARK.len()
+    if text.starts_with(UTF8_MARK) {
+        UTF8_MARK.len()
     } else {
         0
     }
@@ -94,9 +94,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_has_as_many_lines_as_its_text() {
+    fn counting_a_file_agrees_with_counting_its_text() {
         let path = std::env::temp_dir().join(format!("seqloom-lines-{}", std::process::id()));
-        let many = usize::try_from(PIECE).unwrap() / 10;
+        let many = usize::try_from(READ_BLOCK_BYTES).unwrap() / 10;
         let long = "1 s 0 1 A C\n".repeat(many);
         for (text, lines) in [
             ("", 0),

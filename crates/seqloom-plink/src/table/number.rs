@@ -1,16 +1,16 @@
-//! A field as a number.
+//! Parsing of fields as numbers.
 
 use std::num::IntErrorKind;
 
 use seqloom_core::error::{Fault, Kind};
 
-/// A number, or what stands in its position.
+/// A number, or the fault of its field.
 pub(super) type FieldResult<T> = Result<T, Fault>;
 
-/// How much of a wrong field an error shows.
-const SHOWN: usize = 40;
+/// Characters of an invalid field that an error shows.
+const MAX_FIELD_CHARS: usize = 40;
 
-/// An integer; "7.0" is one too.
+/// Parses an integer; "7.0" is also one.
 pub(super) fn integer(name: &str, field: &[u8]) -> FieldResult<i32> {
     let text = str::from_utf8(field).unwrap_or_default();
     match text.parse::<i32>() {
@@ -19,12 +19,12 @@ pub(super) fn integer(name: &str, field: &[u8]) -> FieldResult<i32> {
             IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => {
                 Err(beyond(name, field, "a 32-bit integer"))
             }
-            _ => whole(name, text),
+            _ => integral_float(name, text),
         },
     }
 }
 
-fn whole(name: &str, text: &str) -> FieldResult<i32> {
+fn integral_float(name: &str, text: &str) -> FieldResult<i32> {
     let number = text.parse::<f64>().ok();
     let Some(number) = number.filter(|number| number.fract() == 0.0) else {
         return Err(wrong(name, text.as_bytes(), "an integer"));
@@ -32,11 +32,11 @@ fn whole(name: &str, text: &str) -> FieldResult<i32> {
     if !(f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&number) {
         return Err(beyond(name, text.as_bytes(), "a 32-bit integer"));
     }
-    #[expect(clippy::cast_possible_truncation, reason = "whole, and in range")]
+    #[expect(clippy::cast_possible_truncation, reason = "integral and in range")]
     Ok(number as i32)
 }
 
-/// A number of 32 bits, rounded from one of 64, as NumPy rounds it.
+/// Parses a 32-bit float by rounding a 64-bit one, as NumPy does.
 pub(super) fn float(name: &str, field: &[u8]) -> FieldResult<f32> {
     let text = str::from_utf8(field).unwrap_or_default();
     let number = text.parse::<f64>();
@@ -63,7 +63,7 @@ fn beyond(name: &str, field: &[u8], expected: &str) -> Fault {
 
 fn shown(field: &[u8]) -> String {
     let text = String::from_utf8_lossy(field);
-    let head: String = text.chars().take(SHOWN).collect();
+    let head: String = text.chars().take(MAX_FIELD_CHARS).collect();
     let more = if head.len() < text.len() { "..." } else { "" };
     format!("{head:?}{more}")
 }

@@ -1,4 +1,4 @@
-//! Columns to the lines of a table, which read back as the same columns.
+//! Writes columns as the lines of a table, such that parsing returns the same columns.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -11,18 +11,18 @@ use super::sheet::{COLUMNS, Sheet};
 /// The values of some rows of a column.
 #[derive(Clone, Debug)]
 pub enum ColumnValues<'a> {
-    /// Texts as code points, so many for each, with zeros behind them.
+    /// Strings as code points: the same number for each, padded with zeros.
     Points(&'a [u32], usize),
-    /// Texts.
+    /// Strings.
     Texts(Vec<&'a str>),
-    /// Whole numbers.
+    /// Integers.
     Integers(&'a [i32]),
-    /// Numbers.
+    /// Floats.
     Floats(&'a [f32]),
 }
 
-/// Writes rows behind `text`: blanks between the fields of a `.fam`, tabs in a `.bim`. The
-/// first of them is row `first` of the table.
+/// Appends rows to `text`, from row `first` of the table. Spaces separate the fields of a `.fam`,
+/// tabs those of a `.bim`.
 pub fn render(
     sheet: Sheet,
     columns: &[ColumnValues<'_>; COLUMNS],
@@ -48,7 +48,7 @@ pub fn render(
     Ok(())
 }
 
-/// Writes one line; a column's name and the value, if it would not read back.
+/// Writes one line; returns the column and the value if parsing would not return the value.
 fn push_line(
     sheet: Sheet,
     columns: &[ColumnValues<'_>; COLUMNS],
@@ -87,7 +87,7 @@ impl ColumnValues<'_> {
         }
     }
 
-    /// Writes one value; false if it is no text.
+    /// Writes one value; returns false if it is not a string.
     fn push(&self, row: usize, text: &mut Vec<u8>) -> bool {
         match self {
             Self::Points(points, width) => {
@@ -98,7 +98,7 @@ impl ColumnValues<'_> {
                 text.extend_from_slice(texts.get(row).unwrap_or(&"").as_bytes());
             }
             Self::Integers(numbers) => push_shown(numbers.get(row), text),
-            // As short as it can be and read back as the same; 0 is 0.0.
+            // The shortest form that parses to the same float; 0 is 0.0.
             Self::Floats(numbers) => {
                 push_shown(numbers.get(row).map(|number| format!("{number:?}")), text);
             }
@@ -121,7 +121,7 @@ fn push_points(points: &[u32], text: &mut Vec<u8>) -> bool {
 
 fn push_shown(number: Option<impl Display>, text: &mut Vec<u8>) {
     if let Some(number) = number {
-        // Writing to memory does not fail.
+        // Writing to a `Vec` cannot fail.
         let _ = write!(text, "{number}");
     }
 }

@@ -1,7 +1,7 @@
-//! Header lines and comments in a table, which has neither.
+//! Detects header lines and comments, which `.fam` and `.bim` files must not have.
 //!
-//! Read as a row, such a line shifts the genotypes of all rows after it by one. The size of the
-//! `.bed` does not show it, because the genotypes of a line are padded to whole bytes.
+//! If such a line were read as a row, the genotypes of all later rows would be shifted by one.
+//! The size of the `.bed` does not reveal it, because lines are padded to whole bytes.
 
 use memchr::{memchr, memmem};
 use seqloom_core::error::{Fault, Kind};
@@ -11,17 +11,18 @@ use super::lines;
 use super::scan::LINE_START;
 use super::sheet::{COLUMNS, Sheet};
 
-/// Bytes of a line that are compared with names, and characters that an error shows.
-const LONGEST: usize = 1 << 16;
-const SHOWN: usize = 60;
+/// Bytes of a line that are compared with column names.
+const MAX_COMPARED_BYTES: usize = 1 << 16;
+/// Characters of a line that an error shows.
+const MAX_LINE_CHARS: usize = 60;
 
 /// The columns of a `.bim` without centimorgans.
-const FEWEST: usize = COLUMNS - 1;
+const MIN_BIM_COLUMNS: usize = COLUMNS - 1;
 
-/// Names of columns that make a line a header.
-const NAMES: usize = 2;
+/// The number of column names that make a line a header.
+const MIN_HEADER_NAMES: usize = 2;
 
-/// Names that programs give to the columns, in lower case and without punctuation.
+/// Column names that programs write, in lower case and without punctuation.
 const INDIVIDUALS: &str = "fid family familyid famid iid individual individualid id sample \
      sampleid withinfamilyid pat paternal paternalid father fatherid pid mat maternal maternalid \
      mother motherid mid sex gender pheno phenotype pheno1 phen trait status affection";
@@ -36,12 +37,12 @@ pub(super) fn check(text: &[u8], sheet: Sheet) -> Result<(), Fault> {
     check.finish()
 }
 
-/// The check of the first line of a text, which may come in pieces, and of lines that begin with `#`.
+/// Checks the first line of a text and lines that begin with `#`; the text may arrive in blocks.
 struct HeaderCheck {
     sheet: Sheet,
     row: usize,
     is_start: bool,
-    /// The line that is compared, as far as it was read.
+    /// The part of the current line that was read.
     line: Option<Vec<u8>>,
 }
 
@@ -68,7 +69,7 @@ impl HeaderCheck {
             };
             let end = memchr(b'\n', rest);
             let (more, after) = rest.split_at(end.unwrap_or(rest.len()));
-            let capacity = LONGEST.saturating_sub(line.len());
+            let capacity = MAX_COMPARED_BYTES.saturating_sub(line.len());
             line.extend_from_slice(more.get(..capacity).unwrap_or(more));
             rest = after.get(1..).unwrap_or_default();
             if end.is_some() {
@@ -80,7 +81,7 @@ impl HeaderCheck {
         Ok(())
     }
 
-    /// Leaves out lines up to the next one with `#` in front.
+    /// Skips lines up to the next one that begins with `#`.
     fn skip<'a>(&mut self, rest: &'a [u8]) -> &'a [u8] {
         let end = memmem::find(rest, b"\n#").map_or(rest.len(), |at| at + 1);
         let (lines, rest) = rest.split_at(end);
@@ -89,7 +90,7 @@ impl HeaderCheck {
         rest
     }
 
-    /// Compares the line that was read.
+    /// Checks the line that was read.
     fn finish(&self) -> Result<(), Fault> {
         let line = self.line.as_deref().unwrap_or_default();
         let text = String::from_utf8_lossy(line.get(lines::text_start(line)..).unwrap_or_default());
@@ -105,7 +106,7 @@ impl HeaderCheck {
 
     fn fault(&self, what: &str, fields: &[&str]) -> Fault {
         let text = fields.join(" ");
-        let mut shown: String = text.chars().take(SHOWN).collect();
+        let mut shown: String = text.chars().take(MAX_LINE_CHARS).collect();
         if shown.len() < text.len() {
             shown.push_str("...");
         }
@@ -125,13 +126,13 @@ impl HeaderCheck {
     }
 }
 
-/// Whether a line has names of columns and no number, or numbers of columns.
+/// Returns whether a line has column names and no number, or column numbers.
 fn is_header(fields: &[&str], sheet: Sheet) -> bool {
-    let names: Vec<String> = fields.iter().map(|field| plain(field)).collect();
+    let names: Vec<String> = fields.iter().map(|field| normalize(field)).collect();
     is_numbered(&names) || (!fields.iter().any(|field| is_number(field)) && is_named(&names, sheet))
 }
 
-/// Whether a line has the names that R, pandas or polars give to columns without names.
+/// Returns whether a line has the names of R, pandas or polars for unnamed columns.
 fn is_numbered(names: &[String]) -> bool {
     let is_all = |prefix: &str, first: usize| {
         let mut numbered = names.iter().zip(first..);
@@ -140,18 +141,18 @@ fn is_numbered(names: &[String]) -> bool {
     names.len() >= COLUMNS && (is_all("", 0) || is_all("v", 1) || is_all("column", 1))
 }
 
-/// Whether a line has several known names.
+/// Returns whether a line has several common column names.
 fn is_named(names: &[String], sheet: Sheet) -> bool {
     let known = match sheet {
         Sheet::Fam => INDIVIDUALS,
         Sheet::Bim => VARIANTS,
     };
     let is_found = |known: &&str| names.iter().any(|name| name == known);
-    known.split_ascii_whitespace().filter(is_found).count() >= NAMES
+    known.split_ascii_whitespace().filter(is_found).count() >= MIN_HEADER_NAMES
 }
 
-/// A name without case, quotation marks and punctuation.
-fn plain(field: &str) -> String {
+/// Returns a name in lower case, without quotation marks and punctuation.
+fn normalize(field: &str) -> String {
     let letters = field.chars().filter(|letter| letter.is_alphanumeric());
     letters.flat_map(char::to_lowercase).collect()
 }
@@ -160,14 +161,14 @@ fn is_number(field: &str) -> bool {
     field.parse::<f64>().is_ok()
 }
 
-/// Whether a line has the sex of an individual, or the position of a variant.
+/// Returns whether a line has the sex of an individual, or the position of a variant.
 fn is_row(fields: &[&str], sheet: Sheet) -> bool {
     let number = match sheet {
         Sheet::Fam => Some(COLUMNS - 2),
         Sheet::Bim => fields.len().checked_sub(3),
     };
     let number = number.and_then(|position| fields.get(position));
-    fields.len() >= FEWEST && number.is_some_and(|field| is_number(field))
+    fields.len() >= MIN_BIM_COLUMNS && number.is_some_and(|field| is_number(field))
 }
 
 #[cfg(test)]
@@ -202,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_no_headers() {
+    fn data_rows_are_not_headers() {
         for text in [
             "",
             "\n",
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_any_size_give_the_same_line() {
+    fn blocks_of_any_size_find_the_same_line() {
         let text = "f a 0 0 1 2\n#g b 0 0 2 1\nh c 0 0 2 1\n# no row at all is this\n";
         for size in 1..text.len() {
             let mut check = HeaderCheck::new(Sheet::Fam);

@@ -1,4 +1,4 @@
-//! Where the fields of a table begin, and whether its lines are well-formed.
+//! Finds the fields of a table and validates its lines.
 
 use seqloom_core::error::Fault;
 
@@ -6,21 +6,21 @@ use super::sheet::{COLUMNS, Sheet};
 use super::{lines, rows};
 use seqloom_core::number::as_u64;
 
-/// Lines are counted from 1.
+/// The number of the first line.
 pub(super) const LINE_START: u64 = 1;
 
-/// The columns of a `.bim` without centimorgans, as PLINK 1.9 takes it.
+/// The columns of a `.bim` without centimorgans, which PLINK 1.9 accepts.
 const WITHOUT_CM: [usize; COLUMNS - 1] = [0, 1, 3, 4, 5];
-const ALL: [usize; COLUMNS] = [0, 1, 2, 3, 4, 5];
+const ALL_COLUMNS: [usize; COLUMNS] = [0, 1, 2, 3, 4, 5];
 
-/// The positions where the fields of a column begin.
+/// The offsets of the fields of a column.
 #[derive(Debug, Default)]
 pub(super) struct FieldStarts {
     pub(super) is_wanted: bool,
-    /// The file leaves it out.
+    /// The file omits the column.
     pub(super) is_absent: bool,
     pub(super) starts: Vec<usize>,
-    /// Bytes of the longest field, and of all.
+    /// Bytes of the longest field, and of all fields.
     pub(super) longest: usize,
     pub(super) bytes: usize,
 }
@@ -35,7 +35,7 @@ impl FieldStarts {
     }
 }
 
-/// Finds the fields of all wanted columns, and says how many lines there are.
+/// Finds the fields of the wanted columns; returns the number of lines.
 pub(super) fn scan(
     text: &[u8],
     sheet: Sheet,
@@ -64,7 +64,7 @@ pub(super) fn scan(
     Ok(rows)
 }
 
-/// The fields of one line: where it ends, and how many there are.
+/// Finds the fields of one line; returns its end and their number.
 #[inline]
 fn scan_line(
     text: &[u8],
@@ -75,7 +75,7 @@ fn scan_line(
     let mut found = 0;
     loop {
         at += count_while(text, at, |byte| byte == b' ' || byte == b'\t');
-        let end = at + count_while(text, at, is_ink);
+        let end = at + count_while(text, at, is_field_byte);
         if end == at {
             return (at, found);
         }
@@ -90,16 +90,16 @@ fn scan_line(
     }
 }
 
-/// The field that begins at a byte.
+/// Returns the field at an offset.
 #[inline]
 pub(super) fn field_at(text: &[u8], start: usize) -> &[u8] {
-    let end = start + count_while(text, start, is_ink);
+    let end = start + count_while(text, start, is_field_byte);
     text.get(start..end).unwrap_or_default()
 }
 
-/// Whether a byte is part of a field.
+/// Returns whether a byte is part of a field.
 #[inline]
-fn is_ink(byte: u8) -> bool {
+fn is_field_byte(byte: u8) -> bool {
     byte > b' '
 }
 
@@ -116,12 +116,12 @@ fn order_of(text: &[u8], start: usize, sheet: Sheet) -> (&'static [usize], usize
     let (_, found) = scan_line(text, start, &[], &mut <[FieldStarts; COLUMNS]>::default());
     match (sheet, found) {
         (Sheet::Bim, 5) => (&WITHOUT_CM, 5),
-        (Sheet::Fam, COLUMNS..) => (&ALL, found),
-        _ => (&ALL, COLUMNS),
+        (Sheet::Fam, COLUMNS..) => (&ALL_COLUMNS, found),
+        _ => (&ALL_COLUMNS, COLUMNS),
     }
 }
 
-/// Where the next line begins; nothing where this one does not end.
+/// Returns the offset of the next line; `None` if this line does not end here.
 fn line_end(text: &[u8], at: usize) -> Option<usize> {
     match text.get(at..).unwrap_or_default() {
         [] => Some(at),
@@ -166,7 +166,7 @@ fn fault_at(row: usize, byte: usize, message: String) -> Fault {
     }
 }
 
-/// Refuses text that is not UTF-8.
+/// Returns an error if the text is not UTF-8.
 pub(super) fn check_utf8(text: &[u8], is_ascii: bool) -> Result<(), Fault> {
     if is_ascii {
         return Ok(());

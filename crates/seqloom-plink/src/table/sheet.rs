@@ -1,21 +1,21 @@
-//! Which of the two tables, and what its columns are called.
+//! The two tables and their columns.
 
 use seqloom_core::{Error, Result};
 
-/// How many columns a table has.
+/// The number of columns of a table.
 pub const COLUMNS: usize = 6;
 
-/// Which of the two tables.
+/// One of the two tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sheet {
     /// Individuals.
     Fam,
-    /// Variants. Their centimorgans may be left out: all are 0 then.
+    /// Variants. The file may omit centimorgans, which are then 0.
     Bim,
 }
 
 impl Sheet {
-    /// The sheet whose files end in `suffix`.
+    /// Returns the table with this file suffix.
     pub fn of(suffix: &str) -> Result<Self> {
         match suffix {
             "fam" => Ok(Self::Fam),
@@ -26,7 +26,7 @@ impl Sheet {
         }
     }
 
-    /// The names of its columns.
+    /// Returns the names of the columns.
     pub const fn names(self) -> [&'static str; COLUMNS] {
         match self {
             Self::Fam => ["fid", "iid", "father", "mother", "sex", "pheno"],
@@ -41,7 +41,7 @@ impl Sheet {
         }
     }
 
-    /// Which column has this name.
+    /// Returns the index of the column with this name.
     pub fn position(self, name: &str) -> Result<usize> {
         let position = self.names().iter().position(|each| *each == name);
         position.ok_or_else(|| {

@@ -4,7 +4,7 @@ use super::render::{ColumnValues, render};
 use super::*;
 
 const FAM: &[u8] = b"f a 0 0 1 x\ng bb m n 2 \xC3\xA4y";
-const NAMES: [&str; COLUMNS] = Sheet::Fam.names();
+const FAM_COLUMNS: [&str; COLUMNS] = Sheet::Fam.names();
 
 fn parse(sheet: Sheet, text: &[u8]) -> Result<TextTable<&[u8]>> {
     TextTable::parse(
@@ -40,7 +40,7 @@ fn columns_are_the_fields_of_every_line() {
 }
 
 #[test]
-fn code_points_stand_in_rows_of_equal_width() {
+fn code_points_are_in_rows_of_equal_width() {
     let table = parse(Sheet::Fam, FAM).unwrap();
     let mut out = [9; 6];
     table.write_points("pheno", 0, 3, &mut out).unwrap();
@@ -64,7 +64,7 @@ fn a_bim_without_centimorgans_has_zeros() {
 }
 
 #[test]
-fn a_fault_says_line_and_byte() {
+fn a_fault_names_line_and_byte() {
     let cases: [(&[u8], &str); 5] = [
         (
             b"a b 0 0 1 2\na b 0 0 1\n",
@@ -103,7 +103,7 @@ fn a_number_that_does_not_fit_is_out_of_range() {
 }
 
 #[test]
-fn a_column_that_is_unknown_or_not_asked_for_is_an_error() {
+fn an_unknown_or_unparsed_column_is_an_error() {
     let wanted = ["iid".to_owned()];
     let table = TextTable::parse(Path::new("t"), Sheet::Fam, &wanted, FAM).unwrap();
     assert!(table.size("fid").is_err());
@@ -111,7 +111,7 @@ fn a_column_that_is_unknown_or_not_asked_for_is_an_error() {
 }
 
 #[test]
-fn floats_are_shown_in_as_few_digits_as_tell_them_apart() {
+fn floats_are_written_in_the_fewest_digits_that_parse_to_them() {
     let numbers = [0.0, -1.5, 1e-7, 0.1, 1e16, 123_456.78, f32::NAN];
     let words = vec!["w"; numbers.len()];
     let texts = || ColumnValues::Texts(words.clone());
@@ -133,7 +133,7 @@ fn floats_are_shown_in_as_few_digits_as_tell_them_apart() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_a_table_of_as_many_lines_as_are_counted_or_an_error(
+    fn any_bytes_parse_to_the_counted_number_of_lines_or_are_an_error(
         text in "[ab\\x{FEFF}ä \t\r\n]{0,60}",
     ) {
         if let Ok(table) = parse(Sheet::Fam, text.as_bytes()) {
@@ -145,13 +145,13 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_reads_back(rows in prop::collection::vec("[!-~ä中]{1,5}", 0..5)) {
+    fn written_columns_parse_to_the_same_columns(rows in prop::collection::vec("[!-~ä中]{1,5}", 0..5)) {
         let words: Vec<&str> = rows.iter().map(String::as_str).collect();
         let points: Vec<u32> = rows
             .iter()
             .flat_map(|row| row.chars().map(u32::from).chain([0; 5]).take(5).collect::<Vec<_>>())
             .collect();
-        let columns = NAMES.map(|name| match name {
+        let columns = FAM_COLUMNS.map(|name| match name {
             "iid" => ColumnValues::Points(&points, 5),
             "sex" => ColumnValues::Texts(vec!["0"; words.len()]),
             _ => ColumnValues::Texts(words.clone()),
