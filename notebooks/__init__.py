@@ -1,1 +1,1 @@
-"""The notebooks of the documentation, as Python files with cells (jupytext's "percent")."""
+"""The notebooks of the documentation, as Python files in jupytext's percent format."""

@@ -1,11 +1,11 @@
 # %% [markdown]
-# # A network of your own
+# # A custom network
 #
-# This notebook writes a network of a few lines that reads both strands of DNA, trains it by `fit`, and then reads out of
-# its weights the motif that it has found.
+# Write a small network that reads both strands of DNA, train it with `fit`, and extract the motif that it has
+# learned.
 #
-# The data come with seqloom. Four simulated chromosomes have intervals of which some are open: they hold a certain
-# motif, on either strand, with a letter in twenty changed. We pretend not to know which motif.
+# The data are part of seqloom: intervals on four simulated chromosomes. Open intervals contain a motif on
+# either strand, with one base in twenty mutated. The goal is to find this motif.
 
 # %%
 # !seqloom demo --files .
@@ -26,18 +26,19 @@ data = sl.data.IntervalDataset(
 print(data)
 
 # %% [markdown]
-# Parts of one chromosome resemble each other in real genomes, so each part gets chromosomes of its own.
+# Regions of one chromosome are similar in real genomes, so each set gets different chromosomes.
 
 # %%
 train, valid, test = sl.data.split(data, (0.5, 0.25, 0.25), groups="chrom")
-for part in (train, valid, test):
-    print(len(part), "intervals of", *sorted(set(part.group("chrom"))))
+for subset in (train, valid, test):
+    print(len(subset), "intervals of", *sorted(set(subset.group("chrom"))))
 
 # %% [markdown]
-# ## The network
+# ## Write the network
 #
-# One convolution scans for motifs. On the other strand a sequence reads backwards, with A for T and C for G: in the order
-# A, C, G, T both are a flip of the array. The same filters read both, and the better match counts.
+# One convolution scans for motifs. The network applies it to the sequence and to its reverse complement, and
+# uses the better match. In the order A, C, G, T, the reverse complement of a one-hot array is the array with
+# both axes reversed.
 
 # %%
 from seqloom import nn
@@ -72,62 +73,63 @@ run = sl.train.fit(
 )
 print(run.test)
 
-# %% alt="Loss and accuracy by epoch: the loss stays near 0.7 for some epochs, then falls quickly while the accuracy rises to nearly 1."
+# %% alt="Loss and accuracy by epoch: the loss stays near 0.7 for some epochs and then falls quickly, while the accuracy rises to nearly 1."
 epochs = [row["epoch"] for row in run.history]
 figure, axes = plt.subplots(1, 2, figsize=(9, 2.8))
 for axis, name in zip(axes, ["loss", "accuracy"]):
-    for part in ("train", "valid"):
-        axis.plot(epochs, [row[f"{part}_{name}"] for row in run.history], label=part)
+    for split in ("train", "valid"):
+        axis.plot(epochs, [row[f"{split}_{name}"] for row in run.history], label=split)
     axis.set(xlabel="epoch", ylabel=name)
 axes[0].legend()
 plt.show()
 
 # %% [markdown]
-# Not every interval can be told: where letters of the motif are changed, it looks like what chance writes elsewhere.
+# Some intervals cannot be classified: a mutated motif looks like a random match elsewhere.
 #
-# ## What does it compute?
+# ## Print a summary
 #
-# `summary` calls the network on a sample and says what each layer gives and costs.
+# `summary` runs the network on a sample, and lists the output shape, the number of parameters and the cost of
+# each layer.
 
 # %%
 sample = network.backend.tensor(test.batch([0])["inputs"])
 print(network.summary(sample))
 
 # %% [markdown]
-# A strand read by the same filters gives the same answer, by construction:
+# By construction, a sequence and its reverse complement have the same output:
 
 # %%
-turned = sample[:, ::-1, ::-1]
-print(np.abs((network(sample) - network(turned)).numpy()).max())
+reverse = sample[:, ::-1, ::-1]
+print(np.abs((network(sample) - network(reverse)).numpy()).max())
 
 # %% [markdown]
-# ## The motif
+# ## Extract the motif
 #
-# We take the filter that the head weighs most towards "open", look where it matches best in each open interval of the test
-# part, and count the letters there. The height of a column is its information in bits.
+# Take the filter with the largest weight for "open". Find its best match in each open interval of the test
+# set, and count the bases there. The height of a column in the logo is its information content in bits.
 
 # %%
-letters = test.batch(range(len(test)))
-strands = [letters["inputs"], letters["inputs"][:, ::-1, ::-1].copy()]
+batch = test.batch(range(len(test)))
+strands = [batch["inputs"], batch["inputs"][:, ::-1, ::-1].copy()]
 matches = [network.motifs(network.backend.tensor(strand)).numpy() for strand in strands]
-towards = network.head.weight.numpy()
-effect = towards[data.classes.index("open")] - towards[data.classes.index("closed")]
+weights = network.head.weight.numpy()
+effect = weights[data.classes.index("open")] - weights[data.classes.index("closed")]
 best = int(effect.argmax())
 
 
 def sites():
-    """The best match of the best filter in each open interval."""
-    for row in np.flatnonzero(letters["label"] == data.classes.index("open")):
+    """Yield the best match of the best filter in each open interval."""
+    for row in np.flatnonzero(batch["label"] == data.classes.index("open")):
         strand = int(matches[1][row, best].max() > matches[0][row, best].max())
-        place = matches[strand][row, best].argmax()
-        yield strands[strand][row, :, place : place + 9]
+        start = matches[strand][row, best].argmax()
+        yield strands[strand][row, :, start : start + 9]
 
 
 shares = np.mean(list(sites()), axis=0)
 bits = 2 + (shares * np.log2(shares + 1e-9)).sum(axis=0)
 print("".join("ACGT"[row] for row in shares.argmax(axis=0)))
 
-# %% alt="A sequence logo of nine columns: seven tall letters spell the motif, TGACTCA or its reverse complement TGAGTCA, with two low columns beside them."
+# %% alt="Sequence logo of nine columns: seven tall letters spell the motif, TGACTCA or its reverse complement TGAGTCA; the other two columns are low."
 from matplotlib.patches import PathPatch
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import Affine2D
@@ -152,12 +154,12 @@ axis.set(xlim=(0, 9), ylim=(0, 2), xlabel="position in the filter", ylabel="bits
 plt.show()
 
 # %% [markdown]
-# The motif that was written into the open intervals is `TGACTCA`; read from the other strand it is `TGAGTCA`.
+# The simulated motif is `TGACTCA`; its reverse complement is `TGAGTCA`.
 #
-# Next: [write networks](../how-to/custom-network.md) says what a field may hold;
-# [train your own network](../how-to/custom-training.md) has losses and steps of your own.
+# Next: [write a custom network](../how-to/custom-network.md) explains the fields of a module; [train a custom
+# network](../how-to/custom-training.md) explains custom losses and steps.
 
 # %% tags=["check"]
-found = "".join("ACGT"[row] for row in shares.argmax(axis=0))
-if run.test.metrics["accuracy"] < 0.8 or not ("TGACTCA" in found or "TGAGTCA" in found):
-    raise ValueError(f"accuracy {run.test.metrics['accuracy']:.2f}, motif {found}")
+motif = "".join("ACGT"[row] for row in shares.argmax(axis=0))
+if run.test.metrics["accuracy"] < 0.8 or not ("TGACTCA" in motif or "TGAGTCA" in motif):
+    raise ValueError(f"accuracy {run.test.metrics['accuracy']:.2f}, motif {motif}")

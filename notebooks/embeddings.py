@@ -1,13 +1,13 @@
 # %% [markdown]
-# # Embeddings of proteins, and a head on them
+# # Protein embeddings
 #
-# A protein language model turns each sequence into a row of numbers, and a small network (a head) learns a task from these rows.
-# The large network computes once; heads train in a second.
+# Compute embeddings with a protein language model, and train a small network (a head) on them. The language
+# model runs once; a head trains in a second.
 #
-# Here the language model is ESM-2 in a small shape with **random weights**, so that this page needs no download: it
-# shows the way, and not how good ESM-2 is. With trained weights, name their folder in place of `small`, as
-# [the page on embeddings](../how-to/embeddings.md) says. The proteins are simulated too: three families of 150, each with
-# its own shares of hydrophobic, charged and other residues.
+# This notebook uses a small ESM-2 with **random weights**, so that it needs no download. It shows the method,
+# but not the accuracy of ESM-2. To use trained weights, replace `small` by their folder: see [compute
+# embeddings](../how-to/embeddings.md). The proteins are simulated too: three families of 150 proteins that
+# differ in their proportions of hydrophobic, charged and other residues.
 
 # %%
 import numpy as np
@@ -16,7 +16,7 @@ import seqloom as sl
 sl.models.ESM2Config(layers=3, width=64, heads=4).init("numpy", sl.Key(1)).save("small")
 
 draw = np.random.default_rng(0)
-KINDS = ["AILMFVWY", "DEKRH", "NQSTGPC"]  # hydrophobic, charged, other
+RESIDUES = ["AILMFVWY", "DEKRH", "NQSTGPC"]  # hydrophobic, charged, other
 FAMILIES = {
     "membrane": [0.60, 0.12, 0.28],
     "nuclear": [0.34, 0.38, 0.28],
@@ -25,10 +25,10 @@ FAMILIES = {
 
 
 def protein(shares):
-    """A chain of 60 to 200 residues with roughly these shares of kinds."""
+    """Return a protein of 60 to 200 residues with approximately these proportions."""
     shares = draw.dirichlet(np.array(shares) * 60)
     kinds = draw.choice(3, draw.integers(60, 201), p=shares)
-    return "".join(draw.choice([*KINDS[kind]]) for kind in kinds)
+    return "".join(draw.choice([*RESIDUES[kind]]) for kind in kinds)
 
 
 with open("proteins.fa", "w") as fasta, open("labels.tsv", "w") as table:
@@ -40,10 +40,10 @@ with open("proteins.fa", "w") as fasta, open("labels.tsv", "w") as table:
             print(name, family, sep="\t", file=table)
 
 # %% [markdown]
-# ## Compute
+# ## Compute embeddings
 #
-# Sequences are packed end to end, so that nothing is computed for padding. The folder gets a row for each record, in the order
-# of the file; started again, the same call goes on where it was stopped.
+# Sequences are packed end to end, without padding. The folder contains one row per record, in file order. If
+# the job is interrupted, the same call resumes it.
 
 # %%
 model = sl.models.ESM2.load("small")
@@ -54,9 +54,9 @@ embeddings = sl.infer.load("embeddings")
 print(embeddings["m0"][:5], embeddings.to_numpy().shape)
 
 # %% [markdown]
-# ## Look
+# ## Plot the embeddings
 #
-# The two directions in which the rows differ most (principal components) make a map.
+# The first two principal components form a map.
 
 # %% alt="Points in three colours on two principal components: the three families form clouds that overlap a little."
 import matplotlib.pyplot as plt
@@ -67,8 +67,8 @@ centred = rows - rows.mean(axis=0)
 axes = np.linalg.svd(centred, full_matrices=False)[2][:2]
 x, y = axes @ centred.T
 for number, family in enumerate(data.classes):
-    chosen = np.asarray(data.labels) == number
-    plt.plot(x[chosen], y[chosen], ".", label=family, alpha=0.7)
+    is_family = np.asarray(data.labels) == number
+    plt.plot(x[is_family], y[is_family], ".", label=family, alpha=0.7)
 plt.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 plt.xlabel("first component")
 plt.ylabel("second component")
@@ -77,7 +77,7 @@ plt.show()
 # %% [markdown]
 # ## Train a head
 #
-# A folder of embeddings and a table of labels are a dataset like any other.
+# A folder of embeddings and a table of labels form a dataset.
 
 # %%
 train, valid, test = sl.data.split(data, (0.6, 0.2, 0.2), stratify=True, seed=0)
@@ -85,10 +85,10 @@ config = sl.models.HeadConfig.for_data(train)
 run = sl.train.fit(config, train, valid, test=test, out="runs/head", progress=False)
 print(run.test)
 
-# %% alt="Left: loss by epoch, falling for both parts. Right: scores of the test proteins as a picture with one row a protein and one column a family; each third of the rows is dark in its own column."
+# %% alt="Left: training and validation loss by epoch, both falling. Right: heat map of the scores with one row per test protein and one column per family; each third of the rows is dark in a different column."
 figure, axes = plt.subplots(1, 2, figsize=(9, 3))
-for part in ("train", "valid"):
-    axes[0].plot([row[f"{part}_loss"] for row in run.history], label=part)
+for split in ("train", "valid"):
+    axes[0].plot([row[f"{split}_loss"] for row in run.history], label=split)
 axes[0].set(xlabel="epoch", ylabel="loss")
 axes[0].legend()
 order = np.argsort(run.test.labels, kind="stable")
@@ -102,8 +102,8 @@ plt.show()
 # %% [markdown]
 # ## Score other proteins
 #
-# Embed them by the same model, then predict. A head knows which model its embeddings came from, and refuses those
-# of another one.
+# Embed the proteins with the same model, and predict. The head records which model computed its embeddings,
+# and rejects embeddings of other models.
 
 # %%
 with open("new.fa", "w") as fasta:
@@ -115,11 +115,11 @@ for name, row in zip(scores.ids, scores.to_numpy()):
     print(name, scores.classes[row.argmax()], f"{row.max():.2f}")
 
 # %% [markdown]
-# Even a random network keeps the composition of a protein, and that is all these families differ by. What trained
-# weights add is the order of residues: judge them on a task of yours.
+# These families differ only in their composition, which even a random network preserves. Trained weights also
+# represent the order of residues: evaluate them on your task.
 #
-# Next: [embeddings on a cluster](../how-to/distributed-embeddings.md), or [adapters](../how-to/fine-tune.md), which
-# change the network itself.
+# Next: [embeddings on several devices](../how-to/distributed-embeddings.md), or
+# [fine-tuning](../how-to/fine-tune.md), which trains adapters in the network.
 
 # %% tags=["check"]
 if run.test.metrics["accuracy"] < 0.75:

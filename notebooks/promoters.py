@@ -150,9 +150,9 @@ plt.ylabel("log-odds for promoter")
 plt.show()
 
 # %% [markdown]
-# A window has a high score only if the TATA box and the start site are at the expected positions in it, so
-# the peaks are narrow. Some other windows contain a TATA box by chance and have positive log-odds. In a
-# genome nearly all windows are not promoters: choose a high threshold, and evaluate on data with a realistic
+# The peaks are narrow, because a window has a high score only if the TATA box and the start site are at the
+# expected positions. Some other windows contain a TATA box by chance and have positive log-odds. In a genome
+# nearly all windows are not promoters: choose a high threshold, and evaluate on data with a realistic
 # proportion of promoters.
 #
 # Next: [labels](../how-to/labels.md) from tables, headers and files; [genomic

@@ -3,7 +3,7 @@
 #
 # Train a network on real splice sites, evaluate it on the official test set, and find the bases that it uses.
 # The data are part of seqloom: windows of 60 bases from primate genes. The middle of a window is a donor site
-# (`EI`, the end of an exon), an acceptor site (`IE`, the start of an exon), or neither (`N`).
+# (`EI`: an exon ends), an acceptor site (`IE`: an exon starts), or neither (`N`).
 
 # %%
 # !seqloom demo --files .
@@ -122,9 +122,9 @@ axes[0].set_ylabel("decrease of the log-odds")
 plt.show()
 
 # %% [markdown]
-# The network relies most on the two bases of each site and on their neighbours, although training did not
-# give it the position of the site. [Attributions](../how-to/attributions.md) highlight the residues of single
-# sequences, and can score every substitution.
+# The network relies most on the two bases of each site and on their neighbours. It was not given the position
+# of the site. [Attributions](../how-to/attributions.md) highlight the residues of single sequences, and can
+# score every substitution.
 #
 # Next: [the tutorial](../tutorial.md) explains each step, and [deploy a model](deploy.md) runs this model on
 # a server and a web page.

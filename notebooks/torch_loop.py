@@ -1,8 +1,8 @@
 # %% [markdown]
-# # Your PyTorch loop
+# # Batches in a PyTorch loop
 #
-# You have a loop of your own and want the data alone. This notebook gives seqloom's batches to a plain PyTorch loop,
-# measures what the loop waits for, stops it in the middle of an epoch, and goes on with the next batch.
+# Use seqloom only to load data, in a plain PyTorch training loop. This notebook also measures the time that
+# the loop waits for data, interrupts an epoch, and resumes with the next batch.
 
 # %%
 # !seqloom demo --files .
@@ -21,9 +21,9 @@ for name in ("inputs", "label"):
     print(name, batch[name].dtype, tuple(batch[name].shape))
 
 # %% [markdown]
-# ## The loop
+# ## Write the loop
 #
-# Nothing of it is seqloom's but the batches. `GPUMonitor` counts the time that it waits for them.
+# Only the batches come from seqloom. `GPUMonitor` measures the time spent waiting for them.
 
 # %%
 torch.manual_seed(0)
@@ -41,7 +41,7 @@ losses = []
 
 
 def step(batch):
-    """Learns from one batch."""
+    """Train on one batch."""
     loss = torch.nn.functional.cross_entropy(network(batch["inputs"]), batch["label"])
     optimizer.zero_grad()
     loss.backward()
@@ -56,18 +56,18 @@ with sl.infer.GPUMonitor() as monitor:
 print(f"{len(losses)} steps")
 print(monitor.check_bottleneck())
 
-# %% alt="Left: the loss of each step falls from 1.1 to about 0.1. Right: a bar whose greatest part by far is the device, which computes."
+# %% alt="Left: the loss of each step falls from 1.1 to about 0.1. Right: bars of the time by category; computation on the device takes most of it."
 shares = monitor.get_summary()["shares"]
 figure, axes = plt.subplots(1, 2, figsize=(9, 2.8))
 axes[0].plot(losses)
 axes[0].set(xlabel="step", ylabel="loss")
 axes[1].barh(list(shares), list(shares.values()))
 axes[1].invert_yaxis()
-axes[1].set(xlabel="share of the time", xlim=(0, 1))
+axes[1].set(xlabel="fraction of the time", xlim=(0, 1))
 plt.show()
 
 # %% [markdown]
-# ## Judge
+# ## Evaluate
 #
 # The test file is read with the same encoder and the same order of classes.
 
@@ -75,23 +75,23 @@ plt.show()
 labels = sl.data.Labels("test.tsv", classes=data.classes)
 test = sl.data.SequenceDataset("test.fa.gz", labels=labels, encoder=encoder)
 network.eval()
-right = []
+correct = []
 with torch.no_grad():
     for batch in sl.data.DataLoader(test, batch_size=256, output="torch"):
-        right += (network(batch["inputs"]).argmax(dim=1) == batch["label"]).tolist()
-accuracy = np.mean(right)
-print(f"accuracy {accuracy:.3f} on {len(right)} records")
+        correct += (network(batch["inputs"]).argmax(dim=1) == batch["label"]).tolist()
+accuracy = np.mean(correct)
+print(f"accuracy {accuracy:.3f} on {len(correct)} records")
 
 # %% [markdown]
-# ## Stop and go on
+# ## Stop and resume
 #
-# `state_dict` of a loader is a few numbers. A fresh loader that takes them gives the batches that the first one had not
-# given yet, in the same order.
+# The `state_dict` of a loader is a small dict of numbers. A new loader with this state returns the remaining
+# batches, in the same order.
 
 
 # %%
 def order(batches):
-    """The ids of batches, to compare them."""
+    """Return the ids of all batches in order."""
     return [name for batch in batches for name in batch["id"]]
 
 
@@ -106,21 +106,21 @@ again.load_state_dict(state)
 after = order(again)
 whole = order(sl.data.DataLoader(data, batch_size=64, shuffle=True, seed=5))
 print(f"{len(before)} records before, {len(after)} after")
-print("the order of a whole pass:", before + after == whole)
+print("same order as a full pass:", before + after == whole)
 
 # %% [markdown]
-# ## Any number of workers
+# ## Change the number of workers
 #
-# The order depends on seed and epoch alone, so two workers give the same batches as none.
+# The order depends only on seed and epoch, so two workers return the same batches as none.
 
 # %%
 parallel = sl.data.DataLoader(data, batch_size=64, shuffle=True, seed=5, num_workers=2)
 by_workers = order(parallel)
-print("the same order:", by_workers == whole)
+print("same order:", by_workers == whole)
 
 # %% [markdown]
-# Next: [Lightning, transformers and accelerate](../how-to/other-trainers.md) take the same loader;
-# [`fit` trains networks of torch](../how-to/custom-training.md#train-a-pytorch-network) too, where you want no loop.
+# Next: [Lightning, transformers and accelerate](../how-to/other-trainers.md) accept the same loader;
+# [`fit`](../how-to/custom-training.md#train-a-pytorch-network) trains PyTorch networks without a loop.
 
 # %% tags=["check"]
 if accuracy < 0.9 or before + after != whole or by_workers != whole:
