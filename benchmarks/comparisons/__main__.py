@@ -1,4 +1,4 @@
-"""Measures the pages that are named: `python -m benchmarks.comparisons dnaio pyfastx`."""
+"""Measure the named pages: `python -m benchmarks.comparisons dnaio pyfastx`."""
 
 import sys
 

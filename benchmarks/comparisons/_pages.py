@@ -1,8 +1,8 @@
-"""The pages of docs/comparisons: their code, which is what is measured, and their results.
+"""Read and write the pages of docs/comparisons: the code to measure, and the results.
 
-A page begins with its facts (`tool`, `packages`, `lacks`, `threads` where both sides have a
-fixed number of them) and a block that makes the input.
-Each section with a place for a result has three blocks: theirs, ours, the comparison.
+The front matter of a page has `tool`, `packages` and `lacks`, and `threads` if both tools
+use a fixed number. The first block of code creates the input. Each measured section has
+three blocks: the code of the tool, the code of seqloom, and a comparison of the results.
 """
 
 import re
@@ -14,16 +14,16 @@ from pathlib import Path
 
 HOME = Path(__file__).parents[2] / "docs/comparisons"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-# What a section's result stands between.
+# Markers around the result of a section.
 BEGIN, END = "<!-- begin measured -->\n", "<!-- end measured -->\n"
-# A size of the input, as the page has it and as it is measured.
+# A size of the input: the value on the page, and the value for measurements.
 SIZE = re.compile(r"^(\w+) = [\d_]+  # measured: ([\d_]+)$", re.MULTILINE)
 SECONDS = re.compile(r"^\| seconds \| (\S+) \| (\S+) \| (\S+) \|$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The same task by two tools, and the comparison of what they give."""
+    """Code of one task for both tools, and the comparison of their results."""
 
     task: str
     theirs: str
@@ -33,7 +33,7 @@ class Pair:
 
     @property
     def seconds(self) -> tuple[str, str, str]:
-        """What was measured: their seconds, ours, and theirs as a multiple of ours."""
+        """Seconds of the tool, seconds of seqloom, and their ratio."""
         found = SECONDS.search(self.result)
         return (found[1], found[2], found[3]) if found else ("", "", "")
 
@@ -46,18 +46,18 @@ class Page:
 
     @property
     def text(self) -> str:
-        """What the page holds now."""
+        """Text of the page."""
         return self.path.read_text("utf-8")
 
     @cached_property
     def facts(self) -> dict[str, str]:
-        """The lines of the front matter by their names."""
+        """Values of the front matter by name."""
         lines = self.text.split("---\n")[1].splitlines()
         return {name: value.strip() for name, _, value in (x.partition(":") for x in lines)}
 
     @property
     def tool(self) -> str:
-        """What the other tool is called."""
+        """Name of the other tool."""
         return self.facts["tool"]
 
     @property
@@ -67,47 +67,47 @@ class Page:
 
     @property
     def packages(self) -> list[str]:
-        """The packages whose versions stand beside the result; the first is the tool."""
+        """Packages whose versions are reported with the result; the first is the tool."""
         return self.facts["packages"].split()
 
     @property
     def threads(self) -> str:
-        """The number of threads of both sides, or "": what each takes by itself."""
+        """Number of threads of both tools, or "" for their defaults."""
         return self.facts.get("threads", "")
 
     @property
     def is_runnable(self) -> bool:
-        """Whether all packages are installed."""
+        """True if all packages are installed."""
         installed = {each.name.lower() for each in metadata.distributions()}
         return installed.issuperset(name.lower() for name in self.packages)
 
     @cached_property
     def small_input(self) -> str:
-        """The code that makes the input of the page's tests."""
+        """Code that creates the input for tests."""
         found = BLOCK.search(self.text)
         assert found, f"{self.path.name} has no block that makes the input"
         return found[1]
 
     @property
     def large_input(self) -> str:
-        """The code that makes the input that is measured."""
+        """Code that creates the input for measurements."""
         return SIZE.sub(r"\1 = \2", self.small_input)
 
     @property
     def sizes(self) -> str:
-        """The sizes of the input that is measured."""
+        """Sizes of the input for measurements."""
         return ", ".join(
             f"`{name} = {size}`" for name, size in SIZE.findall(self.small_input)
         )
 
     def pairs(self) -> list[Pair]:
-        """Return the sections that are measured."""
+        """Return the measured sections."""
         return [
             _pair(section) for section in self.text.split("\n## ")[1:] if BEGIN in section
         ]
 
     def write(self, task: str, result: str) -> None:
-        """Put a result into the section of a task."""
+        """Write a result into the section of a task."""
         before, head, rest = self.text.partition(f"\n## {task}\n")
         code, begin, old = rest.partition(BEGIN)
         _, end, after = old.partition(END)
@@ -126,7 +126,7 @@ def read_pages() -> list[Page]:
 
 
 def index_rows(pages: list[Page]) -> Iterator[tuple[str, ...]]:
-    """Return a row of the index for each task: tool, task, ratio, both times."""
+    """Yield a row of the index for each task: tool, task, ratio, both times."""
     for page in pages:
         for pair in page.pairs():
             theirs, ours, ratio = pair.seconds
@@ -134,7 +134,7 @@ def index_rows(pages: list[Page]) -> Iterator[tuple[str, ...]]:
 
 
 def index_lacks(pages: list[Page]) -> Iterator[str]:
-    """Return a line for each tool: what it has that seqloom lacks."""
+    """Yield a line for each tool with the features that seqloom lacks."""
     for page in pages:
         yield f"- {page.link}: {page.facts['lacks']}."
 

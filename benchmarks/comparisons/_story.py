@@ -30,7 +30,7 @@ LACKS = "Features of each tool that seqloom does not have:"
 
 
 def main(names: Sequence[str] = ()) -> None:
-    """Measure the pages that are named, or all whose tools are installed."""
+    """Measure the named pages, or all pages whose tools are installed."""
     pages = read_pages()
     for page in pages:
         if page.path.stem in (names or [page.path.stem]):
@@ -40,21 +40,21 @@ def main(names: Sequence[str] = ()) -> None:
 
 
 def write_index(pages: list[Page]) -> None:
-    """Put the results of all pages into the table of the index."""
+    """Write the results of all pages into the index."""
     before, begin, rest = INDEX.read_text("utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     INDEX.write_text(f"{before}{begin}\n{index_text(pages)}\n\n{end}{after}", "utf-8")
 
 
 def index_text(pages: list[Page]) -> str:
-    """Write the table of the index, a row for each task, and the list of the tools."""
+    """Return the table of the index, one row per task, and the list of features."""
     rows = table(HEAD, index_rows(pages), texts=("task",))
     lacks = "\n".join(index_lacks(pages))
     return f"{rows}\n\n{LACKS}\n\n{lacks}"
 
 
 def measure_page(page: Page) -> None:
-    """Measure each task of a page; a quick run only prints the times of the first one."""
+    """Measure each task of a page; a quick run only prints the times of the first task."""
     if not page.is_runnable:
         print(f"{page.path.name} is skipped: {', '.join(page.packages)} must be installed")
         return
@@ -69,7 +69,7 @@ def measure_page(page: Page) -> None:
 
 
 def _make_inputs(page: Page, folder: Path) -> tuple[str, str]:
-    """Make the small input and the large one, each in a folder of its own."""
+    """Create the small and the large input in two folders and return their paths."""
     codes = {"small": page.small_input, "large": page.large_input}
     for name, code in codes.items():
         (folder / name).mkdir()
@@ -78,7 +78,7 @@ def _make_inputs(page: Page, folder: Path) -> tuple[str, str]:
 
 
 def _measure(pair: Pair, folder: Path, arguments: Sequence[str]) -> tuple[float, float]:
-    """Compare what both sides give, then times them in turn; gives the medians."""
+    """Compare the results of both tools, then return the median times of each."""
     codes = {"theirs": pair.theirs, "ours": pair.ours, "comparison": pair.comparison}
     for name, code in codes.items():
         (folder / f"{name}.py").write_text(code, "utf-8")
@@ -91,7 +91,7 @@ def _measure(pair: Pair, folder: Path, arguments: Sequence[str]) -> tuple[float,
 
 
 def _result(page: Page, seconds: tuple[float, float]) -> str:
-    """Write the result of a task."""
+    """Return the text of a result."""
     theirs, ours = seconds
     head = ("", page.tool, "seqloom", f"{page.tool} / seqloom")
     row = ("seconds", f"{theirs:.3f}", f"{ours:.3f}", f"{theirs / ours:.2f}")

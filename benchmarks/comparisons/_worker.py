@@ -1,6 +1,6 @@
-"""Runs code of a page in this fresh interpreter and prints its seconds.
+"""Run code of a page in this new interpreter and print its seconds.
 
-The code runs on the small input first, so that imports and first calls are not in the time.
+The code first runs on the small input, so that the time excludes imports and first calls.
 """
 
 import json
@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 
 def main(threads: str, small: str, large: str, *files: str) -> None:
-    """Run files of code one after the other, on both inputs, by so many threads."""
+    """Run files of code in order, on both inputs, with the given number of threads."""
     if threads:  # both sides read it when they start to compute
         os.environ["OMP_NUM_THREADS"] = threads
     code = "".join(Path(file).read_text("utf-8") for file in files)
@@ -22,7 +22,7 @@ def main(threads: str, small: str, large: str, *files: str) -> None:
 
 
 def _run(code: str, made: str) -> float:
-    """Time code in a copy of the inputs, so that no run finds what another left."""
+    """Time code in a copy of the inputs, so that runs do not share output files."""
     with TemporaryDirectory() as folder:
         os.chdir(copytree(made, folder, dirs_exist_ok=True))
         start = time.perf_counter()
