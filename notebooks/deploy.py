@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Deploy a model to a server and a web page
 #
-# Train a model, export it, and run it without Python. Then publish it on a web page that keeps all sequences
-# in the browser.
+# Train a model, export it, and run it without Python. Then publish the model on a web page that keeps all
+# sequences in the browser.
 
 # %%
 # !seqloom demo --files .
@@ -11,8 +11,8 @@
 # %% [markdown]
 # ## Export
 #
-# The export is a folder, or one file if its name ends in `.zip`. It contains the operations of the network,
-# its weights, the settings of the encoder and the class names, but no code.
+# The export is a folder, or one file if its name ends in `.zip`. The export contains the operations of the
+# network, its weights, the settings of the encoder and the class names, but no code.
 
 # %%
 # !seqloom export runs/splice --out splice.seqloom
@@ -22,8 +22,8 @@
 # %% [markdown]
 # ## Run it without Python
 #
-# `seqloom run` starts a Rust program, a single file that you can copy to a server. It reads FASTA and FASTQ
-# files, also if they are compressed.
+# `seqloom run` starts a Rust program, a single file that you can copy to a server. The program reads FASTA
+# and FASTQ files, also if they are compressed.
 
 # %%
 # !seqloom run splice.seqloom test.fa.gz > server.tsv

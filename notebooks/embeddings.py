@@ -4,10 +4,10 @@
 # Compute embeddings with a protein language model, and train a small network (a head) on them. The language
 # model runs once; a head trains in a second.
 #
-# This notebook uses a small ESM-2 with **random weights**, so that it needs no download. It shows the method,
-# but not the accuracy of ESM-2. To use trained weights, replace `small` by their folder: see [compute
-# embeddings](../how-to/embeddings.md). The proteins are simulated too: three families of 150 proteins that
-# differ in their proportions of hydrophobic, charged and other residues.
+# This notebook uses a small ESM-2 with **random weights**, so that it needs no download. The notebook shows
+# the method, but not the accuracy of ESM-2. To use trained weights, replace `small` by their folder: see
+# [compute embeddings](../how-to/embeddings.md). The proteins are simulated too: three families of 150
+# proteins that differ in their proportions of hydrophobic, charged and other residues.
 
 # %%
 import numpy as np
@@ -115,8 +115,8 @@ for name, row in zip(scores.ids, scores.to_numpy()):
     print(name, scores.classes[row.argmax()], f"{row.max():.2f}")
 
 # %% [markdown]
-# These families differ only in their composition, which even a random network preserves. Trained weights also
-# represent the order of residues: evaluate them on your task.
+# The three families differ only in their composition, which even a random network preserves. Trained weights
+# also represent the order of residues: evaluate them on your task.
 #
 # Next: [embeddings on several devices](../how-to/distributed-embeddings.md), or
 # [fine-tuning](../how-to/fine-tune.md), which trains adapters in the network.

@@ -151,14 +151,14 @@ print(f"difference, 95 % interval {low:.3f} to {high:.3f}")
 
 # %% [markdown]
 # Ridge regression is slightly better: 0.57 against 0.55. The interval of the difference includes 0, so 300
-# individuals do not prove it. This simulated trait is a sum of variant effects, as a linear model assumes. A
+# individuals do not prove it. The simulated trait is a sum of variant effects, as a linear model assumes. A
 # network can be better if variants interact. The penalty is the best of six; the network has its default
 # settings and stopped at its best epoch on the same validation set.
 #
 # ## Find the variants that the network uses
 #
-# Increase one variant at a time by one standard deviation in all test individuals, and measure the change of
-# the prediction. The simulation provides the true effects.
+# Increase one variant at a time by one standard deviation in all test individuals, and measure how the
+# prediction changes. The simulation provides the true effects.
 
 
 # %% alt="Stem plot of the change of the prediction by variant: the largest changes are at the eight marked variants and their neighbours in the same block, with the right sign."
@@ -186,8 +186,8 @@ plt.ylabel("change of the trait (SD)")
 plt.show()
 
 # %% [markdown]
-# The model finds the right variants, with the right signs. Its effects are smaller, for two reasons: small
-# weights generalise better, and linked variants share an effect.
+# The model finds the right variants, with the right signs. The estimated effects are smaller, for two
+# reasons: small weights generalise better, and linked variants share an effect.
 #
 # Next: [train on genotypes](../how-to/train-genotypes.md) explains covariates and other files;
 # [statistics](../how-to/genotype-statistics.md) select variants.

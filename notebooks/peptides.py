@@ -3,7 +3,7 @@
 #
 # Databases contain families of peptides: natural peptides, and variants made from them by changing a few
 # residues. If a family has members in both the training set and the test set, the network can memorise it.
-# The accuracy is then overestimated. This notebook measures by how much.
+# The accuracy is then overestimated. This notebook measures the overestimation.
 #
 # The peptides are simulated. Active peptides can form an amphipathic helix: every third or fourth residue is
 # hydrophobic, and most of the others are K and R. Inactive peptides have nearly the same residues in random
@@ -136,9 +136,9 @@ plt.show()
 #
 # ## What has the network learned?
 #
-# The hydrophobic moment measures how amphipathic a helix is. It is not an input of the network. If the
-# network has learned this principle, its score rises with the moment on families that were not used for
-# training.
+# The hydrophobic moment measures how amphipathic a helix is. The network does not receive the moment as
+# input. If the network has learned this principle, its score rises with the moment on families that were not
+# used for training.
 
 
 # %% alt="Scatter plot of score against hydrophobic moment for the test peptides: inactive peptides are at the lower left, active peptides at the upper right."
@@ -196,8 +196,8 @@ plt.show()
 
 # %% [markdown]
 # Within a class, the correlation is about half of the correlation over all peptides: the other half reflects
-# the difference between the classes. It is positive in both classes, so the score depends on the moment among
-# peptides of the same label too. With about 20 families per class, the intervals are wide.
+# the difference between the classes. The correlation is positive in both classes, so the score depends on the
+# moment among peptides of the same label too. With about 20 families per class, the intervals are wide.
 #
 # Next: [tasks](../how-to/tasks.md), and [embeddings](embeddings.md) of proteins by a language model.
 

@@ -4,8 +4,8 @@
 # Load a published network from an ONNX file, check its outputs, and fine-tune it on few labelled records.
 # This notebook needs the packages `onnx` and `torch`.
 #
-# To avoid a download, the first cells create the published network. They train a PyTorch network on 1,700
-# records to distinguish splice sites from other sequences, and export it to ONNX.
+# To avoid a download, the first cells create the published network. A PyTorch network is trained on 1,700
+# records to distinguish splice sites from other sequences, and exported to ONNX.
 
 # %%
 # !seqloom demo --files .
@@ -168,9 +168,9 @@ plt.show()
 # between seeds. With 240 records, the two networks are equally good.
 #
 # The results have limits. Three seeds show the effect of the choice of records, but are too few for an
-# interval. With 1,186 test records, the 95 % interval is ±0.02 for an accuracy of 0.9, and ±0.03 for 0.6.
-# This is also a best case, because both data sets come from the same file. A network for another species or
-# task may help less.
+# interval. With 1,186 test records, the 95 % interval is ±0.02 for an accuracy of 0.9, and ±0.03 for 0.6. The
+# comparison is also a best case, because both data sets come from the same file. A network for another
+# species or task may help less.
 #
 # Next: [supported ONNX operators](../how-to/from-onnx.md#supported-operators); [port a
 # network](../how-to/port-a-network.md) that is published as arrays.

@@ -43,7 +43,7 @@ plt.show()
 
 # %% [markdown]
 # Donors have `GT` after the middle. Acceptors have `AG` before it and a stretch of C and T further left.
-# These are the known splice-site motifs, so the labels are plausible.
+# These patterns are the known splice-site motifs, so the labels are plausible.
 #
 # ## Train
 #
@@ -77,8 +77,9 @@ plt.show()
 # %% [markdown]
 # ## Evaluate
 #
-# `load` restores the network with its encoder and its classes. The test file has 1,186 windows. Some of them
-# also occur in the training file: `evaluate` warns about them, and reports the accuracy without them.
+# `load` restores the network with its encoder and its classes. The test file has 1,186 windows. Some test
+# windows also occur in the training file: `evaluate` warns about these duplicates, and reports the accuracy
+# without them.
 
 # %%
 model = sl.models.load("runs/splice")
@@ -122,9 +123,9 @@ axes[0].set_ylabel("decrease of the log-odds")
 plt.show()
 
 # %% [markdown]
-# The network relies most on the two bases of each site and on their neighbours. It was not given the position
-# of the site. [Attributions](../how-to/attributions.md) highlight the residues of single sequences, and can
-# score every substitution.
+# The network relies most on the two bases of each site and on their neighbours. The training data do not
+# contain the position of the site. [Attributions](../how-to/attributions.md) highlight the residues of single
+# sequences, and can score every substitution.
 #
 # Next: [the tutorial](../tutorial.md) explains each step, and [deploy a model](deploy.md) runs this model on
 # a server and a web page.
