@@ -157,8 +157,8 @@ print(f"difference, 95 % interval {low:.3f} to {high:.3f}")
 #
 # ## Find the variants that the network uses
 #
-# Increase one variant at a time by one standard deviation in all test individuals, and measure how the
-# prediction changes. The simulation provides the true effects.
+# Increase one variant at a time by one standard deviation in all test individuals. Compare the change of the
+# prediction with the simulated effect.
 
 
 # %% alt="Stem plot of the change of the prediction by variant: the largest changes are at the eight marked variants and their neighbours in the same block, with the right sign."
