@@ -75,7 +75,7 @@ def counted(called: dict[str, int], name: str, function: Any) -> Any:
 def test_heads_that_no_kernel_can_load_take_tiles(width, dtype, served):
     with FakeTensorMode():
         q = torch.empty(9, 2, width, device="cuda", dtype=dtype)
-        assert device.cuda_kernel_takes(q, q, q, scale=None) is served
+        assert device.has_cuda_kernel(q, q, q, scale=None) is served
 
 
 def test_without_attention_of_varying_lengths_the_other_kernel_serves(monkeypatch):
@@ -83,7 +83,7 @@ def test_without_attention_of_varying_lengths_the_other_kernel_serves(monkeypatc
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device=0: (9, 0))
     with FakeTensorMode():
         q = torch.empty(9, 2, 16, device="cuda", dtype=torch.float16)
-        assert not device.takes_flash(q, q)
+        assert not device.uses_flash(q, q)
 
 
 def drawn(dtype: Any, seed: int = 0) -> list[Any]:

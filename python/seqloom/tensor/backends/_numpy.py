@@ -1,4 +1,4 @@
-"""NumPy as a backend: its own functions, and fused Rust kernels where BLAS has none."""
+"""The NumPy backend: NumPy functions and Rust kernels."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
     Floats = NDArray[np.generic]
 
 
-import_module("ml_dtypes")  # NumPy then knows bfloat16
+import_module("ml_dtypes")  # registers bfloat16 with NumPy
 _FUNCTIONS = functions_of(*FAMILIES.values(), prefix="numpy_")
 
 
 class NumPyBackend(Backend, functions=check_overrides("numpy", _FUNCTIONS)):
-    """NumPy's arrays on the CPU, with Rust kernels where NumPy has none.
+    """NumPy arrays on the CPU, with Rust kernels where NumPy has no function.
 
-    Products of matrices, convolution, attention, norms, activations, losses, dropout and
-    updates are kernels of Rust in float32 and float64, on one pool of threads; machines
-    other than x86 leave large products to NumPy's BLAS. Half precision is stored through
-    ml_dtypes and computed in float32.
+    Matrix products, convolutions, attention, norms, activations, losses, dropout and
+    optimiser updates are Rust kernels for float32 and float64. They share one thread pool.
+    Processors other than x86 use NumPy's BLAS for large products. Half precision is
+    stored with ml_dtypes and computed in float32.
 
     Args:
-        device: ``"cpu"``, or nothing.
-        threads: Threads for the kernels.
-        deterministic: Whether no number of threads may change a bit of a result: BLAS
-            multiplies nothing then.
+        device: ``"cpu"`` or None.
+        threads: Number of threads of the kernels.
+        deterministic: If True, results are identical to the bit for any number of threads:
+            BLAS is not used.
 
     Raises:
-        BackendError: Another device.
+        BackendError: The device is not the CPU.
 
     Examples:
         >>> from seqloom.tensor import backend
@@ -61,26 +61,26 @@ class NumPyBackend(Backend, functions=check_overrides("numpy", _FUNCTIONS)):
         self.deterministic = deterministic
 
     def __reduce__(self) -> Any:
-        """Copy and pickles are the one backend of that number of threads."""
-        return _unpickle_tensor, (self.threads, self.deterministic)
+        """Copy or pickle by name; the copy is the same backend object."""
+        return _again, (self.threads, self.deterministic)
 
     def program(self, graph: Graph) -> Callable[[Sequence[Any]], Sequence[Floats]]:
-        """Make a captured step a program: fused groups, memory laid out before."""
+        """Compile a captured step: with fused groups and preallocated memory."""
         from seqloom.tensor._compile._numpy import NumPyProgram
 
         return NumPyProgram(graph, self)
 
     def to_numpy(self, x: Any) -> Floats:
-        """Return the array itself."""
+        """Return the array unchanged."""
         return np.asarray(x)
 
     def nbytes(self, x: Floats) -> int:
-        """Return the memory of an array."""
+        """Return the number of bytes of an array."""
         return x.nbytes
 
 
-def _unpickle_tensor(threads: int, deterministic: bool) -> Backend:  # noqa: FBT001 - a pickle's
-    """Return the backend that a pickle meant."""
+def _again(threads: int, deterministic: bool) -> Backend:  # noqa: FBT001 - pickled
+    """Return the backend of a pickle; existing pickles contain this name."""
     from seqloom.tensor._backend import backend
 
     return backend("numpy", num_threads=threads, deterministic=deterministic)

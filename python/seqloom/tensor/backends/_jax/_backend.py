@@ -11,7 +11,7 @@ from seqloom.errors import BackendError
 from seqloom.tensor._backend import Backend, backend, check_overrides, functions_of
 from seqloom.tensor._graph import lower_graph
 from seqloom.tensor.backends._jax import _lookup, _neural, _random, _standard
-from seqloom.tensor.backends._jax._lookup import GivenPositions
+from seqloom.tensor.backends._jax._lookup import InputIndexChecks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ def program(b: Backend, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Ar
     function: Callable[..., Any] = jax.jit(
         lower_graph(graph, b), donate_argnums=tuple(graph.donated)
     )
-    positions = GivenPositions(graph)
+    positions = InputIndexChecks(graph)
 
     def run(arrays: Sequence[Array]) -> Sequence[Array]:
         positions.require(arrays)

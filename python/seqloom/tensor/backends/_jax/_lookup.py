@@ -1,10 +1,10 @@
-"""Reading and writing chosen positions, by ``x.at``, and checks that they are in range.
+"""Indexing, ``x.at`` updates, and range checks of indices.
 
-jax would clamp, wrap or drop indices and labels that are out of range. Arrays are checked
-before the operation. While jax traces there are no numbers to check: what is read is then
-NaN, and a compiled step checks the indices that it is given. Indices nearly always are
-arguments, or follow from them in a few steps over integers; these steps are done once more,
-by NumPy.
+JAX would clamp, wrap or ignore indices and labels that are out of range, so arrays are
+checked before the operation. During tracing there are no values to check: reads out of
+range return NaN, and a compiled step checks its inputs instead. Most indices are inputs, or
+computed from inputs in a few integer operations; NumPy repeats these operations for the
+check.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ if TYPE_CHECKING:
 
 
 def index(x: Array, key: Any) -> Array:
-    """``x[key]``, with NumPy's basic and integer-array indexing."""
-    require_positions("index", x, key)
+    """Return ``x[key]``, with NumPy's basic and integer-array indexing."""
+    check_indices("index", x, key)
     is_traced = any(isinstance(part, Tracer) for part in key_parts(key))
     return x.at[key].get(mode="fill") if is_traced else x[key]
 
 
 def take(x: Array, indices: Array, *, axis: int | None = None) -> Array:
-    """Return the parts of an axis that the indices name."""
-    require_positions("take", x, indices, axis=axis)
+    """Return the slices of an axis at the given indices."""
+    check_indices("take", x, indices, axis=axis)
     return jnp.take(x, indices, axis, mode="fill")
 
 
 def take_along_axis(x: Array, indices: Array, axis: int = -1) -> Array:
     """Return the values at the indices along an axis."""
-    require_positions("take_along_axis", x, indices, axis)
+    check_indices("take_along_axis", x, indices, axis)
     return jnp.take_along_axis(x, indices, axis, mode="fill")
 
 
 def scatter_add(x: Array, index: Array, src: Array, *, axis: int) -> Array:
-    """``out[index[i], j] = x[...] + src[i, j]`` along an axis."""
+    """Add values at indices along an axis, like ``torch.scatter_add``."""
     require_covered(index, src)
-    require_positions("scatter_add", x, index, axis=axis)
+    check_indices("scatter_add", x, index, axis=axis)
     positions = list(jnp.ogrid[tuple(slice(0, size) for size in index.shape)])
     positions[normalize_axis_index(axis, index.ndim)] = index
     part = src[tuple(slice(0, size) for size in index.shape)]
@@ -63,81 +63,82 @@ def scatter_add(x: Array, index: Array, src: Array, *, axis: int) -> Array:
 
 
 def scatter_index(values: Array, key: Any, shape: Sequence[int]) -> Array:
-    """Zeros of `shape` with values added at ``[key]``."""
-    require_positions("scatter_index", values, key, shape)
+    """Return zeros of `shape` with values added at ``[key]``."""
+    check_indices("scatter_index", values, key, shape)
     return jnp.zeros(tuple(shape), values.dtype).at[key].add(values)
 
 
 def slice_update(x: Array, key: Any, values: Array | float) -> Array:
-    """`x` with ``x[key]`` replaced by `values`."""
-    require_positions("slice_update", x, key)
+    """Return `x` with ``x[key]`` replaced by `values`."""
+    check_indices("slice_update", x, key)
     return x.at[key].set(values)
 
 
 def slice_add(x: Array, key: Any, values: Array | float) -> Array:
-    """`x` with `values` added at ``x[key]``."""
-    require_positions("slice_add", x, key)
+    """Return `x` with `values` added at ``x[key]``."""
+    check_indices("slice_add", x, key)
     return x.at[key].add(values)
 
 
 def put_along_axis(x: Array, indices: Array, values: Array | float, *, axis: int) -> Array:
-    """`x` with the values along an axis put at the indices."""
-    require_positions("put_along_axis", x, indices, axis=axis)
+    """Return `x` with values replaced at indices along an axis."""
+    check_indices("put_along_axis", x, indices, axis=axis)
     return jnp.put_along_axis(x, indices, values, axis, inplace=False)
 
 
 def embedding(weight: Array, ids: Array) -> Array:
     """Return the row of `weight` for each id."""
-    require_positions("embedding", weight, ids)
+    check_indices("embedding", weight, ids)
     if not isinstance(ids, Tracer):
         return weight[ids]
-    # A row that is none is NaN; below 0, too, where jax would count from the end.
+    # Rows out of range are NaN, also for negative ids, which JAX would count from the
+    # end.
     rows = jnp.where(ids < 0, weight.shape[0], ids)
     return weight.at[rows].get(mode="fill")
 
 
 def embedding_grad(grad: Array, ids: Array, *, rows: int) -> Array:
-    """Return the derivative of ``embedding`` by its weight, which has `rows` rows."""
-    require_positions("embedding_grad", grad, ids, rows=rows)
+    """Return the gradient of the table of ``embedding``, which has `rows` rows."""
+    check_indices("embedding_grad", grad, ids, rows=rows)
     return jnp.zeros((rows, grad.shape[-1]), grad.dtype).at[ids].add(grad)
 
 
 def one_hot(b: Backend, x: Array, num_classes: int, *, dtype: Any = None) -> Array:
-    """1 at each integer's place of a new last axis, 0 elsewhere."""
+    """Return 1 at the index of each integer along a new last axis, and 0 elsewhere."""
     hits = jnp.asarray(x)[..., None] == jnp.arange(num_classes)
     return b.astype(hits, int if dtype in {None, "int64"} else dtype)
 
 
 def topk(x: Array, k: int, *, axis: int = -1) -> tuple[Array, Array]:
-    """Return the k largest values along an axis, the largest first, and their positions."""
+    """Return the k largest values along an axis, largest first, and their indices."""
     values, positions = lax.top_k(jnp.moveaxis(x, axis, -1), k)
     return jnp.moveaxis(values, -1, axis), jnp.moveaxis(positions, -1, axis)
 
 
 def pad(x: Array, widths: Sequence[tuple[int, int]], *, value: float = 0) -> Array:
-    """`value` before and after each axis; a negative width cuts instead."""
+    """Return `x` with `value` around each axis; a negative width slices instead."""
     number = jnp.asarray(value, x.dtype)
     return lax.pad(x, number, [(before, after, 0) for before, after in widths])
 
 
 def spaced(x: Array, axis: int, *, start: int, step: int, length: int) -> Array:
-    """Zeros of that length with an axis' values at ``start, start + step, …``."""
+    """Return zeros with the values of an axis at ``start, start + step, …``."""
     widths = [(0, 0, 0)] * x.ndim
     reach = start + max(x.shape[axis] - 1, 0) * step + min(x.shape[axis], 1)
     widths[axis] = (start, length - reach, step - 1)
     return lax.pad(x, jnp.zeros((), x.dtype), widths)
 
 
-class JaxPositions(NamedTuple):
-    """Integers that name positions of an axis."""
+class IndexCheck(NamedTuple):
+    """Indices of one axis, and the range that they must be in."""
 
     name: str
-    array: Any  # of jax, or a value of a graph
+    array: Any  # a JAX array, or a value of a graph
     size: int
-    from_end: bool  # whether -1 is the last
+    from_end: bool  # True if -1 is the last element
 
     def require(self, values: NDArray[np.generic]) -> None:
-        """Refuse numbers that name no place."""
+        """Raise if an index is out of range."""
         if not values.size:
             return
         low = -self.size if self.from_end else 0
@@ -150,9 +151,9 @@ class JaxPositions(NamedTuple):
             )
 
 
-def require_positions(name: str, *args: Any, **options: Any) -> None:
-    """Refuse an operation's indices that name no place, unless jax traces it."""
-    for position in find_positions(name, args, options):
+def check_indices(name: str, *args: Any, **options: Any) -> None:
+    """Raise if an operation's index is out of range, unless JAX is tracing."""
+    for position in find_indices(name, args, options):
         if not isinstance(position.array, Tracer):
             position.require(np.asarray(position.array))
 
@@ -160,7 +161,7 @@ def require_positions(name: str, *args: Any, **options: Any) -> None:
 def require_bounds(
     cu_seqlens: Array | NDArray[np.generic], total: int, longest: int
 ) -> None:
-    """Refuse bounds of sequences that do not rise to the total by `longest` at most."""
+    """Raise unless bounds of sequences rise to `total` in steps of at most `longest`."""
     if isinstance(cu_seqlens, Tracer):
         return
     ends = np.asarray(cu_seqlens)
@@ -173,8 +174,8 @@ def require_bounds(
         or (lengths < 0).any()
     ):
         raise ArgumentError(
-            f"cu_seqlens: expected numbers that rise from 0 to the {total} positions, got "
-            f"{ends.tolist()}"
+            f"cu_seqlens: expected increasing numbers from 0 to {total}, the number of "
+            f"positions, got {ends.tolist()}"
         )
     if max(lengths, default=0) > longest:
         raise ArgumentError(
@@ -182,20 +183,20 @@ def require_bounds(
         )
 
 
-def find_positions(
+def find_indices(
     name: str, args: tuple[Any, ...], options: dict[str, Any]
-) -> list[JaxPositions]:
-    """Return the indices among an operation's arguments, arrays or values of a graph."""
+) -> list[IndexCheck]:
+    """Return the indices in an operation's arguments, as arrays or values of a graph."""
     find = _FINDERS.get(name)
     found = () if find is None else find(args, options)
-    return [JaxPositions(name, *position) for position in found]
+    return [IndexCheck(name, *position) for position in found]
 
 
-Found = Iterator[tuple[Array, int, bool]]
+IndexTuples = Iterator[tuple[Array, int, bool]]
 
 
-def _along(args: tuple[Any, ...], options: dict[str, Any]) -> Found:
-    """Of what takes an axis and indices along it."""
+def _along_axis(args: tuple[Any, ...], options: dict[str, Any]) -> IndexTuples:
+    """Yield the indices of an operation that takes an axis and indices along it."""
     x, indices, *rest = args
     axis = options.get("axis", rest[0] if rest else -1)
     sizes = x.shape
@@ -205,44 +206,44 @@ def _along(args: tuple[Any, ...], options: dict[str, Any]) -> Found:
         yield indices, sizes[normalize_axis_index(axis, len(sizes))], True
 
 
-def _in_key(key: Any, shape: tuple[int, ...]) -> Found:
-    """Return the arrays of integers in a key, each with the length of its axis."""
+def _from_key(key: Any, shape: tuple[int, ...]) -> IndexTuples:
+    """Yield the integer arrays in a key, each with the length of its axis."""
     parts = key_parts(key)
     if not any(hasattr(part, "shape") for part in parts):
         return
-    axis, taken = 0, sum(map(_axes_of, parts))
+    axis, taken = 0, sum(map(_count_axes, parts))
     for part in parts:
         if hasattr(part, "shape") and part.dtype != bool:
             yield part, shape[axis], True
-        axis += len(shape) - taken if part is ... else _axes_of(part)
+        axis += len(shape) - taken if part is ... else _count_axes(part)
 
 
-def _axes_of(part: Any) -> int:
-    """How many axes a part of a key takes."""
+def _count_axes(part: Any) -> int:
+    """Return the number of axes that a part of a key indexes."""
     if part is None or part is ... or isinstance(part, bool):
         return 0
     is_truths = hasattr(part, "shape") and part.dtype == bool
     return len(part.shape) if is_truths else 1
 
 
-_FINDERS: dict[str, Callable[[tuple[Any, ...], dict[str, Any]], Found]] = {
+_FINDERS: dict[str, Callable[[tuple[Any, ...], dict[str, Any]], IndexTuples]] = {
     "embedding": lambda args, _: iter([(args[1], args[0].shape[0], False)]),
     "embedding_grad": lambda args, options: iter([(args[1], options["rows"], False)]),
     "cross_entropy": lambda args, _: iter([(args[1], args[0].shape[-1], False)]),
-    "take": _along,
-    "take_along_axis": _along,
-    "put_along_axis": lambda args, options: _along(args[:2], options),  # and values
-    "scatter_add": lambda args, options: _along(args[:2], options),  # and values
-    "index": lambda args, _: _in_key(args[1], args[0].shape),
-    "slice_update": lambda args, _: _in_key(args[1], args[0].shape),
-    "slice_add": lambda args, _: _in_key(args[1], args[0].shape),
-    "scatter_index": lambda args, _: _in_key(args[1], args[2]),
+    "take": _along_axis,
+    "take_along_axis": _along_axis,
+    "put_along_axis": lambda args, options: _along_axis(args[:2], options),  # and values
+    "scatter_add": lambda args, options: _along_axis(args[:2], options),  # and values
+    "index": lambda args, _: _from_key(args[1], args[0].shape),
+    "slice_update": lambda args, _: _from_key(args[1], args[0].shape),
+    "slice_add": lambda args, _: _from_key(args[1], args[0].shape),
+    "scatter_index": lambda args, _: _from_key(args[1], args[2]),
 }
 
 
-# What makes indices of integers, and costs little beside the operation that reads.
+# Operations that compute indices. They are cheap compared with the lookup that follows.
 # fmt: off
-_STEPS = frozenset({
+_INDEX_OPERATIONS = frozenset({
     "abs", "add", "astype", "broadcast_to", "clip", "concat", "equal", "expand_dims",
     "flip", "floor_divide", "greater", "greater_equal", "index", "less", "less_equal",
     "logical_and", "logical_not", "logical_or", "maximum", "minimum", "moveaxis",
@@ -250,54 +251,52 @@ _STEPS = frozenset({
     "stack", "stop_gradient", "subtract", "take", "where",
 })
 # fmt: on
-_WHOLE = "biu"  # kinds of integers and booleans
+_INTEGER_KINDS = "biu"  # dtype kinds of integers and booleans
 
 
-class GivenPositions:
-    """The indices of a graph that its inputs tell.
+class InputIndexChecks:
+    """Checks of a graph's indices that can be computed from its inputs.
 
     Args:
         graph: A step.
     """
 
     def __init__(self, graph: Graph) -> None:
-        self._made = {v.number: op for op in graph.operations for v in op.outputs}
-        self._known = {
+        self._operations = {v.number: op for op in graph.operations for v in op.outputs}
+        self._constants = {
             number: np.asarray(array)
             for number, array in graph.constants.items()
-            if np.dtype(array.dtype).kind in _WHOLE
+            if np.dtype(array.dtype).kind in _INTEGER_KINDS
         }
-        # What the step writes may still be computed: to look at it would be to wait.
+        # Outputs are not read, because that would wait for their computation.
         self._inputs = {
             value.number: position
             for position, value in enumerate(graph.inputs)
-            if position not in graph.donated and _is_whole(value)
+            if position not in graph.donated and _is_integer(value)
         }
-        self._told: dict[int, bool] = {}
-        # The indices that can be told, each once.
-        found: dict[Any, JaxPositions] = {}
+        self._readable: dict[int, bool] = {}
+        # The indices that can be computed from the inputs, without duplicates.
+        found: dict[Any, IndexCheck] = {}
         for operation in graph.operations:
-            for position in find_positions(
-                operation.name, operation.args, operation.options
-            ):
-                if isinstance(position.array, Value) and self._tells(position.array):
+            for position in find_indices(operation.name, operation.args, operation.options):
+                if isinstance(position.array, Value) and self._can_read(position.array):
                     where = f"{operation.where}: " if operation.where else ""
                     name = where + position.name
                     key = position.array.number, position.size, position.from_end
                     found.setdefault(key, position._replace(name=name))
         self._positions = list(found.values())
-        # Attention over packed sequences whose bounds can be told.
+        # Attention over packed sequences whose bounds can be computed from the inputs.
         packed = [op for op in graph.operations if op.name == "attention_varlen"]
-        self._bounds = [op for op in packed if self._tells(op.args[-1])]
+        self._bounds = [op for op in packed if self._can_read(op.args[-1])]
 
     def require(self, arrays: Sequence[Array]) -> None:
-        """Refuse inputs by which an index names no place.
+        """Raise if the inputs lead to an index that is out of range.
 
         Raises:
             OutOfRangeError: An index, or a label, is out of range.
-            ArgumentError: Bounds of packed sequences do not fit.
+            ArgumentError: The bounds of packed sequences are invalid.
         """
-        known = dict(self._known)
+        known = dict(self._constants)
         for position in self._positions:
             position.require(self._values(position.array, known, arrays))
         for operation in self._bounds:
@@ -305,28 +304,28 @@ class GivenPositions:
             longest = operation.options["max_seqlen"]
             require_bounds(bounds, operation.args[0].shape[0], longest)
 
-    def _tells(self, value: Value) -> bool:
-        """Return whether a value follows from the inputs by a few steps over integers."""
+    def _can_read(self, value: Value) -> bool:
+        """Return whether a value is computed from inputs by a few integer operations."""
         number = value.number
         if number in self._inputs:
             return True
-        if number in self._known or number not in self._made:
-            return number in self._known
-        if number not in self._told:
-            operation = self._made[number]
-            steps = operation.name in _STEPS and _is_whole(value)
-            self._told[number] = steps and all(map(self._tells, operation.inputs()))
-        return self._told[number]
+        if number in self._constants or number not in self._operations:
+            return number in self._constants
+        if number not in self._readable:
+            operation = self._operations[number]
+            steps = operation.name in _INDEX_OPERATIONS and _is_integer(value)
+            self._readable[number] = steps and all(map(self._can_read, operation.inputs()))
+        return self._readable[number]
 
     def _values(
         self, value: Value, known: dict[int, NDArray[np.generic]], arrays: Sequence[Array]
     ) -> NDArray[np.generic]:
-        """Return the numbers of a value that can be told."""
+        """Return the numbers of a value that can be computed from the inputs."""
         number = value.number
         if number not in known and number in self._inputs:
             known[number] = np.asarray(arrays[self._inputs[number]])
         if number not in known:
-            operation = self._made[number]
+            operation = self._operations[number]
             for each in values_in(operation.args):
                 self._values(each, known, arrays)
             args = map_values(operation.args, lambda value: known[value.number])
@@ -335,6 +334,6 @@ class GivenPositions:
         return known[number]
 
 
-def _is_whole(value: Value) -> bool:
-    """Return whether a value is of integers or booleans."""
-    return not value.weak and value.dtype.kind in _WHOLE
+def _is_integer(value: Value) -> bool:
+    """Return whether a value contains integers or booleans."""
+    return not value.weak and value.dtype.kind in _INTEGER_KINDS

@@ -1,4 +1,4 @@
-"""Activations, norms, losses and convolutions: jax.nn's, and XLA's transposes."""
+"""Activations, norms, losses and convolutions, with jax.nn and XLA."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from seqloom.tensor._backend import Backend
 from seqloom.tensor._families import _activations, _recurrent, _training
 from seqloom.tensor._families._attention import compute_scores
 from seqloom.tensor._families._windows import Windows, crop_input
-from seqloom.tensor.backends._jax._lookup import require_bounds, require_positions
+from seqloom.tensor.backends._jax._lookup import check_indices, require_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 Arrays = list[Any]
-_DENSITY = 1 / math.sqrt(2 * math.pi)
+_NORMAL_FACTOR = 1 / math.sqrt(2 * math.pi)
 
 
 def relu(x: Array) -> Array:
-    """``max(x, 0)``."""
+    """Return ``max(x, 0)``."""
     return jnp.maximum(x, 0)
 
 
@@ -39,34 +39,34 @@ def relu_grad(grad: Array, out: Array) -> Array:
 
 
 def gelu(x: Array) -> Array:
-    """``x * Phi(x)``."""
-    return x * _normal_share(x)
+    """Return ``x * Phi(x)``, where Phi is the normal CDF."""
+    return x * _normal_cdf(x)
 
 
 def gelu_grad(grad: Array, x: Array) -> Array:
     """Return the derivative of ``gelu`` from its input."""
-    density = jnp.exp(x * x * -0.5) * _DENSITY
-    return grad * (_normal_share(x) + x * density)
+    density = jnp.exp(x * x * -0.5) * _NORMAL_FACTOR
+    return grad * (_normal_cdf(x) + x * density)
 
 
 def softmax(b: Backend, x: Array, *, axis: int = -1) -> Array:
-    """Exponentials along an axis, divided by their sum."""
+    """Return the exponentials along an axis, divided by their sum."""
     if not x.ndim or not jnp.issubdtype(x.dtype, jnp.inexact):
-        return _activations.softmax(b, _scores(x), axis=axis)
+        return _activations.softmax(b, _require_floats(x), axis=axis)
     return jax.nn.softmax(x, axis)
 
 
 def log_softmax(b: Backend, x: Array, *, axis: int = -1) -> Array:
     """Return the logarithm of ``softmax``."""
     if not x.ndim or not jnp.issubdtype(x.dtype, jnp.inexact):
-        return _activations.log_softmax(b, _scores(x), axis=axis)
+        return _activations.log_softmax(b, _require_floats(x), axis=axis)
     return jax.nn.log_softmax(x, axis)
 
 
 def layer_norm_grad(
     grad: Array, x: Array, weight: Array | None, mean: Array, rstd: Array
 ) -> tuple[Array, Array, Array]:
-    """Return the derivatives of ``layer_norm`` by its input, weight and bias."""
+    """Return the gradients of ``layer_norm`` with respect to input, weight and bias."""
     rstd = rstd[..., None]
     scaled = (x - mean[..., None]) * rstd
     inward = grad if weight is None else grad * weight
@@ -79,7 +79,7 @@ def layer_norm_grad(
 def rms_norm_grad(
     grad: Array, x: Array, weight: Array | None, rstd: Array
 ) -> tuple[Array, Array]:
-    """Return the derivatives of ``rms_norm`` by its input and weight."""
+    """Return the gradients of ``rms_norm`` with respect to input and weight."""
     scaled = x * rstd[..., None]
     inward = grad if weight is None else grad * weight
     slope = jnp.mean(inward * scaled, -1, keepdims=True)
@@ -91,9 +91,9 @@ def rms_norm_grad(
 def cross_entropy(
     b: Backend, logits: Array, labels: Array, weights: Array | None = None
 ) -> tuple[Array, Array]:
-    """Return the weighted loss of each row, and its derivative; NaN where none can look."""
-    require_positions("cross_entropy", logits, labels)
-    if isinstance(labels, Tracer):  # below 0 jax would count from the end
+    """Return the weighted loss of each row, and its derivative; NaN for invalid labels."""
+    check_indices("cross_entropy", logits, labels)
+    if isinstance(labels, Tracer):  # JAX would count negative labels from the end
         labels = jnp.where(labels < 0, logits.shape[-1], labels)
     return _training.cross_entropy(b, logits, labels, weights)
 
@@ -105,7 +105,7 @@ def cross_entropy_grad(
     weights: Array | None,
     fused: Array,
 ) -> Array:
-    """Return the derivative of ``cross_entropy`` by the logits."""
+    """Return the gradient of ``cross_entropy`` with respect to the logits."""
     del logits, labels, weights
     return fused * grad[..., None]
 
@@ -125,7 +125,7 @@ def attention_grad(
     causal: bool = False,
     dropout: float = 0.0,
 ) -> tuple[Array, Array, Array]:
-    """Return the derivatives of ``attention`` by q, k and v, from the log-sum-exp."""
+    """Return the gradients of ``attention``, computed from the log-sum-exp."""
     scores = compute_scores(b, q, k, mask, scale, causal=causal)
     weights = jnp.exp(scores - jnp.where(jnp.isfinite(lse), lse, 0.0)[..., None])
     drop = bool(dropout) and key is not None
@@ -137,16 +137,16 @@ def attention_grad(
     return by_scores @ k, by_scores.mT @ q, kept.mT @ grad
 
 
-def _scores(x: Array) -> Array:
-    """Return an array that shares can be taken of."""
+def _require_floats(x: Array) -> Array:
+    """Return the array; raise if it does not contain floats."""
     if not jnp.issubdtype(x.dtype, jnp.inexact):
         raise DTypeError(f"expected an array of floats, got {x.dtype}; .astype it first")
     return x
 
 
-def _normal_share(x: Array) -> Array:
-    """Return the share of a normal distribution below x."""
-    # XLA computes an erf that both ways of a step ask for once, an erfc twice.
+def _normal_cdf(x: Array) -> Array:
+    """Return the normal CDF."""
+    # XLA computes erf only once if forward and backward pass need it, but erfc twice.
     return lax.erf(x * math.sqrt(0.5)) * 0.5 + 0.5
 
 
@@ -158,7 +158,7 @@ def conv(
     groups: int = 1,
     **geometry: Size,
 ) -> Array:
-    """Cross-correlation along the last axes."""
+    """Return the cross-correlation along the last axes."""
     windows = Windows.of(weight.shape[2:], **geometry)
     out = lax.conv_general_dilated(
         x,
@@ -176,14 +176,14 @@ def conv(
 def conv_input_grad(
     grad: Array, weight: Array, shape: Sequence[int], **geometry: Any
 ) -> Array:
-    """Return the gradient of `conv` by its input, which had `shape`."""
+    """Return the gradient of `conv` with respect to its input of the given shape."""
     return _transpose(lambda x: conv(x, weight, **geometry), grad, shape)
 
 
 def conv_weight_grad(
     x: Array, grad: Array, shape: Sequence[int], **geometry: Any
 ) -> tuple[Array, Array]:
-    """Return the gradients of `conv` by its weight, which had `shape`, and by its bias."""
+    """Return the gradients of the weight of `conv`, which has `shape`, and the bias."""
     x = crop_input(x, grad, shape, **geometry)
     weight = _transpose(lambda weight: conv(x, weight, **geometry), grad, shape)
     return weight, jnp.sum(grad, axis=(0, *range(2, grad.ndim)))
@@ -192,12 +192,12 @@ def conv_weight_grad(
 def _transpose(
     linear: Callable[[Array], Array], grad: Array, shape: Sequence[int]
 ) -> Array:
-    """Apply the transpose of a linear function to a gradient, given its input's shape."""
+    """Apply the transpose of a linear function to a gradient."""
     outline = jax.ShapeDtypeStruct(tuple(shape), grad.dtype)
     return jax.linear_transpose(linear, outline)(grad)[0]
 
 
-# The operations of each rank: one function.
+# The operations for one and two axes share one function.
 conv1d = conv2d = conv
 conv1d_input_grad = conv2d_input_grad = conv_input_grad
 conv1d_weight_grad = conv2d_weight_grad = conv_weight_grad
@@ -212,35 +212,35 @@ def scan(
     length: int,
     reverse: bool = False,
 ) -> tuple[Arrays, Arrays]:
-    """Return a loop of XLA's while jax traces, else one of Python's."""
-    # A body is a new function at each call: jax would compile it each time.
+    """Run a loop, as an XLA loop while JAX is tracing, otherwise in Python."""
+    # The body is a new function at each call, so JAX would compile it each time.
     if not any(isinstance(array, Tracer) for array in (*init, *xs)):
         return _recurrent.scan(b, body, init, xs, length=length, reverse=reverse)
     carry, ys = lax.scan(body, list(init), list(xs), length, reverse)
     return carry, ys
 
 
-def _as_program(name: str) -> Callable[..., Arrays]:
-    """Make a function whose default body is compiled as a whole."""
+def _run_compiled(name: str) -> Callable[..., Arrays]:
+    """Return a function that runs a default implementation as one compiled program."""
 
     def call(b: Backend, *args: Any, **options: Any) -> Arrays:
-        return _program(b, name, **options)(*args)
+        return _compile_default(b, name, **options)(*args)
 
     return call
 
 
-gru, gru_grad = _as_program("gru"), _as_program("gru_grad")
-lstm, lstm_grad = _as_program("lstm"), _as_program("lstm_grad")
-attention_varlen_grad = _as_program("attention_varlen_grad")
-clip_by_global_norm = _as_program("clip_by_global_norm")
+gru, gru_grad = _run_compiled("gru"), _run_compiled("gru_grad")
+lstm, lstm_grad = _run_compiled("lstm"), _run_compiled("lstm_grad")
+attention_varlen_grad = _run_compiled("attention_varlen_grad")
+clip_by_global_norm = _run_compiled("clip_by_global_norm")
 
 
 def attention_varlen(
     b: Backend, q: Array, k: Array, v: Array, cu_seqlens: Array, **options: Any
 ) -> tuple[Array, Array]:
-    """Attention within each of several sequences that lie end to end."""
+    """Return attention within each of several concatenated sequences."""
     require_bounds(cu_seqlens, q.shape[0], options["max_seqlen"])
-    program = _program(b, "attention_varlen", **options)
+    program = _compile_default(b, "attention_varlen", **options)
     return program(q, k, v, cu_seqlens)
 
 
@@ -256,9 +256,9 @@ def adamw(
     decays: Sequence[float],
     **options: Any,
 ) -> tuple[Arrays, Arrays, Arrays]:
-    """AdamW; the arrays are new ones."""
-    update = _program(b, "adamw", decays=tuple(decays), **options)
-    return update(params, grads, first, second, _after(grads, lr), step)
+    """Return an AdamW update in new arrays."""
+    update = _compile_default(b, "adamw", decays=tuple(decays), **options)
+    return update(params, grads, first, second, _depend_on_gradients(grads, lr), step)
 
 
 def sgd(
@@ -271,21 +271,22 @@ def sgd(
     decays: Sequence[float],
     **options: Any,
 ) -> tuple[Arrays, Arrays]:
-    """Gradient descent with momentum; the arrays are new ones."""
-    update = _program(b, "sgd", decays=tuple(decays), **options)
-    return update(params, grads, momenta, _after(grads, lr))
+    """Return an update of SGD with momentum in new arrays."""
+    update = _compile_default(b, "sgd", decays=tuple(decays), **options)
+    return update(params, grads, momenta, _depend_on_gradients(grads, lr))
 
 
 @cache
-def _program(backend: Backend, name: str, **options: Any) -> Callable[..., Any]:
-    """Return the default body of a function, compiled as a whole."""
+def _compile_default(backend: Backend, name: str, **options: Any) -> Callable[..., Any]:
+    """Return the compiled default implementation of an operation."""
     return jax.jit(partial(getattr(Backend, name), backend, **options))
 
 
-def _after(grads: Arrays, lr: Any) -> Any:
-    """Return the rate, which in a program is there only once all gradients are."""
-    # XLA may then write into the memory of the old parameters. Without that order it copies
-    # each of them, as a gradient might still read it. A barrier is gone before it decides.
+def _depend_on_gradients(grads: Arrays, lr: Any) -> Any:
+    """Return the learning rate, made dependent on all gradients in a compiled program."""
+    # XLA can then overwrite the memory of the old parameters. Without this dependency,
+    # XLA copies each parameter, because a gradient might still read it. An optimisation
+    # barrier does not help, because XLA removes it too early.
     if not isinstance(lr, Tracer):
         return lr
     for grad in filter(jnp.size, grads):
@@ -295,7 +296,7 @@ def _after(grads: Arrays, lr: Any) -> Any:
     return lr
 
 
-# Functions of jax that take the standard's arguments.
+# JAX functions with the arguments of the standard.
 LIBRARY = {
     "erf": lax.erf,
     "erfc": lax.erfc,

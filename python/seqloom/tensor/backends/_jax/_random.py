@@ -1,4 +1,4 @@
-"""Random numbers by key: jax's own generator."""
+"""Random numbers from a key, with the generator of JAX."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ if TYPE_CHECKING:
     from seqloom._key import Key
     from seqloom.tensor._backend import Backend
 
-_SPLITS = 1 << 31  # the high word of the counters that keys are split by
+_SPLIT_COUNTER = 1 << 31  # the high word of the counters for `split`
 
 
 def key_words(key: Key | Array) -> Any:
-    """Return two words of a key as a uint32 array: NumPy's, as jax moves those quicker."""
+    """Return the words of a key as uint32, in a NumPy array, which JAX transfers faster."""
     words = getattr(key, "words", None)
     return key if words is None else np.array(words, np.uint32)
 
 
 def fold_in(b: Backend, key: Key | Array, word: Any) -> Array:
-    """Return the words of the key of one thing below a key."""
+    """Return the words of a derived key, as ``Key.fold`` does."""
     halves = [jnp.asarray(part, jnp.uint32).reshape(()) for part in keys.counter(word)]
     return threefry_2x32(b.key_words(key), jnp.stack(halves))
 
 
 def split(b: Backend, key: Key | Array, n: int) -> Array:
-    """Keys below a key, one for each row of ``(n, 2)``."""
-    high, low = jnp.full(n, _SPLITS, jnp.uint32), jnp.arange(n, dtype=jnp.uint32)
+    """Return `n` derived keys, one per row of ``(n, 2)``, as ``Key.split`` does."""
+    high, low = jnp.full(n, _SPLIT_COUNTER, jnp.uint32), jnp.arange(n, dtype=jnp.uint32)
     return threefry_2x32(b.key_words(key), jnp.stack([high, low])).T
 
 
 def random_bits(b: Backend, key: Key | Array, shape: Sequence[int]) -> Array:
-    """Words of 32 random bits."""
+    """Return words of 32 random bits."""
     return random.bits(_wrap_key(b, key), keys.to_shape(shape), jnp.uint32)
 
 
 def uniform(
     b: Backend, key: Key | Array, shape: Sequence[int], *, dtype: Any = "float32"
 ) -> Array:
-    """Numbers from 0 (included) to 1 (excluded)."""
+    """Return numbers from 0 (included) to 1 (excluded)."""
     return random.uniform(_wrap_key(b, key), keys.to_shape(shape), to_dtype(dtype))
 
 
 def normal(
     b: Backend, key: Key | Array, shape: Sequence[int], *, dtype: Any = "float32"
 ) -> Array:
-    """Numbers of mean 0 and deviation 1."""
+    """Return normal numbers with mean 0 and deviation 1."""
     return random.normal(_wrap_key(b, key), keys.to_shape(shape), to_dtype(dtype))
 
 
@@ -68,7 +68,7 @@ def truncated_normal(
     *,
     dtype: Any = "float32",
 ) -> Array:
-    """Normal numbers, given that they lie between two bounds."""
+    """Return numbers from a normal distribution truncated to two bounds."""
     kind, (lower, upper) = to_dtype(dtype), keys.check_bounds(lower, upper)
     return random.truncated_normal(
         _wrap_key(b, key), lower, upper, keys.to_shape(shape), kind
@@ -76,7 +76,7 @@ def truncated_normal(
 
 
 def bernoulli(b: Backend, key: Key | Array, p: Any, shape: Sequence[int]) -> Array:
-    """True with probability `p`, in float32."""
+    """Return True with probability `p`, computed in float32."""
     p = (
         np.float32(keys.check_rate(p))
         if isinstance(p, (int, float))
@@ -88,7 +88,7 @@ def bernoulli(b: Backend, key: Key | Array, p: Any, shape: Sequence[int]) -> Arr
 def randint(
     b: Backend, key: Key | Array, low: int, high: int, shape: Sequence[int]
 ) -> Array:
-    """Whole numbers (int32) from `low` (included) to `high` (excluded)."""
+    """Return integers (int32) from `low` (included) to `high` (excluded)."""
     low, high = keys.check_range(low, high)
     return random.randint(_wrap_key(b, key), keys.to_shape(shape), low, high, jnp.int32)
 
@@ -99,5 +99,5 @@ def permutation(b: Backend, key: Key | Array, n: int) -> Array:
 
 
 def _wrap_key(b: Backend, key: Key | Array) -> Array:
-    """Return a key as jax knows one."""
+    """Convert a key to a JAX key."""
     return jax.random.wrap_key_data(jnp.asarray(b.key_words(key)), impl="threefry2x32")

@@ -1,4 +1,4 @@
-"""The standard's functions: jax.numpy's, and how arrays are made."""
+"""Functions of the standard, with jax.numpy, and array creation."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     Axis: TypeAlias = int | tuple[int, ...] | None
 
 
-_WIDE = frozenset({"int64", "uint64", "float64", "complex128"})
-_NARROW = {"int64": "int32", "uint64": "uint32"}
+_64_BIT_TYPES = frozenset({"int64", "uint64", "float64", "complex128"})
+_32_BIT_TYPES = {"int64": "int32", "uint64": "uint32"}
 
-# What jax.numpy has under the standard's names.
+# Functions that jax.numpy has under the names of the standard.
 # fmt: off
 _FUNCTIONS = [
     "abs", "acos", "acosh", "all", "any", "argmax", "argmin", "argsort", "asin", "asinh",
@@ -48,7 +48,7 @@ _FUNCTIONS = [
     "signbit", "sin", "sinh", "sort", "sqrt", "square", "squeeze", "stack", "sum", "tan",
     "tanh", "tensordot", "tile", "tril", "triu", "trunc", "unstack", "vecdot",
 ]
-# What would wrap an integer around that the type of the array lacks.
+# Functions that would wrap an integer that the array's type cannot represent.
 _ARITHMETIC = [
     "add", "bitwise_and", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift",
     "bitwise_xor", "maximum", "minimum", "multiply", "pow", "subtract",
@@ -60,129 +60,129 @@ _COMPARISONS = {
 # fmt: on
 
 
-class _OnDevice(Protocol):
-    """The backend of jax, as functions that make arrays know it."""
+class _OnJax(Protocol):
+    """The attributes of the JAX backend that creation functions need."""
 
-    jax_device: Any  # a jax device, or None for jax's own choice
+    jax_device: Any  # a JAX device, or None for the default device
     float_dtype: str
     zeros: Callable[..., Array]
     var: Callable[..., Array]
 
 
 def asarray(
-    b: _OnDevice, data: Any, dtype: DType | None = None, *, copy: bool | None = None
+    b: _OnJax, data: Any, dtype: DType | None = None, *, copy: bool | None = None
 ) -> Array:
-    """Return an array of the data; Python's floats become `float_dtype`."""
+    """Return an array of the data; Python floats become `float_dtype`."""
     if not isinstance(data, jax.Array):
-        data = _numbers(data, dtype, b.float_dtype)
-        # jax's own copy may be made later, when the owner has written the memory.
+        data = _to_numpy_array(data, dtype, b.float_dtype)
+        # JAX may copy later, after the owner of the memory has changed it.
         data, copy = (np.array(data), None) if copy else (data, copy)
     kind = to_dtype(data.dtype if dtype is None else dtype)
     return jnp.array(data, kind, copy=bool(copy), device=b.jax_device)
 
 
-def empty(b: _OnDevice, shape: Sequence[int] | int, *, dtype: DType | None = None) -> Array:
-    """Zeros: jax has no memory that is not written."""
+def empty(b: _OnJax, shape: Sequence[int] | int, *, dtype: DType | None = None) -> Array:
+    """Return zeros, because JAX has no uninitialised arrays."""
     return b.zeros(shape, dtype)
 
 
-def zeros(b: _OnDevice, shape: Sequence[int] | int, dtype: DType | None = None) -> Array:
-    """Zeros."""
-    return jnp.zeros(shape, _kind(b, dtype), device=b.jax_device)
+def zeros(b: _OnJax, shape: Sequence[int] | int, dtype: DType | None = None) -> Array:
+    """Return an array of zeros."""
+    return jnp.zeros(shape, _dtype(b, dtype), device=b.jax_device)
 
 
-def ones(b: _OnDevice, shape: Sequence[int] | int, dtype: DType | None = None) -> Array:
-    """Ones."""
-    return jnp.ones(shape, _kind(b, dtype), device=b.jax_device)
+def ones(b: _OnJax, shape: Sequence[int] | int, dtype: DType | None = None) -> Array:
+    """Return an array of ones."""
+    return jnp.ones(shape, _dtype(b, dtype), device=b.jax_device)
 
 
 def full(
-    b: _OnDevice, shape: Sequence[int] | int, value: complex, *, dtype: DType | None = None
+    b: _OnJax, shape: Sequence[int] | int, value: complex, *, dtype: DType | None = None
 ) -> Array:
-    """One value everywhere."""
+    """Return an array filled with one value."""
     floats = isinstance(value, float)
-    kind = None if dtype is None and not floats else _kind(b, dtype)
+    kind = None if dtype is None and not floats else _dtype(b, dtype)
     whole = jnp.asarray(0).dtype if type(value) is int and kind is None else kind
     require_representable(value, whole)
     return jnp.full(shape, value, kind, device=b.jax_device)
 
 
 def arange(
-    b: _OnDevice,
+    b: _OnJax,
     start: float,
     stop: float | None = None,
     step: float = 1,
     *,
     dtype: DType | None = None,
 ) -> Array:
-    """Numbers at equal distances."""
+    """Return evenly spaced numbers."""
     floats = any(isinstance(bound, float) for bound in (start, stop, step))
-    kind = None if dtype is None and not floats else _kind(b, dtype)
+    kind = None if dtype is None and not floats else _dtype(b, dtype)
     bounds = (0, start) if stop is None else (start, stop)
     require_range_fits(*bounds, step, jnp.asarray(0).dtype if kind is None else kind)
     return jnp.arange(start, stop, step, kind, device=b.jax_device)
 
 
 def eye(
-    b: _OnDevice,
+    b: _OnJax,
     rows: int,
     columns: int | None = None,
     *,
     k: int = 0,
     dtype: DType | None = None,
 ) -> Array:
-    """Ones on a diagonal."""
-    return jnp.eye(rows, columns, k, _kind(b, dtype), device=b.jax_device)
+    """Return a matrix with ones on a diagonal."""
+    return jnp.eye(rows, columns, k, _dtype(b, dtype), device=b.jax_device)
 
 
 def einsum(equation: str, *operands: Array) -> Array:
-    """Sum of products; jax alone would cut a diagonal to its shorter axis."""
+    """Return an einsum; raise for unequal diagonals, which JAX would truncate."""
     require_diagonals(equation, operands)
     return jnp.einsum(equation, *operands)
 
 
-def from_dlpack(b: _OnDevice, x: Any) -> Array:
-    """Return an array of any library."""
+def from_dlpack(b: _OnJax, x: Any) -> Array:
+    """Return an array of another library as a JAX array."""
     return jax.device_put(jnp.from_dlpack(x), b.jax_device)
 
 
 def to_numpy(x: Array) -> Any:
-    """Return the array as NumPy's; it cannot be written."""
+    """Return the array as a read-only NumPy array."""
     return np.asarray(x)
 
 
 def astype(x: Array, dtype: DType, *, copy: bool = True) -> Array:
-    """Return the values in another type."""
-    del copy  # arrays are values
+    """Return the values with another type."""
+    del copy  # arrays are immutable
     return jnp.asarray(x).astype(to_dtype(dtype))
 
 
 def permute_dims(x: Array, axes: Sequence[int]) -> Array:
-    """Return the axes in another order; a negative one counts from the last."""
+    """Permute the axes; negative axes count from the end."""
     return jnp.permute_dims(x, tuple(normalize_axis_index(axis, x.ndim) for axis in axes))
 
 
 def floor_divide(x: Array, y: Array) -> Array:
-    """Return the quotient rounded down; of integers by 0 it is 0, as NumPy's."""
-    _require_room(x, y)
+    """Return the quotient rounded down; integers divided by 0 are 0, as in NumPy."""
+    _require_fit(x, y)
     found = jnp.floor_divide(x, y)
-    if jnp.issubdtype(found.dtype, jnp.inexact):  # jax gives -0 // 1 the sign +
+    if jnp.issubdtype(found.dtype, jnp.inexact):  # JAX returns +0 for -0 // 1
         signed = jnp.copysign(found, jnp.divide(x, y))
         return jnp.where(found == 0, signed, found)
     return jnp.where(jnp.equal(y, 0), jnp.zeros((), found.dtype), found)
 
 
 def remainder(x: Array, y: Array) -> Array:
-    """What `floor_divide` leaves, with y's sign."""
-    _require_room(x, y)
+    """Return the remainder of `floor_divide`, with the sign of `y`."""
+    _require_fit(x, y)
     found = jnp.remainder(x, y)
     floats = jnp.issubdtype(found.dtype, jnp.floating)
     return jnp.copysign(found, y) if floats else found
 
 
 def where(condition: Array, x: Array, y: Array) -> Array:
-    """`x` where the condition holds, `y` elsewhere."""
-    _require_room(x, y)
+    """Return `x` where the condition is true, and `y` elsewhere."""
+    _require_fit(x, y)
     return jnp.where(condition, x, y)
 
 
@@ -191,23 +191,23 @@ def clip(
     min: Any = None,  # noqa: A002  # the standard's name
     max: Any = None,  # noqa: A002  # the standard's name
 ) -> Array:
-    """Values held between two bounds; one beyond all of the type's holds nothing."""
+    """Limit the values to a range; a bound outside the type's range has no effect."""
     dtype = x.dtype
     min = None if is_out_of_range(min, dtype) and min < 0 else min  # noqa: A001
     max = None if is_out_of_range(max, dtype) and max > 0 else max  # noqa: A001
-    _require_room(x, min)
-    _require_room(x, max)
+    _require_fit(x, min)
+    _require_fit(x, max)
     return jnp.clip(x, min, max)
 
 
 def sign(x: Array) -> Array:
-    """-1, 0 or 1; of -0, where jax says -0, 0."""
+    """Return -1, 0 or 1; the sign of -0 is 0, for which JAX returns -0."""
     return jnp.where(x == 0, jnp.zeros((), x.dtype), jnp.sign(x))
 
 
 def searchsorted(x1: Array, x2: Array, **options: Any) -> Array:
-    """Where values would stand in a sorted row, in the type of positions."""
-    x2 = jnp.asarray(x2)  # a number would be brought to x1's type, and may not fit
+    """Return the indices at which to insert values into sorted ones."""
+    x2 = jnp.asarray(x2)  # a number would be cast to x1's type and may not fit
     return jnp.searchsorted(x1, x2, **options).astype(jnp.asarray(0).dtype)
 
 
@@ -218,7 +218,7 @@ def var(
     correction: float = 0.0,
     keepdims: bool = False,
 ) -> Array:
-    """Return the variance over axes; infinite where the correction takes all of them."""
+    """Return the variance over axes; infinite if the correction reaches the count."""
     found = jnp.var(x, axis, correction=0.0, keepdims=keepdims)
     if not correction:
         return found
@@ -228,7 +228,7 @@ def var(
 
 
 def std(
-    b: _OnDevice,
+    b: _OnJax,
     x: Array,
     *,
     axis: Axis = None,
@@ -240,31 +240,31 @@ def std(
 
 
 def cumulative_prod(x: Array, *, dtype: Any = None, **options: Any) -> Array:
-    """Products up to each position; of small integers in the type of their sums."""
+    """Return the cumulative product; small integers get the type of their sum."""
     if dtype is None and not jnp.issubdtype(x.dtype, jnp.inexact):
         dtype = jax.eval_shape(jnp.sum, x).dtype
     return jnp.cumulative_prod(x, dtype=dtype, **options)
 
 
 def logcumsumexp(x: Array, *, axis: int) -> Array:
-    """Return the logarithms of the sums of exponentials up to each position."""
+    """Return the logarithms of the cumulative sums of exponentials."""
     position = normalize_axis_index(axis, x.ndim)
     return lax.cumlogsumexp(jnp.asarray(x, jnp.result_type(x, jnp.float32)), position)
 
 
-def _kind(b: _OnDevice, dtype: DType | None) -> np.dtype[np.generic]:
-    """Return a type, or that of floats."""
+def _dtype(b: _OnJax, dtype: DType | None) -> np.dtype[np.generic]:
+    """Return the given type, or the default float type."""
     return to_dtype(b.float_dtype if dtype is None else dtype)
 
 
 def to_dtype(dtype: DType) -> np.dtype[np.generic]:
-    """Return a type that jax has: 64 bits only where they are switched on."""
+    """Return a JAX type; raise for 64 bits if they are disabled."""
     if dtype is float:
         return np.dtype(Backend.float_dtype)
     found = jnp.asarray(0).dtype if dtype is int else np.dtype(dtype)
     if found.kind in "OSUmM":
         raise DTypeError(f"jax has no arrays of {found.name}; expected numbers or booleans")
-    if found.name in _WIDE and not jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]
+    if found.name in _64_BIT_TYPES and not jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]
         raise BackendError(
             f"jax has no {found} unless 64 bits are switched on: "
             'jax.config.update("jax_enable_x64", True), or the variable JAX_ENABLE_X64=1'
@@ -272,46 +272,46 @@ def to_dtype(dtype: DType) -> np.dtype[np.generic]:
     return found
 
 
-def _numbers(data: Any, dtype: Any, float_dtype: str) -> Any:
-    """Data as NumPy's array; integers in the type that jax gives Python's own."""
-    # Labels and indices come as NumPy's int64; 32 bits have positions for them.
+def _to_numpy_array(data: Any, dtype: Any, float_dtype: str) -> Any:
+    """Return data as a NumPy array, with the default integer type of JAX."""
+    # Labels and indices are often int64 in NumPy; 32 bits are enough for them.
     array = to_native(np.asarray(data))
     uses_rust = not isinstance(data, (np.ndarray, np.generic))
     if uses_rust and array.dtype == np.float64:
         return array.astype(float_dtype)
-    narrow = _NARROW.get(array.dtype.name)
+    narrow = _32_BIT_TYPES.get(array.dtype.name)
     if dtype is not None or narrow is None or jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]
         return array
-    return array.astype(narrow) if _fits(array, narrow) else array
+    return array.astype(narrow) if _fits_in(array, narrow) else array
 
 
-def _fits(array: Any, dtype: str) -> bool:
-    """Return whether a type has all the integers of an array."""
+def _fits_in(array: Any, dtype: str) -> bool:
+    """Return whether a type can represent all integers of an array."""
     limits = np.iinfo(dtype)
     return not array.size or (array.min() >= limits.min and array.max() <= limits.max)
 
 
-def _require_room(x: Any, y: Any) -> None:
-    """Refuse an integer that the type of the array beside it lacks."""
+def _require_fit(x: Any, y: Any) -> None:
+    """Raise if an integer does not fit the type of the other array."""
     require_in_range(x, getattr(y, "dtype", None))
     require_in_range(y, getattr(x, "dtype", None))
 
 
-def _arithmetic(function: Callable[..., Array]) -> Callable[..., Array]:
-    """Return a function of two arrays, or of one and a number."""
+def _with_range_check(function: Callable[..., Array]) -> Callable[..., Array]:
+    """Return a function of two arrays, or of an array and a number, with range checks."""
 
     def call(x: Any, y: Any) -> Array:
         if type(x) is int or type(y) is int:
-            _require_room(x, y)
+            _require_fit(x, y)
         return function(x, y)
 
     return call
 
 
-def _comparison(
+def _compare_any_number(
     function: Callable[..., Array], of_numbers: Callable[..., bool]
 ) -> Callable[..., Array]:
-    """Return comparison, which a number that the array's type lacks decides by its side."""
+    """Return a comparison that also accepts numbers outside the array's type."""
 
     def call(x: Any, y: Any) -> Array:
         if is_out_of_range(y, getattr(x, "dtype", None)):
@@ -325,9 +325,9 @@ def _comparison(
 
 LIBRARY = (
     {name: getattr(jnp, name) for name in _FUNCTIONS}
-    | {name: _arithmetic(getattr(jnp, name)) for name in _ARITHMETIC}
+    | {name: _with_range_check(getattr(jnp, name)) for name in _ARITHMETIC}
     | {
-        name: _comparison(getattr(jnp, name), of_numbers)
+        name: _compare_any_number(getattr(jnp, name), of_numbers)
         for name, of_numbers in _COMPARISONS.items()
     }
 )

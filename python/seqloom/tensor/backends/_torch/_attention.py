@@ -1,8 +1,8 @@
-"""Attention: torch's fused kernels, where the case is one of theirs.
+"""Attention with the fused kernels of PyTorch, where they support the case.
 
-On a CPU the flash kernel; on CUDA flash in half precision without a mask, else the
-memory-efficient one. Weights that are dropped by our key take the default body, and so do
-arrays without numbers. The kernels look at no shape themselves: it is done here.
+On a CPU, the flash kernel. On CUDA, the flash kernel in half precision without a mask, else
+the memory-efficient kernel. Dropout with a seqloom key uses the default implementation, and
+so do empty arrays. The kernels do not check shapes, so this module does.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from seqloom.tensor.backends._torch._packed_attention import (
     attend_on_cpu_grad,
     attend_on_cuda,
     attend_on_cuda_grad,
-    cpu_kernel_takes,
-    cuda_kernel_takes,
+    has_cpu_kernel,
+    has_cuda_kernel,
 )
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend
 
 aten = torch.ops.aten
-# A mask that is added, whether it is causal, and the factor of the scores.
+# The additive mask, True if causal, and the factor of the scores.
 Scoring = tuple[Tensor | None, bool, float | None]
-_HALF = (torch.float16, torch.bfloat16)
-_AXES = 4  # n, h, l, d
+_HALF_TYPES = (torch.float16, torch.bfloat16)
+_RANK = 4  # n, h, l, d
 
 
 def attention(
@@ -48,7 +48,7 @@ def attention(
     dropout: float = 0.0,
     **options: Any,  # scale and causal
 ) -> tuple[Tensor, Tensor]:
-    """Return result ``(n, h, l, d)`` and the log-sum-exp of the scores ``(n, h, l)``."""
+    """Return the result ``(n, h, l, d)`` and the log-sum-exp of scores ``(n, h, l)``."""
     kernels = _find_kernels(q, k, v, mask, dropped=bool(dropout) and key is not None)
     if kernels is None:
         return _attention.attention(b, q, k, v, mask, key, dropout=dropout, **options)
@@ -70,9 +70,9 @@ def attention_grad(
     dropout: float = 0.0,
     **options: Any,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the derivatives of ``attention`` by q, k and v."""
+    """Return the gradients of ``attention`` with respect to q, k and v."""
     if grad.shape != out.shape or out.shape[:3] != q.shape[:3]:
-        raise _unequal(q, k, v, grad)
+        raise _shape_error(q, k, v, grad)
     kernels = _find_kernels(q, k, v, mask, dropped=bool(dropout) and key is not None)
     if kernels is None:
         saved = q, k, v, mask, key, out, lse
@@ -85,11 +85,11 @@ def attention_grad(
 def attention_varlen(
     b: Backend, q: Tensor, k: Tensor, v: Tensor, cu_seqlens: Tensor, **rule: Any
 ) -> tuple[Tensor, Tensor]:
-    """Attention within each of several sequences that lie end to end."""
+    """Return attention within each of several concatenated sequences."""
     options = rule["max_seqlen"], rule.get("scale"), rule.get("causal", False)
-    if cpu_kernel_takes(q, k, v):
+    if has_cpu_kernel(q, k, v):
         return attend_on_cpu(q, k, v, cu_seqlens, *options)
-    if cuda_kernel_takes(q, k, v, scale=rule.get("scale")):
+    if has_cuda_kernel(q, k, v, scale=rule.get("scale")):
         return attend_on_cuda(q, k, v, cu_seqlens, *options)
     return _packed_attention.attention_varlen(b, q, k, v, cu_seqlens, **rule)
 
@@ -105,12 +105,12 @@ def attention_varlen_grad(
     lse: Tensor,
     **rule: Any,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the derivatives of ``attention_varlen`` by q, k and v."""
+    """Return the gradients of ``attention_varlen`` with respect to q, k and v."""
     arrays = grad, q, k, v, cu_seqlens, out, lse
     options = rule["max_seqlen"], rule.get("scale"), rule.get("causal", False)
-    if cpu_kernel_takes(grad, q, k, v, out):
+    if has_cpu_kernel(grad, q, k, v, out):
         return attend_on_cpu_grad(*arrays, *options)
-    if cuda_kernel_takes(q, k, v, grad, out, scale=rule.get("scale")):
+    if has_cuda_kernel(q, k, v, grad, out, scale=rule.get("scale")):
         return attend_on_cuda_grad(*arrays, *options)
     return _packed_attention.attention_varlen_grad(b, *arrays, **rule)
 
@@ -118,28 +118,28 @@ def attention_varlen_grad(
 def _find_kernels(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, dropped: bool
 ) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
-    """Return the kernels that compute the case, forward and backward, if there are any."""
+    """Return the forward and backward kernel for the case, or None."""
     rows, columns, values = q.shape, k.shape, v.shape
     if (
         columns[:-1] != values[:-1]
         or rows[:-2] != columns[:-2]
         or rows[-1] != columns[-1]
-        or len(rows) != _AXES
+        or len(rows) != _RANK
     ):
-        raise _unequal(q, k, v)
+        raise _shape_error(q, k, v)
     plain = dropped or not q.dtype.is_floating_point or rows[-1] != values[-1]
     if plain or 0 in rows or 0 in columns:
         return None
     if q.device.type == "cpu":
-        return _cpu, _cpu_grad
+        return _flash_cpu, _flash_cpu_grad
     if q.device.type != "cuda" or q.dtype is torch.float64:
         return None
-    is_flash = q.dtype in _HALF and mask is None
+    is_flash = q.dtype in _HALF_TYPES and mask is None
     return (_flash, _flash_grad) if is_flash else (_efficient, _efficient_grad)
 
 
-def _unequal(*arrays: Tensor) -> ShapeError:
-    """Return the error for arrays that do not go together."""
+def _shape_error(*arrays: Tensor) -> ShapeError:
+    """Return the error for arrays whose shapes do not match."""
     shapes = ", ".join(str(list(array.shape)) for array in arrays)
     return ShapeError(
         "attention: expected q (n, h, l, d), k (n, h, s, d), v (n, h, s, e), and a "
@@ -148,7 +148,7 @@ def _unequal(*arrays: Tensor) -> ShapeError:
 
 
 def _with_unit_stride(x: Tensor) -> Tensor:
-    """Return the array as the kernels read it: numbers of the last axis side by side."""
+    """Return the array in a form that the kernels read: contiguous along the last axis."""
     return x if x.stride(-1) == 1 else x.contiguous()
 
 
@@ -160,10 +160,7 @@ def _to_additive_mask(
     scale: float | None = None,
     causal: bool = False,
 ) -> Scoring:
-    """Return mask as what is added to the scores, the causal one in it.
-
-    And what is left.
-    """
+    """Return the mask as numbers to add to the scores, and the remaining options."""
     if mask is None:
         return None, causal, scale
     rows = q.shape[-2]
@@ -174,26 +171,26 @@ def _to_additive_mask(
         ones = torch.ones(rows, columns, dtype=torch.bool, device=q.device)
         mask = mask.masked_fill(ones.triu(1), -math.inf)
     mask = mask.to(q.dtype)
-    # The kernels step along the last axis by one number, or stay.
+    # The kernels require a stride of 1 along the last axis, or a length of 1.
     mask = mask if not mask.ndim or mask.shape[-1] == 1 else _with_unit_stride(mask)
     return mask.expand(q.shape[0], q.shape[1], rows, columns), False, scale
 
 
-# Each kernel, and its derivatives from [grad, q, k, v, out] -----------------------------
+# Forward kernels, and backward kernels, which take [grad, q, k, v, out] ----------------
 
 
-def _cpu(q: Tensor, k: Tensor, v: Tensor, scoring: Scoring) -> tuple[Tensor, Tensor]:
-    """Return the flash kernel of the CPU."""
+def _flash_cpu(q: Tensor, k: Tensor, v: Tensor, scoring: Scoring) -> tuple[Tensor, Tensor]:
+    """Run the flash kernel for CPUs."""
     added, causal, scale = scoring
     return aten._scaled_dot_product_flash_attention_for_cpu(  # noqa: SLF001
         q, k, v, 0.0, causal, attn_mask=added, scale=scale
     )
 
 
-def _cpu_grad(
+def _flash_cpu_grad(
     arrays: list[Tensor], lse: Tensor, scoring: Scoring
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """It reads the log-sum-exp in the order that the kernel wrote it."""
+    """Run its backward kernel, which needs the log-sum-exp in the kernel's memory order."""
     added, causal, scale = scoring
     lse = lse.transpose(1, 2).contiguous().transpose(1, 2)
     return aten._scaled_dot_product_flash_attention_for_cpu_backward(  # noqa: SLF001
@@ -202,7 +199,7 @@ def _cpu_grad(
 
 
 def _flash(q: Tensor, k: Tensor, v: Tensor, scoring: Scoring) -> tuple[Tensor, Tensor]:
-    """Return the flash kernel of CUDA; its random state is that of no dropout."""
+    """Run the flash kernel for CUDA, without dropout."""
     _, causal, scale = scoring
     out, lse, *_ = aten._scaled_dot_product_flash_attention(  # noqa: SLF001
         q, k, v, 0.0, causal, scale=scale
@@ -213,7 +210,7 @@ def _flash(q: Tensor, k: Tensor, v: Tensor, scoring: Scoring) -> tuple[Tensor, T
 def _flash_grad(
     arrays: list[Tensor], lse: Tensor, scoring: Scoring
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the derivatives."""
+    """Run the backward kernel of `_flash`."""
     _, causal, scale = scoring
     _, q, k, *_ = arrays
     state = torch.zeros(2, dtype=torch.uint64, device=q.device)
@@ -225,7 +222,7 @@ def _flash_grad(
 
 
 def _efficient(q: Tensor, k: Tensor, v: Tensor, scoring: Scoring) -> tuple[Tensor, Tensor]:
-    """Return the memory-efficient kernel; it pads the rows of the log-sum-exp."""
+    """Run the memory-efficient kernel, which pads the rows of the log-sum-exp."""
     added, causal, scale = scoring
     out, lse, *_ = aten._scaled_dot_product_efficient_attention(  # noqa: SLF001
         q, k, v, _align_rows(added), True, 0.0, causal, scale=scale
@@ -236,7 +233,7 @@ def _efficient(q: Tensor, k: Tensor, v: Tensor, scoring: Scoring) -> tuple[Tenso
 def _efficient_grad(
     arrays: list[Tensor], lse: Tensor, scoring: Scoring
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the derivatives."""
+    """Run the backward kernel of `_efficient`."""
     added, causal, scale = scoring
     *inputs, out = arrays
     state = torch.zeros((), dtype=torch.int64)
@@ -249,7 +246,7 @@ def _efficient_grad(
 
 
 def _align_rows(added: Tensor | None) -> Tensor | None:
-    """Return a mask whose rows begin where the kernel can load them."""
+    """Pad the rows of a mask to the alignment that the kernel needs."""
     if added is None or added.shape[-1] % 16 == 0:
         return added
     columns = added.shape[-1]

@@ -1,4 +1,4 @@
-"""Torch as a backend: plain functions over its tensors, on any of its devices."""
+"""The PyTorch backend."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 
 def program(b: Backend, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Array]]:
-    """One flat function of torch's, compiled; on a GPU by CUDA graphs."""
-    # A number of each call becomes a tensor of no axes, so that another value is not
-    # another program.
+    """Compile a graph with ``torch.compile``; on a GPU, as a CUDA graph."""
+    # Numbers that change between calls become tensors without axes, so that a new value
+    # does not compile a new program.
     cuda = b.device.startswith("cuda")
     function = torch.compile(
-        lower_graph(join_gradients(cast_numbers(graph)), b),
+        lower_graph(merge_gradients(cast_numbers(graph)), b),
         fullgraph=True,
         dynamic=False,
         mode="reduce-overhead" if cuda else None,
@@ -47,46 +47,47 @@ def program(b: Backend, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Ar
     def run(arrays: Sequence[Array]) -> Sequence[Array]:
         given = list(arrays)
         for position in numbers:
-            # Filled, not copied there: a copy would wait for the device.
+            # `full` does not wait for the device, unlike a copy.
             given[position] = torch.full((), given[position], dtype=kind, device=b.device)
         with torch.no_grad():
             made = function(*given)
-        # A CUDA graph's outputs are overwritten by its next run.
+        # The next run of a CUDA graph overwrites its outputs.
         return [array.clone() for array in made] if cuda else made
 
     return run
 
 
-_INPUT = ("conv1d_input_grad", "conv2d_input_grad")
-_WEIGHT = ("conv1d_weight_grad", "conv2d_weight_grad")
+_INPUT_GRADIENTS = ("conv1d_input_grad", "conv2d_input_grad")
+_WEIGHT_GRADIENTS = ("conv1d_weight_grad", "conv2d_weight_grad")
 
 
-def join_gradients(graph: Graph) -> Graph:
-    """Take a convolution's derivatives together, and a bias's only where there is one.
+def merge_gradients(graph: Graph) -> Graph:
+    """Compute the gradients of each convolution in one call.
 
-    In two calls, the gradient would be laid out twice.
+    Separate calls would convert the memory layout of the gradient twice. The gradient of
+    the bias is computed only if it is needed.
 
     Args:
-        graph: Any graph.
+            graph: Any graph.
 
     Returns:
-        One of the same inputs and outputs.
+            A graph with the same inputs and outputs.
     """
-    operations = list(_calls(graph.operations, graph.uses()))
+    operations = list(_merge_calls(graph.operations, graph.uses()))
     return Graph(graph.inputs, graph.constants, operations, graph.outputs, graph.donated)
 
 
-def _calls(operations: list[Operation], read: Container[int]) -> Iterator[Operation]:
-    """Yield the operations; a convolution's two derivatives follow each other in a step."""
+def _merge_calls(operations: list[Operation], read: Container[int]) -> Iterator[Operation]:
+    """Yield the operations, with the two gradients of each convolution merged."""
     by_input: Operation | None = None
     for operation in operations:
-        if by_input is not None and not _of_one(by_input, operation):
+        if by_input is not None and not _same_convolution(by_input, operation):
             yield by_input
             by_input = None
-        if operation.name in _INPUT:
+        if operation.name in _INPUT_GRADIENTS:
             by_input = operation
-        elif operation.name in _WEIGHT:
-            # One call that gives those of the results that are read.
+        elif operation.name in _WEIGHT_GRADIENTS:
+            # One call that returns the gradients that are read.
             x, grad, weight = operation.args
             outputs = operation.outputs
             if by_input is not None:
@@ -106,12 +107,9 @@ def _calls(operations: list[Operation], read: Container[int]) -> Iterator[Operat
         yield by_input
 
 
-def _of_one(by_input: Operation, other: Operation) -> bool:
-    """Return whether two are the derivatives of one convolution.
-
-    Or of two that are alike.
-    """
-    if other.name not in _WEIGHT or other.name[:6] != by_input.name[:6]:
+def _same_convolution(by_input: Operation, other: Operation) -> bool:
+    """Return whether two operations are the gradients of one convolution."""
+    if other.name not in _WEIGHT_GRADIENTS or other.name[:6] != by_input.name[:6]:
         return False
     (grad, weight, x_shape), (x, same, shape) = by_input.args, other.args
     one = (grad.number, tuple(x_shape), weight.shape, freeze(by_input.options))
@@ -126,14 +124,14 @@ _FUNCTIONS["program"] = program
 
 
 class TorchBackend(Backend, functions=check_overrides("torch", _FUNCTIONS)):
-    """Torch's tensors as plain arrays: nothing here records a graph of torch's.
+    """PyTorch tensors as arrays; PyTorch's autograd is not used.
 
     Args:
-        device: ``"cpu"``, ``"cuda:0"``, ``"mps"``; default the CPU.
-        threads: Threads for torch's CPU kernels, for the whole process.
+        device: ``"cpu"``, ``"cuda:0"`` or ``"mps"``; default: the CPU.
+        threads: Number of threads of PyTorch's CPU kernels, in the whole process.
 
     Raises:
-        BackendError: There is no such device.
+        BackendError: The device does not exist.
 
     Examples:
         >>> from seqloom.tensor import backend
@@ -142,7 +140,7 @@ class TorchBackend(Backend, functions=check_overrides("torch", _FUNCTIONS)):
         [0.0, 2.0]
     """
 
-    conv_grads = staticmethod(_neural.conv_grads)  # of torch alone
+    conv_grads = staticmethod(_neural.conv_grads)  # only in this backend
 
     def __init__(self, device: str | None = None, *, threads: int = 1) -> None:
         self.device = _require_device(device or "cpu")
@@ -152,11 +150,11 @@ class TorchBackend(Backend, functions=check_overrides("torch", _FUNCTIONS)):
             torch.set_num_threads(threads)
 
     def __reduce__(self) -> Any:
-        """Copy and pickles are the one backend of that device and number of threads."""
+        """Copy or pickle by name; the copy is the same backend object."""
         return partial(backend, self.name, num_threads=self.threads), ()
 
     def sync(self) -> None:
-        """Wait until all that was asked of the device is computed."""
+        """Wait until the device has finished all computations."""
         if self.device.startswith("cuda"):
             torch.cuda.synchronize(self.device)
         elif self.device.startswith("mps"):
@@ -164,7 +162,7 @@ class TorchBackend(Backend, functions=check_overrides("torch", _FUNCTIONS)):
 
 
 def _require_device(device: str) -> str:
-    """Return a device that torch has here."""
+    """Return the name of a device; raise if it does not exist."""
     try:
         torch.empty(0, device=device)
     except (AssertionError, NotImplementedError, RuntimeError) as error:

@@ -1,4 +1,4 @@
-"""Making torch's arrays, and their element types."""
+"""Creation of PyTorch arrays, and their element types."""
 
 from __future__ import annotations
 
@@ -25,43 +25,44 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._backend import Backend
 
-    # A name, a NumPy type, one of torch's, or a type of Python.
+    # A name, a NumPy type, a torch type, or a Python type.
     DType: TypeAlias = DTypeLike | torch.dtype
     Size: TypeAlias = Sequence[int] | int
     Number: TypeAlias = int | float | complex
 
 
 # fmt: off
-_NAMES = (
+_TYPE_NAMES = (
     "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
     "float16", "float32", "float64", "complex64", "complex128",
 )
-# NumPy has these types of ml_dtypes only; older versions of torch lack some.
-_NARROW = (
+# NumPy has these types only through ml_dtypes; older versions of torch lack some.
+_SMALL_FLOATS = (
     "bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
     "float8_e8m0fnu",
 )
 # fmt: on
 _TO_NUMPY: dict[torch.dtype, np.dtype[Any]] = {
-    getattr(torch, name): np.dtype(name) for name in _NAMES
+    getattr(torch, name): np.dtype(name) for name in _TYPE_NAMES
 } | {
     getattr(torch, name): np.dtype(getattr(ml_dtypes, name))
-    for name in _NARROW
+    for name in _SMALL_FLOATS
     if hasattr(torch, name)
 }
-# Apart from the types: torch.compile of 2.10 and 2.11 cannot read a dictionary of those.
-_OF_NAME = {ours.name: theirs for theirs, ours in _TO_NUMPY.items()}
+# A separate table by name, because torch.compile 2.10 and 2.11 cannot trace a
+# dictionary with types as keys.
+_BY_NAME = {ours.name: theirs for theirs, ours in _TO_NUMPY.items()}
 _TO_TORCH: dict[Any, torch.dtype] = {float: torch.float32, int: torch.int64}
 for _theirs, _ours in _TO_NUMPY.items():
     _TO_TORCH.update({_ours: _theirs, _ours.type: _theirs})
 
 
 def to_torch(dtype: DType) -> torch.dtype:
-    """Return the torch type of a name, a NumPy type, or itself."""
+    """Return the torch type for a name, a NumPy type, a Python type or a torch type."""
     if isinstance(dtype, torch.dtype):
         return dtype
-    if isinstance(dtype, str) and dtype in _OF_NAME:
-        return _OF_NAME[dtype]
+    if isinstance(dtype, str) and dtype in _BY_NAME:
+        return _BY_NAME[dtype]
     try:
         return _TO_TORCH[dtype]
     except (KeyError, TypeError):
@@ -75,15 +76,15 @@ def to_numpy_type(dtype: torch.dtype) -> np.dtype[Any]:
     return _TO_NUMPY[dtype]
 
 
-_UNSIGNED = frozenset((torch.uint16, torch.uint32, torch.uint64))
+_UNSIGNED_TYPES = frozenset((torch.uint16, torch.uint32, torch.uint64))
 
 
 def asarray(
     b: Backend, data: Any, dtype: DType | None = None, *, copy: bool | None = None
 ) -> Tensor:
-    """Return an array of the data on the device; Python's floats become `float_dtype`."""
+    """Return an array of the data on the device; Python floats become `float_dtype`."""
     if not isinstance(data, Tensor):
-        # Data as NumPy's array, in which Python's floats are of `float_dtype`.
+        # Convert the data to a NumPy array, with Python floats as `float_dtype`.
         array = to_native(np.asarray(data))
         given = isinstance(data, (np.ndarray, np.generic)) or array.dtype != np.float64
         data = _from_numpy(b, (array if given else array.astype(np.dtype(b.float_dtype))))
@@ -93,32 +94,32 @@ def asarray(
 
 
 def empty(b: Backend, shape: Size, *, dtype: DType | None = None) -> Tensor:
-    """Memory that holds anything."""
-    return torch.empty(_sizes(shape), dtype=_kind(b, dtype), device=b.device)
+    """Return an uninitialised array."""
+    return torch.empty(_to_tuple(shape), dtype=_dtype(b, dtype), device=b.device)
 
 
 def zeros(b: Backend, shape: Size, dtype: DType | None = None) -> Tensor:
-    """Zeros."""
-    return torch.zeros(_sizes(shape), dtype=_kind(b, dtype), device=b.device)
+    """Return an array of zeros."""
+    return torch.zeros(_to_tuple(shape), dtype=_dtype(b, dtype), device=b.device)
 
 
 def ones(b: Backend, shape: Size, dtype: DType | None = None) -> Tensor:
-    """Ones."""
-    return torch.ones(_sizes(shape), dtype=_kind(b, dtype), device=b.device)
+    """Return an array of ones."""
+    return torch.ones(_to_tuple(shape), dtype=_dtype(b, dtype), device=b.device)
 
 
 def full(
     b: Backend, shape: Size, value: Number | Tensor, *, dtype: DType | None = None
 ) -> Tensor:
-    """One value everywhere."""
+    """Return an array filled with one value."""
     if isinstance(value, Tensor):
         kind = value.dtype if dtype is None else to_torch(dtype)
-        return value.to(kind).expand(_sizes(shape)).clone()
+        return value.to(kind).expand(_to_tuple(shape)).clone()
     if dtype is None and not isinstance(value, float):
         dtype = torch.bool if isinstance(value, bool) else torch.int64
-    kind = _kind(b, dtype)
+    kind = _dtype(b, dtype)
     require_representable(value, to_numpy_type(kind))
-    return torch.full(_sizes(shape), value, dtype=kind, device=b.device)
+    return torch.full(_to_tuple(shape), value, dtype=kind, device=b.device)
 
 
 def arange(
@@ -129,18 +130,18 @@ def arange(
     *,
     dtype: DType | None = None,
 ) -> Tensor:
-    """Numbers at equal distances."""
+    """Return evenly spaced numbers."""
     if stop is None:
         start, stop = 0, start
     floats = any(isinstance(bound, float) for bound in (start, stop, step))
-    kind = torch.int64 if dtype is None and not floats else _kind(b, dtype)
+    kind = torch.int64 if dtype is None and not floats else _dtype(b, dtype)
     require_range_fits(start, stop, step, to_numpy_type(kind))
-    if (stop - start) * step < 0:  # which torch refuses
+    if (stop - start) * step < 0:  # torch raises an error
         return torch.empty(0, dtype=kind, device=b.device)
-    if kind.is_complex:  # which torch has no steps of
+    if kind.is_complex:  # not supported by torch.arange
         made = b.arange(start, stop, step, dtype=kind.to_real())
         return made.to(kind)
-    if kind in _UNSIGNED:  # for which torch has no kernel
+    if kind in _UNSIGNED_TYPES:  # not supported by torch.arange
         return torch.arange(start, stop, step, dtype=torch.int64, device=b.device).to(kind)
     return torch.arange(start, stop, step, dtype=kind, device=b.device)
 
@@ -153,20 +154,20 @@ def eye(
     k: int = 0,
     dtype: DType | None = None,
 ) -> Tensor:
-    """Ones on a diagonal."""
+    """Return a matrix with ones on a diagonal."""
     columns = rows if columns is None else columns
     across = torch.arange(columns, device=b.device)
     down = torch.arange(rows, device=b.device)[:, None]
-    return (across - down == k).to(_kind(b, dtype))
+    return (across - down == k).to(_dtype(b, dtype))
 
 
 def from_dlpack(b: Backend, x: Any) -> Tensor:
-    """Return an array of any library, where it lies already if it can."""
+    """Return an array of another library on the device, without a copy if possible."""
     return torch.from_dlpack(x).detach().to(b.device)
 
 
 def to_numpy(x: Tensor) -> NDArray[np.generic]:
-    """Return the array as NumPy's; from another device, a copy."""
+    """Return the array as a NumPy array, copied if it is on another device."""
     x = x.detach().cpu()
     ours = to_numpy_type(x.dtype)
     if ours in NATIVE_DTYPES:
@@ -176,18 +177,18 @@ def to_numpy(x: Tensor) -> NDArray[np.generic]:
 
 
 def dtype(x: Tensor) -> np.dtype[Any]:
-    """Return the element type as NumPy's."""
+    """Return the element type as a NumPy type."""
     return to_numpy_type(x.dtype)
 
 
 def nbytes(x: Tensor) -> int:
-    """Return the memory of an array."""
+    """Return the number of bytes of an array."""
     return x.numel() * x.element_size()
 
 
 def astype(x: Tensor, dtype: DType, *, copy: bool = True) -> Tensor:
-    """Return the values in another type; where it is the same, the array itself."""
-    del copy  # arrays are values
+    """Return the values with another type, or the array itself if the type is the same."""
+    del copy  # arrays are immutable
     return x.to(to_torch(dtype))
 
 
@@ -202,16 +203,16 @@ def iinfo(dtype: DType | Tensor) -> torch.iinfo:
 
 
 def isdtype(dtype: DType, kind: str | tuple[str, ...]) -> bool:
-    """Return whether a type is of a kind, as in the standard."""
+    """Return whether an element type belongs to a kind, as defined by the standard."""
     found = to_torch(dtype)
     if kind == "bool":
-        return found is torch.bool  # without NumPy, which torch.compile cannot follow
+        return found is torch.bool  # torch.compile cannot trace NumPy
     ours = to_numpy_type(found)
     return np.isdtype(ours if ours in NATIVE_DTYPES else np.dtype(np.float16), kind)
 
 
 def result_type(*args: Tensor | Number | DType) -> np.dtype[Any]:
-    """What a result of these has; numbers are weak."""
+    """Return the type of a result; Python numbers take the type of the arrays."""
     numbers = [arg for arg in args if isinstance(arg, (int, float, complex))]
     kinds = [
         arg.dtype if isinstance(arg, Tensor) else to_torch(arg)
@@ -226,13 +227,13 @@ def result_type(*args: Tensor | Number | DType) -> np.dtype[Any]:
     return to_numpy_type(found)
 
 
-def _kind(b: Backend, dtype: DType | None) -> torch.dtype:
-    """Return a type, or that of floats."""
+def _dtype(b: Backend, dtype: DType | None) -> torch.dtype:
+    """Return the given type, or the default float type."""
     return to_torch(b.float_dtype if dtype is None else dtype)
 
 
 def _from_numpy(b: Backend, array: Any) -> Tensor:
-    """Return a NumPy array as torch's, sharing memory where both can."""
+    """Return a NumPy array as a torch tensor, sharing memory if possible."""
     if array.dtype not in NATIVE_DTYPES and array.dtype.isnative:
         whole = _from_numpy(b, array.view(f"i{array.dtype.itemsize}"))
         return whole.view(to_torch(array.dtype))
@@ -241,6 +242,6 @@ def _from_numpy(b: Backend, array: Any) -> Tensor:
     return torch.from_numpy(native if shared else native.copy())
 
 
-def _sizes(shape: Size) -> tuple[int, ...]:
+def _to_tuple(shape: Size) -> tuple[int, ...]:
     """Return a shape as a tuple."""
     return (shape,) if isinstance(shape, int) else tuple(shape)

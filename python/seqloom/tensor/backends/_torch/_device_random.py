@@ -1,6 +1,6 @@
-"""Random numbers on a device: each function is one compiled kernel.
+"""Random numbers on a device, with one compiled kernel for each function.
 
-Torch has few operations on uint32, so words are kept in int64, cut to 32 bits.
+PyTorch has few operations on uint32, so words are stored in int64 and masked to 32 bits.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from seqloom.tensor.backends._torch._creation import to_numpy_type
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_WORD = 0xFFFF_FFFF
+_32_BITS = 0xFFFF_FFFF
 _PARITY = 0x1BD11BDA
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 Pair = tuple[Tensor, Tensor]
 
 
 def kernel(function: Callable[..., Any], *args: Any) -> Any:
-    """Run a function as one compiled kernel; inside a compiled program, as part of it."""
+    """Run a function as a compiled kernel, or inline if a program is being compiled."""
     if torch.compiler.is_compiling():
         return function(*args)
     return _compile(function)(*args)
@@ -33,79 +33,76 @@ def kernel(function: Callable[..., Any], *args: Any) -> Any:
 
 @cache
 def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
-    """One program for each function; torch makes it for each shape."""
+    """Return the compiled form of a function; torch compiles it for each shape."""
     return torch.compile(function)
 
 
 def threefry(key: Pair, high: Tensor, low: Tensor) -> Pair:
-    """Return the two words of each counter."""
+    """Return two random words for each counter."""
     words = (*key, key[0] ^ key[1] ^ _PARITY)
-    high, low = (high + words[0]) & _WORD, (low + words[1]) & _WORD
+    high, low = (high + words[0]) & _32_BITS, (low + words[1]) & _32_BITS
     for group in range(5):
         for rotation in _ROTATIONS[group % 2]:
-            high = (high + low) & _WORD
-            low = ((low << rotation | low >> (32 - rotation)) & _WORD) ^ high
-        high = (high + words[(group + 1) % 3]) & _WORD
-        low = (low + words[(group + 2) % 3] + group + 1) & _WORD
+            high = (high + low) & _32_BITS
+            low = ((low << rotation | low >> (32 - rotation)) & _32_BITS) ^ high
+        high = (high + words[(group + 1) % 3]) & _32_BITS
+        low = (low + words[(group + 2) % 3] + group + 1) & _32_BITS
     return high, low
 
 
 def _pair(key: Tensor) -> Pair:
-    """Return the words of a key in int64."""
+    """Return the words of a key as int64."""
     words = key.to(torch.int64)
     return words[0], words[1]
 
 
-def _words(key: Pair, count: int) -> Pair:
-    """Both words of the counters 0, 1, …."""
+def _counter_words(key: Pair, count: int) -> Pair:
+    """Return both random words of the counters 0, 1, …."""
     positions = torch.arange(count, device=key[0].device)
-    return threefry(key, positions >> 32, positions & _WORD)
+    return threefry(key, positions >> 32, positions & _32_BITS)
 
 
-def _bits(key: Pair, shape: tuple[int, ...]) -> Tensor:
-    """32 random bits for each value."""
-    high, low = _words(key, math.prod(shape))
+def _random_words(key: Pair, shape: tuple[int, ...]) -> Tensor:
+    """Return 32 random bits for each element."""
+    high, low = _counter_words(key, math.prod(shape))
     return (high ^ low).reshape(shape)
 
 
-def _jax_split(key: Pair) -> tuple[Pair, Pair]:
-    """Two keys by jax's own way."""
-    high, low = _words(key, 2)
+def _split_like_jax(key: Pair) -> tuple[Pair, Pair]:
+    """Return two keys, split as in JAX."""
+    high, low = _counter_words(key, 2)
     return (high[0], low[0]), (high[1], low[1])
 
 
 def random_bits(key: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Words of 32 random bits."""
-    return _bits(_pair(key), shape).to(torch.uint32)
+    """Return words of 32 random bits."""
+    return _random_words(_pair(key), shape).to(torch.uint32)
 
 
 def uniform(key: Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-    """Numbers from 0 to 1."""
+    """Return numbers from 0 (included) to 1 (excluded)."""
     if dtype is torch.float64:
-        high, low = _words(_pair(key), math.prod(shape))
+        high, low = _counter_words(_pair(key), math.prod(shape))
         return ((high << 20 | low >> 12).to(dtype) * 2.0**-52).reshape(shape)
     width, kept = {torch.float16: (16, 10), torch.bfloat16: (8, 7)}.get(dtype, (32, 23))
-    bits = (_bits(_pair(key), shape) & ((1 << width) - 1)) >> (width - kept)
+    bits = (_random_words(_pair(key), shape) & ((1 << width) - 1)) >> (width - kept)
     return bits.to(dtype) * 2.0**-kept
 
 
 def between(
     key: Tensor, low: float, high: float, shape: tuple[int, ...], dtype: torch.dtype
 ) -> Tensor:
-    """Return the inverse of the error function of uniform numbers between two.
-
-    Times root 2.
-    """
+    """Return normal numbers from uniform numbers between `low` and `high`."""
     one = to_numpy_type(dtype).type
     span, share = float(one(high) - one(low)), uniform(key, shape, dtype)
     u = torch.clamp((share.double() * span + low).to(dtype), min=low)
     narrow = dtype is not torch.float64
     wide = u.float() if narrow else u
-    return (erf_inv(cast("Any", _Plain), wide, narrow=narrow) * math.sqrt(2)).to(dtype)
+    return (erf_inv(cast("Any", _Torch), wide, narrow=narrow) * math.sqrt(2)).to(dtype)
 
 
-class _Plain:
-    """Torch's functions under the names that the polynomials are written in."""
+class _Torch:
+    """The torch functions under the names that `erf_inv` uses."""
 
     add, multiply, subtract = torch.add, torch.multiply, torch.subtract
     less, where, sqrt, log1p = torch.less, torch.where, torch.sqrt, torch.log1p
@@ -113,41 +110,41 @@ class _Plain:
 
 
 def bernoulli(key: Tensor, p: float, shape: tuple[int, ...]) -> Tensor:
-    """True with a probability."""
+    """Return True with probability `p`."""
     return uniform(key, shape, torch.float32) < p
 
 
 def randint(key: Tensor, low: int, high: int, shape: tuple[int, ...]) -> Tensor:
-    """Whole numbers."""
-    first, second = _jax_split(_pair(key))
+    """Return integers from `low` (included) to `high` (excluded)."""
+    first, second = _split_like_jax(_pair(key))
     span = max(high - low, 1)
     factor = ((1 << 16) % span) ** 2 % (1 << 32) % span
-    upper, lower = _bits(first, shape) % span, _bits(second, shape) % span
-    offset = ((upper * factor & _WORD) + lower & _WORD) % span
+    upper, lower = _random_words(first, shape) % span, _random_words(second, shape) % span
+    offset = ((upper * factor & _32_BITS) + lower & _32_BITS) % span
     return (offset + low).to(torch.int32)
 
 
 def permutation(key: Tensor, n: int) -> Tensor:
-    """Numbers in random order."""
+    """Return the numbers from 0 to n - 1 in random order."""
     pair, order = _pair(key), torch.arange(n, dtype=torch.int32, device=key.device)
-    for _ in range(math.ceil(3 * math.log(max(1, n)) / math.log(_WORD))):
-        pair, sub = _jax_split(pair)
-        order = order[torch.argsort(_bits(sub, (n,)), stable=True)]
+    for _ in range(math.ceil(3 * math.log(max(1, n)) / math.log(_32_BITS))):
+        pair, sub = _split_like_jax(pair)
+        order = order[torch.argsort(_random_words(sub, (n,)), stable=True)]
     return order
 
 
 def dropout(x: Tensor, key: Tensor, rate: float, p: float) -> Tensor:
-    """Zeros a share of the values."""
+    """Set a fraction of the values to 0, and scale the rest."""
     kept = bernoulli(key, p, tuple(x.shape))
     return torch.where(kept, x * (1.0 / (1.0 - rate)), 0.0)
 
 
 def fold_in(key: Tensor, high: Tensor, low: Tensor) -> Tensor:
-    """Return the key of one thing below a key."""
-    return torch.stack(threefry(_pair(key), high, low & _WORD)).to(torch.uint32)
+    """Return the words of a derived key."""
+    return torch.stack(threefry(_pair(key), high, low & _32_BITS)).to(torch.uint32)
 
 
 def split(key: Tensor, n: int) -> Tensor:
-    """Keys below a key."""
+    """Return `n` derived keys."""
     low = torch.arange(n, device=key.device)
     return torch.stack(threefry(_pair(key), low * 0 + (1 << 31), low), -1).to(torch.uint32)

@@ -1,4 +1,4 @@
-"""Element by element: torch's functions, and the standard's promotion for two arrays."""
+"""Elementwise functions, with the type promotion of the standard."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 aten = torch.ops.aten
-# Above it, softplus is x itself to the last digit of float64.
-_STRAIGHT = 50.0
-_SMALL = 127  # which every type has
+# Above this value, softplus(x) equals x to the last digit of float64.
+_LINEAR_FROM = 50.0
+_MAX_INT8 = 127  # every type can represent 0 to 127
 
 # fmt: off
-_ONE = (
+_UNARY = (
     torch.acos, torch.acosh, torch.asin, torch.asinh, torch.atan, torch.atanh, torch.ceil,
     torch.cos, torch.cosh, torch.erf, torch.erfc, torch.exp, torch.expm1, torch.floor,
     torch.isfinite, torch.isinf, torch.isnan, torch.log, torch.log10, torch.log1p,
@@ -40,17 +40,17 @@ _ONE = (
     torch.sinh, torch.sqrt, torch.square, torch.tan,
     torch.tanh, torch.trunc,
 )
-_TWO = (
+_BINARY = (
     torch.add, torch.bitwise_and, torch.bitwise_left_shift, torch.bitwise_or,
     torch.bitwise_right_shift, torch.bitwise_xor, torch.multiply, torch.pow, torch.subtract,
 )
-# These take no numbers.
-_TWO_ARRAYS = (
+# Functions that do not accept Python numbers.
+_BINARY_ARRAYS = (
     torch.atan2, torch.logical_and, torch.logical_or, torch.logical_xor, torch.maximum,
     torch.minimum,
 )
 # fmt: on
-_FRACTIONS = (torch.copysign, torch.hypot, torch.logaddexp, torch.nextafter)
+_BINARY_FLOATS = (torch.copysign, torch.hypot, torch.logaddexp, torch.nextafter)
 _COMPARISONS = {
     "equal": (torch.eq, operator.eq),
     "greater": (torch.greater, operator.gt),
@@ -62,27 +62,27 @@ _COMPARISONS = {
 
 
 def where(condition: Tensor, x: Operand, y: Operand) -> Tensor:
-    """`x` where the condition holds, `y` elsewhere."""
+    """Return `x` where the condition is true, and `y` elsewhere."""
     if isinstance(x, Tensor) or isinstance(y, Tensor):
         x, y = operands(x, y)
     return torch.where(condition, x, y)
 
 
 def abs_(x: Tensor) -> Tensor:
-    """Return the size of each value."""
+    """Return the absolute values."""
     return torch.abs(x) if x.dtype is not torch.bool else x
 
 
 def sign(x: Tensor) -> Tensor:
-    """-1, 0 or 1; of NaN, where torch says 0, NaN."""
+    """Return -1, 0 or 1; the sign of NaN is NaN, for which torch returns 0."""
     if x.dtype is torch.bool:
-        raise DTypeError("sign takes no truths; .astype them first")
+        raise DTypeError("sign does not take booleans; .astype them first")
     found = torch.sgn(x) if x.is_complex() else torch.sign(x)
     return torch.where(x.isnan(), x, found) if x.is_floating_point() else found
 
 
 def divide(x: Operand, y: Operand) -> Tensor:
-    """Return the quotient; of integers, a fraction."""
+    """Return the quotient; integers are divided as floats."""
     if type(x) is int or type(y) is int:
         x, y = (
             to_floats(array) if isinstance(array, Tensor) else array for array in (x, y)
@@ -91,27 +91,27 @@ def divide(x: Operand, y: Operand) -> Tensor:
 
 
 def floor_divide(x: Operand, y: Operand) -> Tensor:
-    """Return the quotient rounded down; of integers by 0 it is 0, as NumPy's."""
-    return _whole_by_0(torch.floor_divide, x, y)
+    """Return the quotient rounded down; integers divided by 0 are 0, as in NumPy."""
+    return _divide_by_zero_safely(torch.floor_divide, x, y)
 
 
 def remainder(x: Operand, y: Operand) -> Tensor:
-    """What `floor_divide` leaves, with y's sign; of integers by 0 it is 0."""
-    found = _whole_by_0(torch.remainder, x, y)
-    # torch's 0 is +0 beside a negative y too; copysign has no slope there.
+    """Return the remainder of `floor_divide`, with the sign of `y`; 0 for integers by 0."""
+    found = _divide_by_zero_safely(torch.remainder, x, y)
+    # torch returns +0 for negative y too. copysign would break the gradient of x here.
     plain = found.is_floating_point() and not found.requires_grad
     return torch.copysign(found, y) if plain else found
 
 
 def round_(x: Tensor) -> Tensor:
-    """Return the nearest integer; of complex numbers, of each part."""
+    """Return the nearest integers; complex numbers are rounded in both parts."""
     if not x.is_complex():
         return torch.round(x)
     return torch.complex(torch.round(x.real), torch.round(x.imag))
 
 
 def imag(x: Tensor) -> Tensor:
-    """Return the imaginary parts; of real numbers, zeros."""
+    """Return the imaginary parts, which are zeros for real numbers."""
     return torch.imag(x) if x.is_complex() else torch.zeros_like(x)
 
 
@@ -120,15 +120,15 @@ def clip(
     min: Operand | None = None,  # noqa: A002  # the standard's name
     max: Operand | None = None,  # noqa: A002  # the standard's name
 ) -> Tensor:
-    """Values held between two bounds."""
+    """Limit the values to a range."""
     bounds: list[Any] = [min, max]
     if isinstance(min, Tensor) != isinstance(max, Tensor):
-        bounds = [None if bound is None else like(x, bound) for bound in bounds]
+        bounds = [None if bound is None else to_array_like(x, bound) for bound in bounds]
     return x if min is None and max is None else torch.clamp(x, *bounds)
 
 
-def _whole_by_0(function: Function, x: Any, y: Any) -> Tensor:
-    """Return a division that torch refuses where integers are divided by 0."""
+def _divide_by_zero_safely(function: Function, x: Any, y: Any) -> Tensor:
+    """Divide, with 0 for integers divided by 0, for which torch raises an error."""
     x, y = binary(lambda *both: both)(x, y)
     if any(
         isinstance(it, float) or (isinstance(it, Tensor) and it.is_floating_point())
@@ -148,12 +148,12 @@ def relu_grad(grad: Tensor, out: Tensor) -> Tensor:
 
 
 def softplus(x: Tensor) -> Tensor:
-    """``log(1 + exp(x))``, without overflow."""
-    return functional.softplus(x, threshold=_STRAIGHT)
+    """Return ``log(1 + exp(x))``, without overflow."""
+    return functional.softplus(x, threshold=_LINEAR_FROM)
 
 
 def softmax(x: Tensor, *, axis: int = -1) -> Tensor:
-    """Exponentials along an axis, divided by their sum."""
+    """Return the exponentials along an axis, divided by their sum."""
     return torch.softmax(x, axis)
 
 
@@ -173,34 +173,34 @@ def log_softmax_grad(grad: Tensor, out: Tensor, *, axis: int = -1) -> Tensor:
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """``x @ weight.T + bias``."""
+    """Return ``x @ weight.T + bias``."""
     require_bias(weight, bias)
     return functional.linear(x, weight, bias)
 
 
-# The standard's promotion for torch's functions of two arrays ----------------------------
+# Type promotion of the standard for binary functions of torch ---------------------------
 
 
 def operands(x: Any, y: Any) -> tuple[Tensor, Tensor]:
-    """Two operands of one type: numbers are weak, arrays without axes are not."""
+    """Return two operands as arrays; Python numbers take the type of the other operand."""
     if not isinstance(y, Tensor):
-        return x, like(x, y)
+        return x, to_array_like(x, y)
     if not isinstance(x, Tensor):
-        return like(y, x), y
+        return to_array_like(y, x), y
     if x.dtype is not y.dtype and (x.ndim == 0) != (y.ndim == 0):
         common = torch.promote_types(x.dtype, y.dtype)
         return x.to(common), y.to(common)
     return x, y
 
 
-def like(x: Tensor, value: Operand) -> Tensor:
-    """Return a number, or an array of another library, to meet an array."""
+def to_array_like(x: Tensor, value: Operand) -> Tensor:
+    """Return a number, or an array of another library, as an array like `x`."""
     if isinstance(value, complex):
         kind = x.dtype if x.is_complex() else to_floats(x.new_empty(0)).dtype.to_complex()
         return torch.full((), value, dtype=kind, device=x.device)
     if not isinstance(value, (int, float)):
         return torch.as_tensor(value, device=x.device)
-    if _is_far(value):
+    if _needs_range_check(value):
         require_in_range(value, to_numpy_type(x.dtype))
     strong = isinstance(value, float) and not x.dtype.is_floating_point
     dtype = torch.get_default_dtype() if strong else x.dtype
@@ -208,7 +208,7 @@ def like(x: Tensor, value: Operand) -> Tensor:
 
 
 def promote_all(arrays: Sequence[Tensor]) -> list[Tensor]:
-    """Arrays of their common type."""
+    """Return arrays converted to their common type."""
     dtype = arrays[0].dtype
     for array in arrays[1:]:
         dtype = torch.promote_types(dtype, array.dtype)
@@ -216,17 +216,17 @@ def promote_all(arrays: Sequence[Tensor]) -> list[Tensor]:
 
 
 def to_floats(x: Tensor) -> Tensor:
-    """Integers and booleans as floats; any other array as it is."""
+    """Convert integers and booleans to floats; return other arrays unchanged."""
     is_float = x.is_floating_point() or x.is_complex()
     return x if is_float else x.to(to_torch(Backend.float_dtype))
 
 
 def binary(function: Callable[..., _T]) -> Callable[..., _T]:
-    """Return a function of two arrays whose second one may be a number already."""
+    """Return a function of an array and another array or number."""
 
     def call(x: Operand, y: Operand) -> _T:
         if isinstance(x, Tensor) and isinstance(y, (int, float)):
-            if _is_far(y):
+            if _needs_range_check(y):
                 require_in_range(y, to_numpy_type(x.dtype))
             return function(x, y)
         return function(*operands(x, y))
@@ -234,27 +234,27 @@ def binary(function: Callable[..., _T]) -> Callable[..., _T]:
     return call
 
 
-def comparison(function: Function, of_numbers: Callable[..., bool]) -> Function:
-    """Return comparison, which a number that the array's type lacks decides by its side."""
+def compare_any_number(function: Function, of_numbers: Callable[..., bool]) -> Function:
+    """Return a comparison that also accepts numbers outside the array's type."""
     plain = binary(function)
 
     def call(x: Any, y: Any) -> Tensor:
-        if _is_far(y) and is_out_of_range(y, to_numpy_type(x.dtype)):
+        if _needs_range_check(y) and is_out_of_range(y, to_numpy_type(x.dtype)):
             return x.new_full(x.shape, of_numbers(0, y), dtype=torch.bool)
-        if _is_far(x) and is_out_of_range(x, to_numpy_type(y.dtype)):
+        if _needs_range_check(x) and is_out_of_range(x, to_numpy_type(y.dtype)):
             return y.new_full(y.shape, of_numbers(x, 0), dtype=torch.bool)
         return plain(x, y)
 
     return call
 
 
-def _is_far(number: Operand) -> bool:
-    """Return whether an integer may be beyond a type: only then torch is left for NumPy."""
-    return type(number) is int and not 0 <= number <= _SMALL
+def _needs_range_check(number: Operand) -> bool:
+    """Return whether an integer may not fit the array's type, which then needs a check."""
+    return type(number) is int and not 0 <= number <= _MAX_INT8
 
 
-def fraction(function: Function) -> Function:
-    """Return function of two arrays that takes no numbers, and of integers gives floats."""
+def binary_floats(function: Function) -> Function:
+    """Return a binary function that converts integers to floats and numbers to arrays."""
 
     def call(x: Operand, y: Operand) -> Tensor:
         x, y = (
@@ -265,8 +265,8 @@ def fraction(function: Function) -> Function:
     return call
 
 
-def strict_binary(function: Function) -> Function:
-    """Return a function of two arrays that takes no numbers."""
+def binary_arrays(function: Function) -> Function:
+    """Return a binary function that converts numbers to arrays."""
 
     def call(x: Operand, y: Operand) -> Tensor:
         return function(*operands(x, y))
@@ -276,13 +276,13 @@ def strict_binary(function: Function) -> Function:
 
 _divide = binary(torch.divide)
 LIBRARY = (
-    {function.__name__: function for function in _ONE}
+    {function.__name__: function for function in _UNARY}
     | {"bitwise_invert": torch.bitwise_not, "conj": torch.conj_physical}
     | {"gelu": functional.gelu, "silu": functional.silu}
     | {"gelu_grad": aten.gelu_backward, "sigmoid_grad": aten.sigmoid_backward}
     | {"accumulate": Tensor.add_, "stop_gradient": Tensor.detach}
-    | {function.__name__: binary(function) for function in _TWO}
-    | {function.__name__: strict_binary(function) for function in _TWO_ARRAYS}
-    | {function.__name__: fraction(function) for function in _FRACTIONS}
-    | {name: comparison(*both) for name, both in _COMPARISONS.items()}
+    | {function.__name__: binary(function) for function in _BINARY}
+    | {function.__name__: binary_arrays(function) for function in _BINARY_ARRAYS}
+    | {function.__name__: binary_floats(function) for function in _BINARY_FLOATS}
+    | {name: compare_any_number(*both) for name, both in _COMPARISONS.items()}
 )

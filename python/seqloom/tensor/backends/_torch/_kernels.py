@@ -1,9 +1,9 @@
-"""Kernels that torch.compile takes as one node: NumPy's, and fused updates of parameters.
+"""Kernels that torch.compile treats as one node: NumPy kernels and fused updates.
 
-Each is an operation of the library ``seqloom`` with a fake form, which gives the shapes of
-its results while torch traces. With a learning rate that is a tensor, as it is in a
-compiled step, torch's fused updates tell the compiler nothing of what they do; `operation`
-says what they write.
+Each kernel is an operation of the torch library ``seqloom``. Its fake form computes the
+shapes of the results while torch traces. Fused updates of torch need such an operation if
+the learning rate is a tensor, as in a compiled step, because torch.compile does not see
+what they write; `operation` declares it.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 def operation(
     name: str, *, mutates: tuple[str, ...] = (), schema: str | None = None
 ) -> Callable[[Any], Any]:
-    """Make a function an operation of the library ``seqloom``.
+    """Register a function as an operation of the torch library ``seqloom``.
 
-    Outside of ``torch.compile`` the function runs as it is: torch imports its compiler at
-    the first call of any operation that is not its own, which takes a second.
+    Outside ``torch.compile`` the function is called directly, because torch imports its
+    compiler at the first call of a custom operation, which takes a second.
 
     Args:
-        name: Its name.
-        mutates: The arguments that it writes.
-        schema: Its arguments and results as torch writes them; by default they follow from
-            the annotations of the function.
+        name: The name of the operation.
+        mutates: The arguments that the operation writes to.
+        schema: The arguments and results in torch's notation; default: inferred from the
+            annotations of the function.
 
     Returns:
-        A decorator; ``register_fake`` of its result says what comes out.
+        A decorator. Its result has ``register_fake``, which registers the fake form.
     """
 
     def made(function: Callable[..., Any]) -> Any:
@@ -63,29 +63,29 @@ def operation(
 
 
 def _is_plain(arg: Any) -> bool:
-    """Return whether torch follows nothing of an argument: no gradient, no tracing."""
+    """Return whether an argument is neither traced nor recorded by torch."""
     if type(arg) is Tensor:
         return not (arg.requires_grad and torch.is_grad_enabled())
     return not isinstance(arg, Tensor)
 
 
-# The NumPy backend's kernels on torch's memory --------------------------------------------
+# Kernels of the NumPy backend on the memory of torch tensors ----------------------------
 
 
 def host() -> Backend:
-    """Return the backend that computes."""
+    """Return the NumPy backend with the same number of threads."""
     return backend("numpy", num_threads=torch.get_num_threads())
 
 
-def array_of(x: Tensor) -> NDArray[np.generic]:
-    """Return an array of torch's as NumPy's, on the same memory."""
+def to_array(x: Tensor) -> NDArray[np.generic]:
+    """Return a torch tensor as a NumPy array with the same memory."""
     if x.dtype is torch.bfloat16:
         return x.contiguous().view(torch.int16).numpy().view(to_numpy_type(x.dtype))
     return x.detach().numpy()
 
 
-def tensor_of(array: NDArray[np.generic]) -> Tensor:
-    """Return an array of NumPy's as torch's, on the same memory."""
+def to_tensor(array: NDArray[np.generic]) -> Tensor:
+    """Return a NumPy array as a torch tensor with the same memory."""
     if array.dtype == to_numpy_type(torch.bfloat16):
         return torch.from_numpy(array.view("int16")).view(torch.bfloat16)
     return torch.from_numpy(array)
@@ -94,33 +94,33 @@ def tensor_of(array: NDArray[np.generic]) -> Tensor:
 Tensors = list[Tensor]
 
 
-# Linear layers of 8-bit weights: Rust's kernels on a CPU, elsewhere the default bodies ---
+# Int8 linear layers: Rust kernels on a CPU, default implementations elsewhere -----------
 
 
-# Input, weight, scale, factor, and bias and residual, which may be missing.
-_LINEAR_ARRAYS = 6
+# Input, weight, scale, factor, and optional bias and residual.
+_LINEAR_ARGUMENTS = 6
 
 
 def linear_int8(b: Backend, *arrays: Tensor | None) -> Tensor:
-    """``(x * factor) @ (weight * scale).T + bias + residual``, each row by itself."""
-    if not _serves(*arrays):
+    """Return ``(x * factor) @ (weight * scale).T + bias + residual``, row by row."""
+    if not _has_kernel(*arrays):
         return _linear_layers.linear_int8(b, *arrays)
-    return _linear(*arrays, *(None,) * (_LINEAR_ARRAYS - len(arrays)))
+    return _linear(*arrays, *(None,) * (_LINEAR_ARGUMENTS - len(arrays)))
 
 
 def rotary_linear_int8(
     b: Backend, *arrays: Tensor | None, heads: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values, the first two turned by angles."""
-    if not _serves(*arrays):
+    """Return rotary queries, keys and values, computed with an int8 layer."""
+    if not _has_kernel(*arrays):
         return _linear_layers.rotary_linear_int8(b, *arrays, heads=heads)
     query, key, value = _rotary_linear(*arrays, heads).unbind(-3)
     return query, key, value
 
 
 def feed_forward_int8(b: Backend, *arrays: Tensor | None, eps: float) -> Tensor:
-    """``feed_forward`` by two such layers."""
-    if not _serves(*arrays):
+    """Return ``feed_forward`` with two int8 layers."""
+    if not _has_kernel(*arrays):
         return _linear_layers.feed_forward_int8(b, *arrays, eps=eps)
     return _feed_forward(*arrays, eps)
 
@@ -134,9 +134,9 @@ def _linear(
     bias: Tensor | None,
     residual: Tensor | None,
 ) -> Tensor:
-    """Return the layer's outputs ``(..., out)``."""
-    given = _arrays(x, weight, scale, factor, bias, residual)
-    return tensor_of(host().linear_int8(*given))
+    """Return the outputs ``(..., out)`` of an int8 layer."""
+    given = _to_arrays(x, weight, scale, factor, bias, residual)
+    return to_tensor(host().linear_int8(*given))
 
 
 @operation("rotary_linear_int8")
@@ -150,10 +150,10 @@ def _rotary_linear(
     sine: Tensor,
     heads: int,
 ) -> Tensor:
-    """Queries, keys and values, of which the first two are turned, ``(..., 3, h, d)``."""
+    """Return rotary queries, keys and values as one array ``(..., 3, h, d)``."""
     made = x.new_empty((*x.shape[:-1], weight.shape[0]))
-    given = _arrays(x, weight, scale, factor, bias, cosine, sine)
-    host().rotary_linear_int8(*given, heads=heads, into=array_of(made))
+    given = _to_arrays(x, weight, scale, factor, bias, cosine, sine)
+    host().rotary_linear_int8(*given, heads=heads, into=to_array(made))
     return made.unflatten(-1, (3, heads, -1))
 
 
@@ -172,48 +172,45 @@ def _feed_forward(
     bias_out: Tensor | None,
     eps: float,
 ) -> Tensor:
-    """``x`` and what the two layers add to it."""
+    """Return ``x`` plus the output of both layers."""
     inner = weight_in, scale_in, factor_in, bias_in
     outer = weight_out, scale_out, factor_out, bias_out
-    given = _arrays(x, norm_weight, norm_bias, *inner, *outer)
-    return tensor_of(host().feed_forward_int8(*given, eps=eps))
+    given = _to_arrays(x, norm_weight, norm_bias, *inner, *outer)
+    return to_tensor(host().feed_forward_int8(*given, eps=eps))
 
 
-def _serves(*arrays: Tensor | None) -> bool:
-    """Return whether the kernels take these arrays.
-
-    On a CPU, floats of 32 bits, some of them.
-    """
+def _has_kernel(*arrays: Tensor | None) -> bool:
+    """Return whether the kernels support these arrays: float32, not empty, on a CPU."""
     given = [array for array in arrays if array is not None]
     on_cpu = all(array.device.type == "cpu" and array.numel() for array in given)
     return on_cpu and given[0].dtype is torch.float32
 
 
-def _arrays(*given: Tensor | None) -> list[NDArray[np.generic] | None]:
-    """Arrays of torch's as NumPy's, on the same memory."""
-    return [None if array is None else array_of(array) for array in given]
+def _to_arrays(*given: Tensor | None) -> list[NDArray[np.generic] | None]:
+    """Return torch tensors as NumPy arrays with the same memory."""
+    return [None if array is None else to_array(array) for array in given]
 
 
 @_linear.register_fake
-def _outputs(x: Tensor, weight: Tensor, *_rest: object) -> Tensor:
-    """Return the shape of the layer's outputs."""
+def _linear_outputs(x: Tensor, weight: Tensor, *_rest: object) -> Tensor:
+    """Return a tensor with the shape of the outputs."""
     return x.new_empty((*x.shape[:-1], weight.shape[0]))
 
 
 @_rotary_linear.register_fake
-def _heads(x: Tensor, weight: Tensor, *rest: Any) -> Tensor:
-    """Return the shape of queries, keys and values together."""
+def _rotary_outputs(x: Tensor, weight: Tensor, *rest: Any) -> Tensor:
+    """Return a tensor with the shape of queries, keys and values."""
     heads = rest[-1]
     return x.new_empty((*x.shape[:-1], 3, heads, weight.shape[0] // (3 * heads)))
 
 
 @_feed_forward.register_fake
-def _fed(x: Tensor, *_rest: object) -> Tensor:
-    """Return the shape of the result."""
+def _feed_forward_outputs(x: Tensor, *_rest: object) -> Tensor:
+    """Return a tensor with the shape of the result."""
     return x.new_empty(x.shape)
 
 
-# Updates of parameters, in the memory that the caller owns -------------------------------
+# Updates of parameters, in memory that the caller owns ----------------------------------
 
 
 def adamw(
@@ -228,14 +225,14 @@ def adamw(
     eps: float,
     decays: Sequence[float],
 ) -> tuple[Tensors, Tensors, Tensors]:
-    """AdamW in place; `step` counts from 1."""
+    """Run one step of AdamW in place; `step` counts from 1."""
     params, grads, first, second = map(_to_rows, (params, grads, first, second))
     count = _to_step(step, params[0])
-    for decay, positions in _by_decay(decays):
+    for decay, positions in _group_by_decay(decays):
         lists = (
             [arrays[i] for i in positions] for arrays in (params, grads, first, second)
         )
-        _fused_adamw(*lists, _rate(lr), count, *betas, decay, eps)
+        _fused_adamw(*lists, _to_rate(lr), count, *betas, decay, eps)
     return params, first, second
 
 
@@ -249,17 +246,17 @@ def sgd(
     nesterov: bool,
     decays: Sequence[float],
 ) -> tuple[Tensors, Tensors]:
-    """Gradient descent with momentum in place."""
+    """Run one step of SGD with momentum in place."""
     params, grads, momenta = map(_to_rows, (params, grads, momenta))
-    for decay, positions in _by_decay(decays):
+    for decay, positions in _group_by_decay(decays):
         buffers = [momenta[i] for i in positions] if momentum else []
         moved = [params[i] for i in positions], [grads[i] for i in positions]
-        _fused_sgd(*moved, buffers, _rate(lr), momentum, decay, nesterov)
+        _fused_sgd(*moved, buffers, _to_rate(lr), momentum, decay, nesterov)
     return params, momenta
 
 
 def clip_by_global_norm(grads: Tensors, max_norm: float | Tensor) -> tuple[Tensors, Tensor]:
-    """Scale all gradients down so that their common norm is at most `max_norm`."""
+    """Scale all gradients by one factor so that their common norm is at most `max_norm`."""
     norms = torch._foreach_norm(grads)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
     norm = torch.linalg.vector_norm(torch.stack(norms))
     share = torch.clamp(max_norm / (norm + 1e-6), max=1.0)
@@ -267,24 +264,24 @@ def clip_by_global_norm(grads: Tensors, max_norm: float | Tensor) -> tuple[Tenso
 
 
 def _to_rows(tensors: Tensors) -> Tensors:
-    """Return tensors with rows in order: torch's fused updates ignore strides."""
+    """Return contiguous tensors, because torch's fused updates ignore strides."""
     return [tensor.contiguous() for tensor in tensors]
 
 
-def _to_step(step: float | Tensor, like: Tensor) -> Tensor:
-    """Return the step's number as the kernels read it."""
+def _to_step(step: float | Tensor, to_array_like: Tensor) -> Tensor:
+    """Return the step number as a tensor for the kernels."""
     if isinstance(step, Tensor):
-        return step.to(device=like.device, dtype=torch.float32)
-    return torch.full((), float(step), dtype=torch.float32, device=like.device)
+        return step.to(device=to_array_like.device, dtype=torch.float32)
+    return torch.full((), float(step), dtype=torch.float32, device=to_array_like.device)
 
 
-def _rate(lr: float | Tensor) -> Tensor:
-    """Return the learning rate as a tensor of float32 on the CPU, or where it is."""
+def _to_rate(lr: float | Tensor) -> Tensor:
+    """Return the learning rate as a float32 tensor, on the CPU unless it is a tensor."""
     return lr.float() if isinstance(lr, Tensor) else torch.tensor(lr, dtype=torch.float32)
 
 
-def _by_decay(decays: Sequence[float]) -> Iterator[tuple[float, list[int]]]:
-    """Yield the positions of each decay: one call for all of them."""
+def _group_by_decay(decays: Sequence[float]) -> Iterator[tuple[float, list[int]]]:
+    """Yield each decay and its parameters, which are updated in one call."""
     for decay in sorted(set(decays)):
         yield decay, [i for i, number in enumerate(decays) if number == decay]
 
@@ -302,7 +299,7 @@ def _fused_adamw(
     decay: float,
     eps: float,
 ) -> None:
-    """AdamW in place."""
+    """Run one step of AdamW in place."""
     torch._fused_adamw_(  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
         *(params, grads, first, second, list[Tensor](), [step] * len(params)),
         lr=lr,
@@ -323,9 +320,9 @@ def _fused_sgd(
     lr: Tensor,
     momentum: float,
     decay: float,
-    nesterov: bool,  # an operation of torch has no keywords alone
+    nesterov: bool,  # torch operations have no keyword-only arguments
 ) -> None:
-    """Gradient descent with momentum in place."""
+    """Run one step of SGD with momentum in place."""
     torch._fused_sgd_(  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
         *(params, grads, momenta),
         weight_decay=decay,

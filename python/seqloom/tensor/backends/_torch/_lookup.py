@@ -1,4 +1,4 @@
-"""Reading and writing chosen positions."""
+"""Indexing and writing at indices."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from torch.nn import functional
 
 from seqloom.tensor._elements import key_parts
 from seqloom.tensor._families._scattering import require_covered
-from seqloom.tensor.backends._torch._elementwise import like
+from seqloom.tensor.backends._torch._elementwise import to_array_like
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
 aten = torch.ops.aten
-_NARROW = (torch.uint8, torch.int8, torch.int16, torch.uint16, torch.uint32, torch.uint64)
+_TO_CAST = (torch.uint8, torch.int8, torch.int16, torch.uint16, torch.uint32, torch.uint64)
 
 
 def index(x: Tensor, key: Any) -> Tensor:
-    """``x[key]``, with NumPy's basic and integer-array indexing."""
-    key, flipped = _plain(key, x.shape)
+    """Return ``x[key]``, with NumPy's basic and integer-array indexing."""
+    key, flipped = _forward_key(key, x.shape)
     return x[key].flip(flipped) if flipped else x[key]
 
 
 def take(x: Tensor, indices: Tensor, *, axis: int | None = None) -> Tensor:
-    """Return the parts of an axis that the indices name."""
+    """Return the slices of an axis at the given indices."""
     if axis is None:
         x, axis = x.reshape(-1), 0
-    indices = _counting(indices)
+    indices = _to_index_type(indices)
     if indices.ndim == 1:
         return torch.index_select(x, axis, _from_start(indices, x.shape[axis]))
     return x[(slice(None),) * (axis % x.ndim) + (indices,)]
@@ -42,24 +42,24 @@ def take_along_axis(x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
     indices = indices.long()
     if x.device.type != "cpu":
         return torch.take_along_dim(x, indices, axis)
-    # torch's takes positions modulo the length; that of a CPU can refuse them.
+    # take_along_dim wraps indices modulo the length; `gather` raises an error on a CPU.
     indices = _from_start(indices, x.shape[axis])
     if indices.ndim != x.ndim:
-        return torch.take_along_dim(x, indices, axis)  # which refuses it
+        return torch.take_along_dim(x, indices, axis)  # raises an error
     wide, positions = [*x.shape], [*indices.shape]
     wide[axis] = positions[axis] = 1
     if wide != positions:
         shape = torch.broadcast_shapes(wide, positions)
-        x = x.expand(_with(shape, axis, x.shape[axis]))
-        indices = indices.expand(_with(shape, axis, indices.shape[axis]))
+        x = x.expand(_replace_length(shape, axis, x.shape[axis]))
+        indices = indices.expand(_replace_length(shape, axis, indices.shape[axis]))
     return x.gather(axis, indices)
 
 
 def put_along_axis(
     x: Tensor, indices: Tensor, values: Tensor | float, *, axis: int
 ) -> Tensor:
-    """`x` with the values along an axis put at the indices."""
-    values = values if isinstance(values, Tensor) else like(x, values)
+    """Return `x` with values replaced at indices along an axis."""
+    values = values if isinstance(values, Tensor) else to_array_like(x, values)
     indices = _from_start(indices.long(), x.shape[axis])
     axis %= x.ndim
     once = [n == 1 and at != axis for at, n in enumerate(indices.shape)]
@@ -70,51 +70,51 @@ def put_along_axis(
 
 
 def scatter_add(x: Tensor, index: Tensor, src: Tensor, *, axis: int) -> Tensor:
-    """``out[index[i], j] = x[...] + src[i, j]`` along an axis."""
+    """Add values at indices along an axis, like ``torch.scatter_add``."""
     require_covered(index, src)
     return x.scatter_add(axis, _from_start(index.long(), x.shape[axis]), src)
 
 
 def scatter_index(values: Tensor, key: Any, shape: Sequence[int]) -> Tensor:
-    """Zeros of `shape` with values added at ``[key]``."""
-    return _change(values.new_zeros(tuple(shape)), key, values, add=True)
+    """Return zeros of `shape` with values added at ``[key]``."""
+    return _write(values.new_zeros(tuple(shape)), key, values, add=True)
 
 
 def slice_update(x: Tensor, key: Any, values: Tensor | float) -> Tensor:
-    """`x` with ``x[key]`` replaced by `values`."""
-    return _change(x.clone(), key, values, add=False)
+    """Return `x` with ``x[key]`` replaced by `values`."""
+    return _write(x.clone(), key, values, add=False)
 
 
 def slice_add(x: Tensor, key: Any, values: Tensor | float) -> Tensor:
-    """`x` with `values` added at ``x[key]``."""
-    return _change(x.clone(), key, values, add=True)
+    """Return `x` with `values` added at ``x[key]``."""
+    return _write(x.clone(), key, values, add=True)
 
 
 def embedding(weight: Tensor, ids: Tensor) -> Tensor:
     """Return the row of `weight` for each id."""
-    return functional.embedding(_counting(ids), weight)
+    return functional.embedding(_to_index_type(ids), weight)
 
 
 def embedding_grad(grad: Tensor, ids: Tensor, *, rows: int) -> Tensor:
-    """Return the derivative of ``embedding`` by its weight, which has `rows` rows."""
-    ids = _counting(ids)
+    """Return the gradient of the table of ``embedding``, which has `rows` rows."""
+    ids = _to_index_type(ids)
     if ids.device.type == "cpu" and not torch.compiler.is_compiling():
         least, most = torch.aminmax(ids) if ids.numel() else (0, 0)
         if least < 0 or most >= max(rows, 1):
             found = least if least < 0 else most
             raise IndexError(
                 f"expected numbers from 0 to {rows} (excluded), got {found}"
-            )  # torch would leave them out
+            )  # torch would ignore them
     return aten.embedding_dense_backward(grad, ids, rows, -1, False)
 
 
-def _change(x: Tensor, key: Any, values: Tensor | float, *, add: bool) -> Tensor:
-    """`x`, which is ours, with the values put or added at the key."""
-    values = values.to(x.dtype) if isinstance(values, Tensor) else like(x, values)
-    key, flipped = _plain(key, x.shape)
+def _write(x: Tensor, key: Any, values: Tensor | float, *, add: bool) -> Tensor:
+    """Set or add values at the key of `x`, in place."""
+    values = values.to(x.dtype) if isinstance(values, Tensor) else to_array_like(x, values)
+    key, flipped = _forward_key(key, x.shape)
     if flipped:
         values = values.expand(x[key].shape).flip(flipped)
-    positions = _positions(key)
+    positions = _index_put_key(key)
     if positions is not None:
         return aten.index_put(x, positions, values, add)
     if not any(isinstance(part, Tensor) for part in key):
@@ -126,22 +126,19 @@ def _change(x: Tensor, key: Any, values: Tensor | float, *, add: bool) -> Tensor
 
 
 def _from_start(indices: Tensor, length: int) -> Tensor:
-    """Positions of an axis, those below 0 counted from its end."""
+    """Return nonnegative indices; negative indices count from the end."""
     return torch.where(indices < 0, indices + length, indices)
 
 
-def _with(shape: Sequence[int], axis: int, length: int) -> list[int]:
-    """Return a shape with another length of an axis."""
+def _replace_length(shape: Sequence[int], axis: int, length: int) -> list[int]:
+    """Return a shape with a different length of one axis."""
     found = [*shape]
     found[axis] = length
     return found
 
 
-def _positions(key: tuple[Any, ...]) -> list[Tensor | None] | None:
-    """Return a key of arrays and whole axes as ``index_put`` takes it.
-
-    None if it is another.
-    """
+def _index_put_key(key: tuple[Any, ...]) -> list[Tensor | None] | None:
+    """Return a key of arrays and full slices for ``index_put``; None for other keys."""
     whole = slice(None)
     arrays = [isinstance(part, Tensor) for part in key]
     if not any(arrays) or not all(
@@ -151,13 +148,13 @@ def _positions(key: tuple[Any, ...]) -> list[Tensor | None] | None:
     return [part if array else None for array, part in zip(arrays, key, strict=True)]
 
 
-def _plain(key: Any, shape: Sequence[int]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-    """Return a key that torch takes, and the axes to flip: it has no negative steps."""
+def _forward_key(key: Any, shape: Sequence[int]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+    """Return a key without negative steps, which torch lacks, and the axes to flip."""
     parts = _numbers_to_arrays([_to_index(part) for part in key_parts(key)])
-    back = [_goes_back(part) for part in parts]
+    back = [_is_backward(part) for part in parts]
     if not any(back):
         return tuple(parts), ()
-    # Slices that go backwards as ones that go forwards, and their axes in the result.
+    # Replace backward slices with forward slices, and find their axes in the result.
     if ... in [part for part in parts if not isinstance(part, Tensor)]:
         at = next(i for i, part in enumerate(parts) if part is ...)
         rest = len(shape) - sum(part is not None for part in parts) + 1
@@ -177,30 +174,27 @@ def _plain(key: Any, shape: Sequence[int]) -> tuple[tuple[Any, ...], tuple[int, 
 
 
 def _to_index(part: Any) -> Any:
-    """Return list or another library's array as torch's.
-
-    Of a type that torch indexes by.
-    """
+    """Convert a list or array in a key to a tensor with an index type of torch."""
     if part is None or part is ... or isinstance(part, (bool, int, slice)):
         return part
-    return _counting(part if isinstance(part, Tensor) else torch.as_tensor(part))
+    return _to_index_type(part if isinstance(part, Tensor) else torch.as_tensor(part))
 
 
-def _goes_back(part: object) -> bool:
-    """Return whether a part of a key is a slice from the end."""
+def _is_backward(part: object) -> bool:
+    """Return whether a part of a key is a slice with a negative step."""
     step = part.step if type(part) is slice else None
     return step is not None and step < 0
 
 
-def _counting(indices: Tensor) -> Tensor:
-    """Positions that torch takes as such: bytes it would take for truths."""
-    return indices.long() if indices.dtype in _NARROW else indices
+def _to_index_type(indices: Tensor) -> Tensor:
+    """Convert indices to int64 if torch would treat them as a mask or reject them."""
+    return indices.long() if indices.dtype in _TO_CAST else indices
 
 
 def _numbers_to_arrays(parts: list[Any]) -> list[Any]:
-    """Convert numbers among arrays to arrays, where slices lie between them."""
-    # To NumPy such a number is an array, and the axes of separated arrays come first in the
-    # result; torch takes numbers away before it looks for arrays.
+    """Convert integers in a key to arrays if slices separate them from the arrays."""
+    # NumPy treats such an integer as an array, and puts the axes of separated arrays
+    # first in the result. torch applies integers before it looks for arrays.
     arrays = [part for part in parts if isinstance(part, Tensor)]
     if not arrays or not any(type(part) is int for part in parts):
         return parts

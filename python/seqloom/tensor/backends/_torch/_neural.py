@@ -1,4 +1,4 @@
-"""Convolutions, pooling, normalisation and losses: torch's native kernels."""
+"""Convolutions, pooling, normalisation and losses, with PyTorch's native kernels."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from seqloom.tensor._families._windows import Size
 
 aten = torch.ops.aten
-_ONE_AXIS = 3  # axes of (n, c, l)
+_RANK_1D = 3  # axes of (n, c, l)
 
 
 def conv(x: Tensor, weight: Tensor, bias: Tensor | None = None, **geometry: Any) -> Tensor:
-    """Cross-correlation along the last axis or two."""
-    function = functional.conv1d if x.ndim == _ONE_AXIS else functional.conv2d
+    """Return the cross-correlation along the last one or two axes."""
+    function = functional.conv1d if x.ndim == _RANK_1D else functional.conv2d
     return function(x, weight, bias, **geometry)
 
 
 def conv_transpose(
     x: Tensor, weight: Tensor, bias: Tensor | None = None, **geometry: Any
 ) -> Tensor:
-    """Return the gradient of `conv` by its input as a layer."""
-    is_row = x.ndim == _ONE_AXIS
+    """Return the transposed convolution."""
+    is_row = x.ndim == _RANK_1D
     function = functional.conv_transpose1d if is_row else functional.conv_transpose2d
     return function(x, weight, bias, **geometry)
 
@@ -39,16 +39,16 @@ def conv_transpose(
 def conv_input_grad(
     grad: Tensor, weight: Tensor, shape: Sequence[int], **geometry: Any
 ) -> Tensor:
-    """Return the gradient of `conv` by its input, which had `shape`."""
-    x = _outline(grad, shape)
+    """Return the gradient of `conv` with respect to its input of the given shape."""
+    x = _shape_only(grad, shape)
     return _backward(grad, x, weight, (True, False, False), **geometry)[0]
 
 
 def conv_weight_grad(
     x: Tensor, grad: Tensor, shape: Sequence[int], **geometry: Any
 ) -> tuple[Tensor, Tensor]:
-    """Return the gradients of `conv` by its weight, which had `shape`, and by its bias."""
-    x, weight = crop_input(x, grad, shape, **geometry), _outline(grad, shape)
+    """Return the gradients of the weight of `conv`, which has `shape`, and the bias."""
+    x, weight = crop_input(x, grad, shape, **geometry), _shape_only(grad, shape)
     _, weight, bias = _backward(grad, x, weight, (False, True, True), **geometry)
     return weight, bias
 
@@ -61,17 +61,17 @@ def conv_grads(
     wanted: Sequence[bool],
     **geometry: Any,
 ) -> Any:
-    """Those gradients by input, weight and bias that are wanted, in one call."""
-    # Of the weight its shape is enough where no gradient by the input is wanted.
+    """Return the wanted gradients of input, weight and bias, computed in one call."""
+    # If the gradient of the input is not wanted, the shape of the weight is enough.
     if not isinstance(weight, Tensor):
-        x, weight = crop_input(x, grad, weight, **geometry), _outline(grad, weight)
+        x, weight = crop_input(x, grad, weight, **geometry), _shape_only(grad, weight)
     found = _backward(grad, x, weight, wanted, **geometry)
     made = [part for part, is_wanted in zip(found, wanted, strict=True) if is_wanted]
     return made if len(made) > 1 else made[0]
 
 
-def _outline(grad: Tensor, shape: Sequence[int]) -> Tensor:
-    """Make an array for its shape alone: it takes the memory of one value."""
+def _shape_only(grad: Tensor, shape: Sequence[int]) -> Tensor:
+    """Return an array with the given shape that uses the memory of one element."""
     return grad.new_empty(1).expand(tuple(shape))
 
 
@@ -84,7 +84,7 @@ def _backward(
     groups: int = 1,
     **geometry: Size,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Compute the wanted gradients by input, weight and bias."""
+    """Compute the wanted gradients of input, weight and bias."""
     kernel, *sizes, _ = Windows.of(weight.shape[2:], **geometry)
     none = [0] * len(kernel)
     biases = [weight.shape[0]]
@@ -93,7 +93,7 @@ def _backward(
     )
 
 
-# The operations of each rank: one function.
+# The operations for one and two axes share one function.
 conv1d = conv2d = conv
 conv1d_input_grad = conv2d_input_grad = conv_input_grad
 conv1d_weight_grad = conv2d_weight_grad = conv_weight_grad
@@ -101,15 +101,15 @@ conv_transpose1d = conv_transpose2d = conv_transpose
 
 
 def max_pool(x: Tensor, *, kernel: Size, **geometry: Any) -> tuple[Tensor, Tensor]:
-    """Return maximum of each window, and its index in the row or the flattened plane."""
-    function: Any = functional.max_pool1d if x.ndim == _ONE_AXIS else functional.max_pool2d
-    out, indices = function(_store(x), kernel, **geometry, return_indices=True)
-    return out, _store(indices)
+    """Return the maximum of each window, and its index in the row or flattened plane."""
+    function: Any = functional.max_pool1d if x.ndim == _RANK_1D else functional.max_pool2d
+    out, indices = function(_materialise(x), kernel, **geometry, return_indices=True)
+    return out, _materialise(indices)
 
 
 def max_pool_grad(grad: Tensor, indices: Tensor, shape: Sequence[int]) -> Tensor:
-    """Return the gradient of `max_pool` by its input, which had `shape`."""
-    if grad.ndim == _ONE_AXIS:
+    """Return the gradient of `max_pool` with respect to its input of the given shape."""
+    if grad.ndim == _RANK_1D:
         plane = (*shape[:2], 1, shape[2])
         return max_pool_grad(grad[:, :, None], indices[:, :, None], plane)[:, :, 0]
     kernel = [
@@ -119,8 +119,8 @@ def max_pool_grad(grad: Tensor, indices: Tensor, shape: Sequence[int]) -> Tensor
         zeros = grad.new_zeros((*shape[:2], torch.Size(shape[2:]).numel()))
         flat = zeros.scatter_add(-1, indices.flatten(2), grad.flatten(2))
         return flat.reshape(tuple(shape))
-    # On a CPU the kernel uses the indices. Of the window's size it needs only that so many
-    # windows fit.
+    # On a CPU the kernel reads the indices. The window size only has to be consistent
+    # with the number of windows.
     x = grad.new_empty(1).expand(tuple(shape))
     return aten.max_pool2d_with_indices_backward(
         grad, x, kernel, [1, 1], [0, 0], [1, 1], False, indices
@@ -129,7 +129,7 @@ def max_pool_grad(grad: Tensor, indices: Tensor, shape: Sequence[int]) -> Tensor
 
 def avg_pool(x: Tensor, *, kernel: Size, **options: Any) -> Tensor:
     """Return the mean of each window."""
-    function: Any = functional.avg_pool1d if x.ndim == _ONE_AXIS else functional.avg_pool2d
+    function: Any = functional.avg_pool1d if x.ndim == _RANK_1D else functional.avg_pool2d
     return function(x, kernel, **options)
 
 
@@ -142,9 +142,9 @@ def avg_pool_grad(
     padding: Size = 0,
     **options: Any,
 ) -> Tensor:
-    """Return the gradient of `avg_pool` by its input, which had `shape`."""
+    """Return the gradient of `avg_pool` with respect to its input of the given shape."""
     sizes = [to_sizes(size, len(shape) - 2) for size in (kernel, stride, padding)]
-    if grad.ndim == _ONE_AXIS:
+    if grad.ndim == _RANK_1D:
         names = {"kernel": (1, *sizes[0]), "stride": (1, *sizes[1])}
         options |= {**names, "padding": (0, *sizes[2])}
         plane = (*shape[:2], 1, shape[2])
@@ -154,16 +154,16 @@ def avg_pool_grad(
     return aten.avg_pool2d_backward(grad, x, *sizes, *(known | options).values())
 
 
-def _store(x: Tensor) -> Tensor:
-    """Return the same array; makes torch.compile store it in memory."""
-    # Otherwise torch.compile computes the input of a pool anew for each window, and once
-    # more for the indices in the backward pass. A view by strides prevents that.
+def _materialise(x: Tensor) -> Tensor:
+    """Return the same array, but make torch.compile store it in memory."""
+    # Otherwise torch.compile recomputes the input of pooling for each window, and again
+    # for the indices in the backward pass. A strided view prevents this.
     if not torch.compiler.is_compiling() or x.device.type != "cpu":
         return x
     return x.as_strided(x.shape, x.stride())
 
 
-# The operations of each rank: one function.
+# The operations for one and two axes share one function.
 max_pool1d = max_pool2d = max_pool
 max_pool1d_grad = max_pool2d_grad = max_pool_grad
 avg_pool1d = avg_pool2d = avg_pool
@@ -181,10 +181,10 @@ def layer_norm(
 def layer_norm_grad(
     grad: Tensor, x: Tensor, weight: Tensor | None, mean: Tensor, rstd: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the derivatives of ``layer_norm`` by its input, weight and bias."""
+    """Return the gradients of ``layer_norm`` with respect to input, weight and bias."""
     if weight is None:
         weight = torch.ones(x.shape[-1], dtype=x.dtype, device=x.device)
-    # Of the bias only that there is one is looked at.
+    # The kernel only checks whether the bias is present, so the weight replaces it.
     statistics = mean.unsqueeze(-1), rstd.unsqueeze(-1)
     return aten.native_layer_norm_backward(
         grad, x, x.shape[-1:], *statistics, weight, weight, [True, True, True]
@@ -204,7 +204,7 @@ def rms_norm(
 def rms_norm_grad(
     grad: Tensor, x: Tensor, weight: Tensor | None, rstd: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return the derivatives of ``rms_norm`` by its input and weight."""
+    """Return the gradients of ``rms_norm`` with respect to input and weight."""
     rstd = rstd.unsqueeze(-1)
     if not x.is_cuda:
         scaled = x * rstd
@@ -246,7 +246,7 @@ def batch_norm_grad(
     *,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the derivatives of ``batch_norm`` by its input, weight and bias."""
+    """Return the gradients of ``batch_norm`` with respect to input, weight and bias."""
     if mask is not None:
         return _norms.batch_norm_grad(b, grad, x, weight, mask, mean, variance, eps=eps)
     rstd = (variance + eps).rsqrt()
@@ -277,6 +277,6 @@ def cross_entropy_grad(
     weights: Tensor | None,
     fused: Tensor,
 ) -> Tensor:
-    """Return the derivative of ``cross_entropy`` by the logits."""
+    """Return the gradient of ``cross_entropy`` with respect to the logits."""
     del logits, labels, weights
     return fused * grad.unsqueeze(-1)

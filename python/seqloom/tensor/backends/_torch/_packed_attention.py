@@ -1,12 +1,12 @@
-"""Attention over packed sequences: our kernels on a CPU, torch's on CUDA.
+"""Attention over packed sequences: Rust kernels on a CPU, PyTorch kernels on CUDA.
 
-On a CPU the Rust kernels compute on torch's memory. They are faster than torch's kernels
-called for each sequence, in half precision too, which is converted to float32 and back.
+On a CPU, the Rust kernels use the memory of the tensors. They are faster than one call of a
+PyTorch kernel per sequence, even in half precision, which is converted to float32 and back.
 
-On CUDA half precision takes ``torch.nn.attention.varlen`` on cards since Ampere: flash
-attention over all keys in a row, so that no neighbour changes the order of a sequence's
-sums. Float32 and older cards take the memory-efficient kernel. Both read no row beyond a
-sequence's end, and wait for nothing.
+On CUDA, half precision uses ``torch.nn.attention.varlen`` on GPUs since Ampere. This flash
+attention processes all keys in order, so that the rounding of a sequence does not depend on
+its neighbours. Float32 and older GPUs use the memory-efficient kernel. Neither kernel reads
+past the end of a sequence, and neither waits for the device.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from seqloom.tensor.backends._torch._kernels import array_of, host, operation, tensor_of
+from seqloom.tensor.backends._torch._kernels import host, operation, to_array, to_tensor
 
 aten = torch.ops.aten
-_HALF = frozenset({torch.float16, torch.bfloat16})
-_TYPES = _HALF | {torch.float32, torch.float64}  # of the kernels on a CPU
-_ALIGNED = 16  # bytes
-_FLASH_WIDTH = 256  # the widest head
+_HALF_TYPES = frozenset({torch.float16, torch.bfloat16})
+_CPU_TYPES = _HALF_TYPES | {torch.float32, torch.float64}  # that the CPU kernels support
+_ALIGNMENT = 16  # bytes
+_FLASH_WIDTH = 256  # maximum width of a head
 _AMPERE = (8, 0)
-Sequences = tuple[Tensor, Tensor, int, int]  # the bounds twice, and the longest twice
+Sequences = tuple[Tensor, Tensor, int, int]  # bounds (twice) and maximum length (twice)
 
 
 @operation("attention_varlen")
@@ -41,10 +41,10 @@ def attend_on_cpu(
     causal: bool,
 ) -> tuple[Tensor, Tensor]:
     """Return the result ``(total, h, d)`` and the log-sum-exp ``(h, total)``."""
-    arrays = [array_of(widen(array)) for array in (q, k, v, cu_seqlens)]
+    arrays = [to_array(widen(array)) for array in (q, k, v, cu_seqlens)]
     rule = {"max_seqlen": max_seqlen, "scale": scale, "causal": causal}
     out, lse = host().attention_varlen(*arrays, **rule)
-    return tensor_of(out).to(v.dtype), tensor_of(lse)
+    return to_tensor(out).to(v.dtype), to_tensor(lse)
 
 
 @operation("attention_varlen_grad")
@@ -60,29 +60,29 @@ def attend_on_cpu_grad(
     scale: float | None,
     causal: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the derivatives of ``attend_on_cpu`` by q, k and v."""
-    arrays = [array_of(widen(array)) for array in (grad, q, k, v, cu_seqlens, out, lse)]
+    """Return the gradients of ``attend_on_cpu`` with respect to q, k and v."""
+    arrays = [to_array(widen(array)) for array in (grad, q, k, v, cu_seqlens, out, lse)]
     rule = {"max_seqlen": max_seqlen, "scale": scale, "causal": causal}
-    by_q, by_k, by_v = map(tensor_of, host().attention_varlen_grad(*arrays, **rule))
+    by_q, by_k, by_v = map(to_tensor, host().attention_varlen_grad(*arrays, **rule))
     return by_q.to(q.dtype), by_k.to(k.dtype), by_v.to(v.dtype)
 
 
-def cpu_kernel_takes(*arrays: Tensor) -> bool:
-    """Return whether the kernels take these arrays: on a CPU, all of one float type."""
+def has_cpu_kernel(*arrays: Tensor) -> bool:
+    """Return whether the CPU kernels support these arrays: one float type, on a CPU."""
     kinds = {array.dtype for array in arrays}
     on_cpu = all(array.device.type == "cpu" for array in arrays)
-    return on_cpu and len(kinds) == 1 and kinds <= _TYPES
+    return on_cpu and len(kinds) == 1 and kinds <= _CPU_TYPES
 
 
 def widen(x: Tensor) -> Tensor:
-    """Half precision as float32, in which the kernels compute; other arrays as they are."""
-    return x.float() if x.dtype in _HALF else x
+    """Convert half precision to float32; return other arrays unchanged."""
+    return x.float() if x.dtype in _HALF_TYPES else x
 
 
 @attend_on_cpu.register_fake
 def result(q: Tensor, _k: Tensor, v: Tensor, *_rule: object) -> tuple[Tensor, Tensor]:
-    """Return the shapes of the result and of its log-sum-exp."""
-    sums = torch.float32 if q.dtype in _HALF else q.dtype
+    """Return tensors with the shapes of the result and the log-sum-exp."""
+    sums = torch.float32 if q.dtype in _HALF_TYPES else q.dtype
     return q.new_empty(v.shape), q.new_empty(q.shape[1::-1], dtype=sums)
 
 
@@ -90,24 +90,21 @@ def result(q: Tensor, _k: Tensor, v: Tensor, *_rule: object) -> tuple[Tensor, Te
 def slopes(
     _grad: Tensor, q: Tensor, k: Tensor, v: Tensor, *_rule: object
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the shapes of the derivatives."""
+    """Return tensors with the shapes of the gradients."""
     return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape)
 
 
-def cuda_kernel_takes(
+def has_cuda_kernel(
     q: Tensor, k: Tensor, v: Tensor, *others: Tensor, scale: float | None
 ) -> bool:
-    """Return whether a kernel takes these arrays.
-
-    On one CUDA device, of a width that it loads.
-    """
+    """Return whether a CUDA kernel supports these arrays and this scale."""
     arrays = q, k, v, *others
     alike = all((x.dtype, x.device) == (q.dtype, q.device) for x in arrays)
     if not alike or q.device.type != "cuda" or torch.version.hip is not None:
         return False
-    is_known = q.dtype in _HALF or q.dtype is torch.float32
+    is_known = q.dtype in _HALF_TYPES or q.dtype is torch.float32
     widths = q.shape[-1], v.shape[-1]
-    whole = all(width and width * q.itemsize % _ALIGNED == 0 for width in widths)
+    whole = all(width and width * q.itemsize % _ALIGNMENT == 0 for width in widths)
     return is_known and whole and 0 not in q.shape and (scale is None or scale > 0)
 
 
@@ -122,10 +119,10 @@ def attend_on_cuda(
     causal: bool,
 ) -> tuple[Tensor, Tensor]:
     """Return the result ``(total, h, d)`` and the log-sum-exp ``(h, total)``."""
-    forward = _flash if takes_flash(q, v) else _efficient
-    sizes = _describe(cu_seqlens, max_seqlen, q)
+    forward = _flash if uses_flash(q, v) else _efficient
+    sizes = _to_bounds(cu_seqlens, max_seqlen, q)
     out, lse = forward(list(map(_align, (q, k, v))), sizes, scale, causal)
-    # What lies beyond `max_seqlen` in a sequence was never written.
+    # Positions beyond `max_seqlen` in a sequence are not computed.
     is_longer = cu_seqlens.diff().max() > max_seqlen
     return torch.where(is_longer, math.nan, out), lse
 
@@ -143,32 +140,32 @@ def attend_on_cuda_grad(
     scale: float | None,
     causal: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the derivatives of ``attend_on_cuda`` by q, k and v."""
-    backward = _flash_grad if takes_flash(q, v) else _efficient_grad
+    """Return the gradients of ``attend_on_cuda`` with respect to q, k and v."""
+    backward = _flash_grad if uses_flash(q, v) else _efficient_grad
     arrays = list(map(_align, (grad, q, k, v, out, lse)))
-    return backward(arrays, _describe(cu_seqlens, max_seqlen, q), scale, causal)
+    return backward(arrays, _to_bounds(cu_seqlens, max_seqlen, q), scale, causal)
 
 
 attend_on_cuda.register_fake(result)
 attend_on_cuda_grad.register_fake(slopes)
 
 
-def _describe(cu_seqlens: Tensor, max_seqlen: int, q: Tensor) -> Sequences:
-    """Bound of sequences and their longest, by which a kernel counts its threads."""
+def _to_bounds(cu_seqlens: Tensor, max_seqlen: int, q: Tensor) -> Sequences:
+    """Return the bounds of sequences and their maximum length, as the kernels need them."""
     bounds, longest = cu_seqlens.int(), max(min(max_seqlen, q.shape[0]), 1)
     return bounds, bounds, longest, longest
 
 
 def _align(x: Tensor) -> Tensor:
-    """Return array whose rows follow each other, from a position where kernels can load."""
+    """Return a contiguous array at an address that the kernels can load from."""
     x = x.contiguous()
-    return x if x.data_ptr() % _ALIGNED == 0 else x.clone()
+    return x if x.data_ptr() % _ALIGNMENT == 0 else x.clone()
 
 
-def takes_flash(q: Tensor, v: Tensor) -> bool:
-    """Return whether flash attention computes these arrays."""
+def uses_flash(q: Tensor, v: Tensor) -> bool:
+    """Return whether flash attention supports these arrays."""
     width = q.shape[-1]
-    if q.dtype not in _HALF or width != v.shape[-1] or width > _FLASH_WIDTH:
+    if q.dtype not in _HALF_TYPES or width != v.shape[-1] or width > _FLASH_WIDTH:
         return False
     allowed = torch.backends.cuda.flash_sdp_enabled() and has_varlen()
     return allowed and torch.cuda.get_device_capability(q.device) >= _AMPERE
@@ -176,7 +173,7 @@ def takes_flash(q: Tensor, v: Tensor) -> bool:
 
 @cache
 def has_varlen() -> bool:
-    """Return whether this torch has attention of varying lengths with all keys in a row."""
+    """Return whether this torch version has ``varlen_attn`` with `num_splits`."""
     try:
         from torch.nn.attention.varlen import varlen_attn
     except ImportError:
@@ -187,7 +184,7 @@ def has_varlen() -> bool:
 def _flash(
     arrays: list[Tensor], sizes: Sequences, scale: float | None, causal: bool
 ) -> tuple[Tensor, Tensor]:
-    """Flash attention."""
+    """Run flash attention."""
     from torch.nn.attention import varlen
 
     attend: Any = varlen.varlen_attn
@@ -200,7 +197,7 @@ def _flash(
 def _flash_grad(
     arrays: list[Tensor], sizes: Sequences, scale: float | None, causal: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Its derivatives; the random state is that of no dropout."""
+    """Run the backward kernel of `_flash`, without dropout."""
     state = torch.zeros(2, dtype=torch.uint64, device=arrays[0].device)
     unused = torch.empty(0, dtype=torch.uint64, device=arrays[0].device)
     return aten._flash_attention_backward(  # noqa: SLF001
@@ -211,19 +208,19 @@ def _flash_grad(
 def _efficient(
     arrays: list[Tensor], sizes: Sequences, scale: float | None, causal: bool
 ) -> tuple[Tensor, Tensor]:
-    """Return the memory-efficient kernel, whose log-sum-exp has a row for each sequence."""
+    """Run the memory-efficient kernel, whose log-sum-exp has one row per sequence."""
     q, k, v = (array[None] for array in arrays)
     out, lse, *_ = aten._efficient_attention_forward(  # noqa: SLF001
         q, k, v, None, *sizes, 0.0, int(causal), True, scale=scale
     )
-    owner, at = _positions(sizes[0], q.shape[1], sizes[2])
+    owner, at = _locate_rows(sizes[0], q.shape[1], sizes[2])
     return out[0], lse[owner, :, at].T.contiguous()
 
 
 def _efficient_grad(
     arrays: list[Tensor], sizes: Sequences, scale: float | None, causal: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Its derivatives, by one block of threads for all keys: the order of sums is fixed."""
+    """Run its backward kernel with one key block, so that the order of sums is fixed."""
     *inputs, out, lse = arrays
     rows = _pad_rows(lse, sizes)
     state = torch.zeros((), dtype=torch.int64, device=out.device)
@@ -237,20 +234,17 @@ def _efficient_grad(
 
 
 def _pad_rows(lse: Tensor, sizes: Sequences) -> Tensor:
-    """Return the log-sum-exp ``(h, total)`` with a row for each sequence.
-
-    As a kernel reads it.
-    """
+    """Return the log-sum-exp ``(h, total)`` with one padded row per sequence."""
     bounds, _, longest, _ = sizes
-    owner, at = _positions(bounds, lse.shape[1], longest)
+    owner, at = _locate_rows(bounds, lse.shape[1], longest)
     shape = len(bounds) - 1, lse.shape[0], longest + -longest % 32
     rows = lse.new_full(shape, math.inf)
     rows[owner, :, at] = lse.T
     return rows
 
 
-def _positions(cu_seqlens: Tensor, total: int, longest: int) -> tuple[Tensor, Tensor]:
-    """Return each row's sequence, and its position in there."""
+def _locate_rows(cu_seqlens: Tensor, total: int, longest: int) -> tuple[Tensor, Tensor]:
+    """Return the sequence of each row, and the position in the sequence."""
     rows = torch.arange(total, dtype=cu_seqlens.dtype, device=cu_seqlens.device)
     owner = torch.searchsorted(cu_seqlens[1:], rows, right=True)
     owner = owner.clamp(max=cu_seqlens.shape[0] - 2)

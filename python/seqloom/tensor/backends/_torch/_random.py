@@ -1,4 +1,4 @@
-"""Random numbers by key: the Rust functions on a CPU, one compiled kernel elsewhere."""
+"""Random numbers from a key: Rust on a CPU, one compiled kernel on other devices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 from seqloom.tensor._families import _keys as keys
 from seqloom.tensor.backends._torch import _device_random as device_random
 from seqloom.tensor.backends._torch._creation import to_numpy_type, to_torch
-from seqloom.tensor.backends._torch._kernels import array_of, host, operation, tensor_of
+from seqloom.tensor.backends._torch._kernels import host, operation, to_array, to_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ def key_words(b: Backend, key: Key | Tensor) -> Tensor:
     high, low = key.words
     if b.device == "cpu":
         return torch.tensor([high, low], dtype=torch.uint32)
-    # Filled, not copied there: a copy would wait for the device.
+    # `full` does not wait for the device, unlike a copy.
     words = torch.full((2,), high, dtype=torch.int64, device=b.device)
     words[1].fill_(low)
     return words.to(torch.uint32)
@@ -42,10 +42,10 @@ def fold_in(
     key: Key | Tensor,
     word: Word,
 ) -> Tensor:
-    """Return the words of the key of one thing below a key."""
+    """Return the words of a derived key, as ``Key.fold`` does."""
     words = b.key_words(key)
     if b.device == "cpu" and isinstance(word, Tensor):
-        return _ON_HOST["fold_in"](words, word)
+        return _CPU_FUNCTIONS["fold_in"](words, word)
     halves = (
         part.to(torch.int64)
         if isinstance(part, Tensor)
@@ -56,29 +56,29 @@ def fold_in(
 
 
 def split(b: Backend, key: Key | Tensor, n: int) -> Tensor:
-    """Keys below a key, one for each row of ``(n, 2)``."""
+    """Return `n` derived keys, one per row of ``(n, 2)``, as ``Key.split`` does."""
     return _compute(b, "split", key, n)
 
 
 def random_bits(b: Backend, key: Key | Tensor, shape: Sequence[int]) -> Tensor:
-    """Words of 32 random bits."""
+    """Return words of 32 random bits."""
     return _compute(b, "random_bits", key, keys.to_shape(shape))
 
 
 def uniform(
     b: Backend, key: Key | Tensor, shape: Sequence[int], *, dtype: DType = "float32"
 ) -> Tensor:
-    """Numbers from 0 (included) to 1 (excluded)."""
+    """Return numbers from 0 (included) to 1 (excluded)."""
     return _compute(b, "uniform", key, keys.to_shape(shape), to_torch(dtype))
 
 
 def normal(
     b: Backend, key: Key | Tensor, shape: Sequence[int], *, dtype: DType = "float32"
 ) -> Tensor:
-    """Numbers of mean 0 and deviation 1."""
+    """Return normal numbers with mean 0 and deviation 1."""
     words, kind, shape = b.key_words(key), to_torch(dtype), keys.to_shape(shape)
     if b.device == "cpu":
-        return _ON_HOST["normal"](words, shape, kind)
+        return _CPU_FUNCTIONS["normal"](words, shape, kind)
     one = to_numpy_type(kind).type
     bounds = float(np.nextafter(one(-1), one(0))), 1.0
     return device_random.kernel(device_random.between, words, *bounds, shape, kind)
@@ -93,11 +93,11 @@ def truncated_normal(
     *,
     dtype: DType = "float32",
 ) -> Tensor:
-    """Normal numbers, given that they lie between two bounds."""
+    """Return numbers from a normal distribution truncated to two bounds."""
     words, kind, shape = b.key_words(key), to_torch(dtype), keys.to_shape(shape)
     lower, upper = keys.check_bounds(lower, upper)
     if b.device == "cpu":
-        return _ON_HOST["truncated_normal"](words, lower, upper, shape, kind)
+        return _CPU_FUNCTIONS["truncated_normal"](words, lower, upper, shape, kind)
     one = to_numpy_type(kind).type
     root = one(math.sqrt(2))
     bounds = [float(one(math.erf(float(one(bound) / root)))) for bound in (lower, upper)]
@@ -112,7 +112,7 @@ def truncated_normal(
 def bernoulli(
     b: Backend, key: Key | Tensor, p: float | Tensor, shape: Sequence[int]
 ) -> Tensor:
-    """True with probability `p`, in float32."""
+    """Return True with probability `p`, computed in float32."""
     if isinstance(p, Tensor):
         return b.uniform(key, shape) < p
     return _compute(
@@ -123,7 +123,7 @@ def bernoulli(
 def randint(
     b: Backend, key: Key | Tensor, low: int, high: int, shape: Sequence[int]
 ) -> Tensor:
-    """Whole numbers (int32) from `low` (included) to `high` (excluded)."""
+    """Return integers (int32) from `low` (included) to `high` (excluded)."""
     return _compute(b, "randint", key, *keys.check_range(low, high), keys.to_shape(shape))
 
 
@@ -133,36 +133,36 @@ def permutation(b: Backend, key: Key | Tensor, n: int) -> Tensor:
 
 
 def dropout(b: Backend, x: Tensor, key: Key | Tensor, rate: float) -> Tensor:
-    """Zeros a share `rate` of the values by the key and scales up the others."""
+    """Set a fraction `rate` of the values to 0, and scale the rest."""
     if rate == 0:
         return x
     words = b.key_words(key)
     if b.device == "cpu":
-        return _ON_HOST["dropout"](x, words, rate)
+        return _CPU_FUNCTIONS["dropout"](x, words, rate)
     kept = float(np.float32(1.0 - rate))
     return device_random.kernel(device_random.dropout, x, words, rate, kept)
 
 
 def _compute(b: Backend, name: str, key: Key | Tensor, *args: Any) -> Tensor:
-    """Return a function of that name, where the backend computes."""
+    """Call a random function on the CPU or on the device."""
     words = b.key_words(key)
     if b.device == "cpu":
-        return _ON_HOST[name](words, *args)
+        return _CPU_FUNCTIONS[name](words, *args)
     return device_random.kernel(getattr(device_random, name), words, *args)
 
 
-def _draw_on_host(
+def _register_cpu_function(
     name: str, arguments: str, fake: Callable[..., Tensor]
 ) -> Callable[..., Tensor]:
-    """Make an operation of torch's that the NumPy backend computes."""
+    """Register a random function of the NumPy backend as a torch operation."""
 
     def draw(*args: Any) -> Tensor:
         plain: list[Any] = [
-            array_of(it.contiguous()) if isinstance(it, Tensor) else it for it in args
+            to_array(it.contiguous()) if isinstance(it, Tensor) else it for it in args
         ]
         dtype = plain.pop() if isinstance(plain[-1], torch.dtype) else None
         options = {} if dtype is None else {"dtype": to_numpy_type(dtype)}
-        return tensor_of(getattr(host(), name)(*plain, **options))
+        return to_tensor(getattr(host(), name)(*plain, **options))
 
     made: Any = operation(name, schema=f"({arguments}) -> Tensor")(draw)
     made.register_fake(fake)
@@ -170,15 +170,15 @@ def _draw_on_host(
 
 
 def _make_fake(dtype: torch.dtype | None) -> Callable[..., Tensor]:
-    """Make the fake form of a draw, which ends with a shape and perhaps a dtype."""
+    """Return the fake form of a random function, which ends with shape and dtype."""
     if dtype is None:
         return lambda key, *args: key.new_empty(args[-2], dtype=args[-1])
     return lambda key, *args: key.new_empty(args[-1], dtype=dtype)
 
 
-# The arguments of each function, and the array that comes out while torch traces.
-_ON_HOST = {
-    name: _draw_on_host(name, arguments, fake)
+# By name: the arguments of each function, and its fake form for tracing.
+_CPU_FUNCTIONS = {
+    name: _register_cpu_function(name, arguments, fake)
     for name, arguments, fake in (
         ("random_bits", "Tensor key, SymInt[] shape", _make_fake(torch.uint32)),
         ("uniform", "Tensor key, SymInt[] shape, ScalarType dtype", _make_fake(None)),

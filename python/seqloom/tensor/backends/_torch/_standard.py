@@ -1,4 +1,4 @@
-"""Shapes, reductions and orders: torch's functions with the standard's arguments."""
+"""Shapes, reductions and sorting, with the arguments of the standard."""
 
 from __future__ import annotations
 
@@ -26,53 +26,53 @@ if TYPE_CHECKING:
     Size = int | tuple[int, ...]
 
 
-_EXACT = 1 << 53  # beyond it, torch rounds the integers that it pads with
+_MAX_PADDING_VALUE = 1 << 53  # torch.pad rounds larger integers
 
 
 def reshape(x: Tensor, shape: Sequence[int], *, copy: bool | None = None) -> Tensor:
-    """Return the same values in another shape."""
+    """Return the values with another shape."""
     found = torch.reshape(x, tuple(shape))
     return found.clone() if copy else found
 
 
 def permute_dims(x: Tensor, axes: Sequence[int]) -> Tensor:
-    """Return the axes in another order."""
+    """Permute the axes."""
     return torch.permute(x, tuple(axes))
 
 
 def moveaxis(x: Tensor, source: int, destination: int) -> Tensor:
-    """One axis at another position."""
+    """Move one axis to another position."""
     if not x.ndim:
         raise OutOfRangeError(f"moveaxis: a tensor without axes has no axis {source}")
     return torch.movedim(x, source, destination)
 
 
 def matrix_transpose(x: Tensor) -> Tensor:
-    """Return the last two axes exchanged."""
-    if not x.ndim:  # which torch gives back
-        raise ShapeError("matrix_transpose: a tensor without axes is no matrix")
+    """Return `x` with its last two axes swapped."""
+    if not x.ndim:  # torch would return x
+        raise ShapeError("matrix_transpose: a tensor without axes is not a matrix")
     return x.mT
 
 
 def concat(arrays: Sequence[Tensor], *, axis: int | None = 0) -> Tensor:
-    """Arrays end to end."""
+    """Return the arrays, joined along an axis."""
     if axis is None:
         return torch.cat([array.reshape(-1) for array in arrays])
     return torch.cat(list(arrays), axis)
 
 
 def stack(arrays: Sequence[Tensor], *, axis: int = 0) -> Tensor:
-    """Arrays along a new axis."""
+    """Return the arrays, joined along a new axis."""
     return torch.stack(list(arrays), axis)
 
 
 def unstack(x: Tensor, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """Return the parts along an axis."""
+    """Return the slices along an axis."""
     return torch.unbind(x, axis)
 
 
 def expand_dims(x: Tensor, *, axis: Axes = 0) -> Tensor:
-    """New axes of length 1."""
+    """Return `x` with new axes of length 1."""
     if isinstance(axis, int):
         return torch.unsqueeze(x, axis)
     for position in sorted(normalize_axis_tuple(axis, x.ndim + len(axis))):
@@ -81,23 +81,23 @@ def expand_dims(x: Tensor, *, axis: Axes = 0) -> Tensor:
 
 
 def squeeze(x: Tensor, axis: Axes | None = None) -> Tensor:
-    """Without axes of length 1; without all of them where none is named."""
+    """Return `x` without the given axes of length 1, or without all such axes."""
     if axis is None:
         return torch.squeeze(x)
     for number in (axis,) if isinstance(axis, int) else axis:
         if x.shape[number] != 1:
-            raise ValueError(f"axis {number} of {list(x.shape)} has not length 1")
+            raise ValueError(f"axis {number} of {list(x.shape)} does not have length 1")
     return torch.squeeze(x, axis)
 
 
 def flip(x: Tensor, *, axis: Axes | None = None) -> Tensor:
-    """Return the other way round along axes."""
+    """Return `x` with the order reversed along axes."""
     axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
     return torch.flip(x, tuple(axes))
 
 
 def roll(x: Tensor, shift: Axes, *, axis: Axes | None = None) -> Tensor:
-    """Moved along axes, in a ring."""
+    """Return `x` shifted along axes; values shifted past the end wrap to the start."""
     if isinstance(axis, tuple) and isinstance(shift, int):
         shift = (shift,) * len(axis)
     return torch.roll(x, shift, cast("Any", axis))
@@ -109,21 +109,21 @@ def repeat(x: Tensor, repeats: int | Tensor, *, axis: int | None = None) -> Tens
 
 
 def tril(x: Tensor, *, k: int = 0) -> Tensor:
-    """Zeros above the k-th diagonal of each matrix."""
+    """Return `x` with zeros above the k-th diagonal of each matrix."""
     return torch.tril(x, k)
 
 
 def triu(x: Tensor, *, k: int = 0) -> Tensor:
-    """Zeros below the k-th diagonal of each matrix."""
+    """Return `x` with zeros below the k-th diagonal of each matrix."""
     return torch.triu(x, k)
 
 
 def pad(
     b: Backend, x: Tensor, widths: Sequence[tuple[int, int]], *, value: float = 0
 ) -> Tensor:
-    """`value` before and after each axis; a negative width cuts instead."""
+    """Return `x` with `value` around each axis; a negative width slices instead."""
     require_in_range(value, to_numpy_type(x.dtype))
-    if type(value) is int and abs(value) > _EXACT:
+    if type(value) is int and abs(value) > _MAX_PADDING_VALUE:
         return _joining.pad(b, x, widths, value=value)
     further = ((0, 0),) * (x.ndim - len(widths))
     flat = [width for pair in reversed((*widths, *further)) for width in pair]
@@ -131,13 +131,13 @@ def pad(
 
 
 def one_hot(x: Tensor, num_classes: int, *, dtype: DType = "int64") -> Tensor:
-    """1 at each integer's place of a new last axis, 0 elsewhere."""
+    """Return 1 at the index of each integer along a new last axis, and 0 elsewhere."""
     classes = torch.arange(num_classes, dtype=x.dtype, device=x.device)
     return (x[..., None] == classes).to(to_torch(dtype))
 
 
 def einsum(equation: str, *operands: Tensor) -> Tensor:
-    """Sum of products, by Einstein's notation."""
+    """Return an einsum."""
     return torch.einsum(equation, *promote_all(operands))
 
 
@@ -151,7 +151,7 @@ def unfold(
     dilation: Size = 1,
 ) -> Tensor:
     """Return each window of ``(n, c, h, w)`` as a column."""
-    if not x.is_floating_point():  # unknown to torch's kernel
+    if not x.is_floating_point():  # torch has no kernel for integers
         geometry = {"kernel": kernel, "stride": stride, "padding": padding}
         return _windows.unfold(b, x, **geometry, dilation=dilation)
     return functional.unfold(x, kernel, dilation, padding, stride)
@@ -167,7 +167,7 @@ def fold(
     padding: Size = 0,
     dilation: Size = 1,
 ) -> Tensor:
-    """Add columns up where their windows stood."""
+    """Add columns at the positions of their windows, in an image of ``shape`` (h, w)."""
     if not x.is_floating_point():
         geometry = {"kernel": kernel, "stride": stride, "padding": padding}
         return _windows.fold(b, x, shape=shape, **geometry, dilation=dilation)
@@ -209,12 +209,12 @@ def var(
 
 def max_(x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Return the largest value over axes."""
-    return torch.amax(x, _every(x, axis), keepdim=keepdims) if axis != () else x
+    return torch.amax(x, _to_axes(x, axis), keepdim=keepdims) if axis != () else x
 
 
 def min_(x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Return the smallest value over axes."""
-    return torch.amin(x, _every(x, axis), keepdim=keepdims) if axis != () else x
+    return torch.amin(x, _to_axes(x, axis), keepdim=keepdims) if axis != () else x
 
 
 def prod(
@@ -223,33 +223,33 @@ def prod(
     """Return the product over axes."""
     kind = None if dtype is None else to_torch(dtype)
     x = x if kind is None else x.to(kind)
-    for number in sorted(normalize_axis_tuple(_every(x, axis), x.ndim), reverse=True):
+    for number in sorted(normalize_axis_tuple(_to_axes(x, axis), x.ndim), reverse=True):
         x = torch.prod(x, number, keepdim=keepdims, dtype=kind)
     return x
 
 
 def any_(x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Return whether one is true, over axes."""
-    return torch.any(x.bool(), _every(x, axis), keepdim=keepdims)
+    """Return whether at least one value is true, over axes."""
+    return torch.any(x.bool(), _to_axes(x, axis), keepdim=keepdims)
 
 
 def all_(x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Return whether all are true, over axes."""
-    return torch.all(x.bool(), _every(x, axis), keepdim=keepdims)
+    """Return whether all values are true, over axes."""
+    return torch.all(x.bool(), _to_axes(x, axis), keepdim=keepdims)
 
 
 def argmax(x: Tensor, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Return the position of the largest value."""
+    """Return the index of the largest value."""
     return torch.argmax(_to_comparable(x), axis, keepdim=keepdims)
 
 
 def argmin(x: Tensor, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Return the position of the smallest value."""
+    """Return the index of the smallest value."""
     return torch.argmin(_to_comparable(x), axis, keepdim=keepdims)
 
 
 def count_nonzero(x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """How many values are not 0, over axes."""
+    """Return the number of nonzero values over axes."""
     return torch.sum(x != 0, axis, keepdim=keepdims)
 
 
@@ -260,7 +260,7 @@ def cumulative_sum(
     dtype: DType | None = None,
     include_initial: bool = False,
 ) -> Tensor:
-    """Sum up to each position."""
+    """Return the cumulative sum."""
     axis = _only_axis("cumulative_sum", x) if axis is None else axis
     kind = None if dtype is None else to_torch(dtype)
     found = torch.cumsum(x, axis, dtype=kind)
@@ -278,7 +278,7 @@ def cumulative_prod(
     dtype: DType | None = None,
     include_initial: bool = False,
 ) -> Tensor:
-    """Products up to each position."""
+    """Return the cumulative product."""
     axis = _only_axis("cumulative_prod", x) if axis is None else axis
     x = x if x.ndim else x.reshape(1)
     found = torch.cumprod(x, axis, dtype=None if dtype is None else to_torch(dtype))
@@ -290,12 +290,12 @@ def cumulative_prod(
 
 
 def logcumsumexp(x: Tensor, *, axis: int) -> Tensor:
-    """Return the logarithms of the sums of exponentials up to each position."""
+    """Return the logarithms of the cumulative sums of exponentials."""
     return torch.logcumsumexp(to_floats(x), axis)
 
 
 def isin(x: Any, y: Any, *, invert: bool = False) -> Tensor:
-    """Return whether each value of `x` is one of `y`'s."""
+    """Return whether each value of `x` occurs in `y`."""
     if isinstance(x, Tensor) and isinstance(y, Tensor):
         x, y = promote_all([x, y])
     return torch.isin(x, y, invert=invert)
@@ -303,7 +303,7 @@ def isin(x: Any, y: Any, *, invert: bool = False) -> Tensor:
 
 def logsumexp(x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Return the logarithm of the sum of exponentials over axes."""
-    return torch.logsumexp(x, _every(x, axis), keepdim=keepdims)
+    return torch.logsumexp(x, _to_axes(x, axis), keepdim=keepdims)
 
 
 def matmul(x: Tensor, y: Tensor) -> Tensor:
@@ -314,7 +314,7 @@ def matmul(x: Tensor, y: Tensor) -> Tensor:
 
 
 def tensordot(x: Tensor, y: Tensor, *, axes: Any = 2) -> Tensor:
-    """Return the sum of products over several axes."""
+    """Sum products over several axes."""
     require_equal_lengths("tensordot", x, y, axes)
     return torch.tensordot(*promote_all([x, y]), dims=axes)
 
@@ -322,15 +322,15 @@ def tensordot(x: Tensor, y: Tensor, *, axes: Any = 2) -> Tensor:
 def sort(
     x: Tensor, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> Tensor:
-    """Values in order along an axis."""
+    """Return the values sorted along an axis."""
     return torch.sort(x, stable=stable, dim=axis, descending=descending)[0]
 
 
 def argsort(
     b: Backend, x: Tensor, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> Tensor:
-    """Return the positions of the values in order; equal ones stay in theirs."""
-    if x.is_complex():  # which torch does not order: by the real parts, as NumPy
+    """Return the indices that sort the values; equal values keep their order."""
+    if x.is_complex():  # torch cannot sort them: sort by real part, as NumPy
         options: dict[str, Any] = {"axis": axis, "descending": descending}
         order = b.argsort(x.imag, **options)
         second = b.argsort(torch.gather(x.real, axis, order), **options)
@@ -341,36 +341,36 @@ def argsort(
 def searchsorted(
     x1: Tensor, x2: Tensor, *, side: str = "left", sorter: Tensor | None = None
 ) -> Tensor:
-    """Where values would stand in a sorted row."""
+    """Return the indices at which to insert values into sorted ones."""
     x1, x2 = promote_all([x1, torch.as_tensor(x2, device=x1.device)])
     return torch.searchsorted(x1, x2.contiguous(), side=side, sorter=sorter)
 
 
 def nonzero(x: Tensor) -> tuple[Tensor, ...]:
-    """Return the positions of what is not 0."""
+    """Return the indices of the nonzero values."""
     if not x.ndim:
         raise ShapeError("nonzero: an array without axes has no positions")
     return torch.nonzero(x, as_tuple=True)
 
 
 def _to_comparable(x: Tensor) -> Tensor:
-    """Values that torch can compare; it cannot compare booleans."""
+    """Convert booleans, which torch cannot compare, to integers."""
     return x.to(torch.uint8) if x.dtype is torch.bool else x
 
 
 def _only_axis(name: str, x: Tensor) -> int:
-    """Return the axis where none is named."""
+    """Return the only axis of `x`; raise if there are several."""
     if x.ndim > 1:
-        raise ShapeError(f"{name} needs an axis where there are several: {[*x.shape]}")
+        raise ShapeError(f"{name} needs an axis for an array of shape {[*x.shape]}")
     return 0
 
 
-def _every(x: Tensor, axis: Axis) -> tuple[int, ...]:
-    """Return the axes that are meant."""
+def _to_axes(x: Tensor, axis: Axis) -> tuple[int, ...]:
+    """Return the given axes, or all axes, as a tuple."""
     if axis is None:
         return tuple(range(x.ndim))
     return (axis,) if isinstance(axis, int) else axis
 
 
-# Functions of torch that take the standard's arguments.
+# Functions of torch with the arguments of the standard.
 LIBRARY = {"broadcast_to": torch.broadcast_to, "tile": torch.tile}
