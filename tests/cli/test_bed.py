@@ -57,7 +57,7 @@ def test_inspect_says_what_the_set_holds(bed):
     said = seqloom("inspect", bed)
     facts = dict(line.split(maxsplit=1) for line in said.stdout.splitlines())
     assert facts["chromosomes"].strip() == "1: 60, 2: 60, X: 60, Y: 60"
-    assert facts["layout"].strip() == "a line is a variant (SNP-major)"
+    assert facts["layout"].strip() == "each line is a variant (SNP-major)"
     assert facts["individuals"].strip() == "41, 41 of them founders"
 
 

@@ -16,7 +16,7 @@ from seqloom.errors import AlphabetError, FileError
 @pytest.mark.parametrize("read", [SequenceDataset, guess_alphabet])
 def test_a_pipe_is_refused_not_waited_for(tmp_path, read):
     os.mkfifo(tmp_path / "a.fa")
-    with pytest.raises(FileError, match=r"a\.fa: a pipe can be read once only; save it"):
+    with pytest.raises(FileError, match=r"a\.fa: a pipe can only be read once; save it"):
         read(tmp_path / "a.fa")
 
 

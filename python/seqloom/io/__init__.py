@@ -1,4 +1,4 @@
-"""Sequence files and genotype files, as records, as arrays and at a glance."""
+"""Read, write, index and summarise sequence files and genotype files."""
 
 from seqloom.io._index import SequenceIndex
 from seqloom.io._index_file import build_index

@@ -164,7 +164,7 @@ def test_centimorgans_are_rounded_as_numpy_rounds_them(number):
         ),
         (b"f i 0 0 1 2\rg j 0 0 1 2", "fam", r"line 1, byte 11 of the text: .*a lone \\r"),
         (b"f i\x00 0 0 1 2\n", "fam", r"line 1, byte 3 of the text: .*control byte 0x00"),
-        (b"\x1f\x8b\x08\x00", "bim", r"gzip: .*damaged or cut"),
+        (b"\x1f\x8b\x08\x00", "bim", r"gzip: .*corrupt or truncated"),
         (b"1 \x8b\x08\x00", "bim", r"line 1, byte 2 of the text: .*UTF-8"),
     ],
 )

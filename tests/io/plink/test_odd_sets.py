@@ -200,7 +200,7 @@ def test_tables_that_changed_places_are_an_error_that_says_so(tmp_path, read, sh
     path = write_set(tmp_path, shape)
     exchange(path)
     with pytest.raises(
-        FormatError, match=r"x.fam: the tables changed places: .*x.bim lists"
+        FormatError, match=r"x.fam: the tables are exchanged: .*x.bim lists"
     ):
         read(open_bed(path))
 
@@ -208,7 +208,7 @@ def test_tables_that_changed_places_are_an_error_that_says_so(tmp_path, read, sh
 def test_arguments_that_changed_places_are_an_error_that_says_so(tmp_path):
     path = write_set(tmp_path, (6, 6))
     tables = path.with_suffix(".bim"), path.with_suffix(".fam")
-    with pytest.raises(FormatError, match="the tables changed places"):
+    with pytest.raises(FormatError, match="the tables are exchanged"):
         _ = open_bed(path, fam_location=tables[0], bim_location=tables[1]).shape
 
 
@@ -272,7 +272,7 @@ def test_a_header_in_a_table_is_an_error(tmp_path, suffix, line, read):
     path = three_people(tmp_path)
     table = path.with_suffix(f".{suffix}")
     table.write_text(line + table.read_text())
-    with pytest.raises(FormatError, match=rf"h\.{suffix}: line 1 is a .*delete it"):
+    with pytest.raises(FormatError, match=rf"h\.{suffix}: line 1 is a .*delete this line"):
         read(open_bed(path))
 
 

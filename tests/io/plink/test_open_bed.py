@@ -81,8 +81,8 @@ def test_a_property_of_none_is_neither_read_nor_offered(path):
             ValueError,
             r"override iid, 1, .* iid_count, 2",
         ),
-        ({"sex": ["F"]}, ValueError, "properties\\['sex'\\] must hold numbers"),
-        ({"sex": [1.5]}, ValueError, "properties\\['sex'\\] must hold integers, got 1.5"),
+        ({"sex": ["F"]}, ValueError, "properties\\['sex'\\] must contain numbers"),
+        ({"sex": [1.5]}, ValueError, "properties\\['sex'\\] must contain integers, got 1.5"),
         ({"bp_position": [2**31]}, OverflowError, "does not fit 32 bits"),
         ({"iid": [np.nan]}, ValueError, "an id cannot be missing"),
     ],
@@ -271,7 +271,7 @@ def test_what_a_bed_is_not_is_answered_by_a_sentence(tmp_path):
         len(bed)
     with pytest.raises(ArgumentError, match=r"use \.read\(index\)"):
         _ = bed[0]
-    with pytest.raises(ArgumentError, match="GenotypeDataset for samples"):
+    with pytest.raises(ArgumentError, match="GenotypeDataset for single samples"):
         next(iter(bed))
     assert bed
     assert [bed] == [bed]

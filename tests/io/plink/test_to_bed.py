@@ -127,7 +127,7 @@ def test_a_value_that_no_bed_holds_is_an_error_that_says_where(
         ({"properties": {"colour": []}}, IdError, "'colour' not known"),
         ({"properties": {"sid": ["a b", "c", "d", "e"]}}, ArgumentError, "a b"),
         ({"fam_filepath": "x.bed"}, ArgumentError, "three different files"),
-        ({"filepath": "s3://bucket/x.bed"}, ArgumentError, "a folder of this machine only"),
+        ({"filepath": "s3://bucket/x.bed"}, ArgumentError, "a local folder"),
         ({"filepath": "no/x.bed"}, FileError, "no/x.bed: cannot be written"),
     ],
 )

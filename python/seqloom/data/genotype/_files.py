@@ -15,7 +15,7 @@ from seqloom.data.genotype._people import People
 from seqloom.errors import ArgumentError
 from seqloom.io.plink._file_set import find_table, finish_set, open_file
 from seqloom.io.plink._open_bed import open_bed
-from seqloom.io.plink._tables import check_places, read_columns
+from seqloom.io.plink._tables import check_not_exchanged, read_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,7 +88,7 @@ class GenotypeFiles:
         """Read the .fam; of a set that is not there, it is the .bed that is missed."""
         if not Path(self.bed).exists():
             self.open_bed()
-        check_places(Path(self.fam), Path(self.bim))
+        check_not_exchanged(Path(self.fam), Path(self.bim))
         columns = read_columns(Path(self.fam), "fam", ("fid", "iid", "pheno"))
         return People(self.fam, columns["fid"], columns["iid"], columns["pheno"])
 

@@ -1,1 +1,1 @@
-"""PLINK files: genotypes, and the tables of individuals and variants beside them."""
+"""PLINK files: genotypes, and the tables of individuals and variants."""

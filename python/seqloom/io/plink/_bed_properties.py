@@ -1,4 +1,4 @@
-"""The columns of the tables of a .bed, as properties of an object."""
+"""The columns of a .fam and .bim, as properties of an object."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from seqloom.io.plink._properties import (
     names_of,
     override,
 )
-from seqloom.io.plink._tables import check_places, count_lines, read_columns
+from seqloom.io.plink._tables import check_not_exchanged, count_lines, read_columns
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 
 class BedProperties:
-    """Reads the columns of a .fam and a .bim when they are used first.
+    """Reads the columns of a .fam and a .bim when they are first used.
 
     Args:
-        locations: The two tables.
-        counts: The numbers of individuals and variants, where the caller knows them.
+        locations: The locations of the two tables.
+        counts: Numbers of individuals and variants, if the caller knows them.
         properties: Columns that replace those of the tables; None hides a column.
-        cloud_options: Options for the store of tables in the cloud.
+        cloud_options: Options of the object store of the tables.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class BedProperties:
         *,
         cloud_options: Mapping[str, str],
     ) -> None:
-        if not isinstance(cloud_options, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller may give anything
+        if not isinstance(cloud_options, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are untyped
             raise ArgumentError(
                 f'cloud_options must be a dict such as {{"timeout": "10s"}}, got '
                 f"{quote(cloud_options)}"
@@ -59,100 +59,100 @@ class BedProperties:
 
     @property
     def tables(self) -> Mapping[Suffix, Location]:
-        """The locations of the .fam and the .bim."""
+        """Locations of the .fam and the .bim."""
         return dict(self._locations)
 
     @property
     def iid_count(self) -> int:
-        """The number of individuals."""
+        """Number of individuals."""
         return self._count("fam")
 
     @property
     def sid_count(self) -> int:
-        """The number of variants."""
+        """Number of variants."""
         return self._count("bim")
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The numbers of individuals and of variants."""
+        """Numbers of individuals and variants."""
         return self._count("fam"), self._count("bim")
 
     @property
     def fid(self) -> Column:
-        """The family of each individual."""
+        """Family of each individual."""
         return self.property_item("fid")
 
     @property
     def iid(self) -> Column:
-        """The id of each individual."""
+        """Id of each individual."""
         return self.property_item("iid")
 
     @property
     def father(self) -> Column:
-        """The id of each individual's father; ``"0"`` is unknown."""
+        """Id of each individual's father; ``"0"`` is unknown."""
         return self.property_item("father")
 
     @property
     def mother(self) -> Column:
-        """The id of each individual's mother; ``"0"`` is unknown."""
+        """Id of each individual's mother; ``"0"`` is unknown."""
         return self.property_item("mother")
 
     @property
     def sex(self) -> Column:
-        """The sex of each individual: 1 male, 2 female, 0 unknown."""
+        """Sex of each individual: 1 male, 2 female, 0 unknown."""
         return self.property_item("sex")
 
     @property
     def pheno(self) -> Column:
-        """The phenotype of each individual, as text."""
+        """Phenotype of each individual, as text."""
         return self.property_item("pheno")
 
     @property
     def chromosome(self) -> Column:
-        """The chromosome of each variant, as text."""
+        """Chromosome of each variant, as text."""
         return self.property_item("chromosome")
 
     @property
     def sid(self) -> Column:
-        """The id of each variant."""
+        """Id of each variant."""
         return self.property_item("sid")
 
     @property
     def cm_position(self) -> Column:
-        """The position of each variant, in centimorgans."""
+        """Position of each variant, in centimorgans."""
         return self.property_item("cm_position")
 
     @property
     def bp_position(self) -> Column:
-        """The position of each variant, in base pairs."""
+        """Position of each variant, in base pairs."""
         return self.property_item("bp_position")
 
     @property
     def allele_1(self) -> Column:
-        """The allele A1 of each variant, which ``count_A1`` counts."""
+        """Allele A1 of each variant, which ``count_A1`` counts."""
         return self.property_item("allele_1")
 
     @property
     def allele_2(self) -> Column:
-        """The allele A2 of each variant."""
+        """Allele A2 of each variant."""
         return self.property_item("allele_2")
 
     @property
     def properties(self) -> dict[str, Column]:
-        """All twelve properties by their names."""
+        """All twelve properties by name."""
         for name in PROPERTIES:
             self.property_item(name)
         return self.properties_dict
 
     def property_item(self, name: str) -> Column:
-        """Return one property by its name; reads its table at the first use.
+        """Return a property by name; read its table at the first use.
 
         Args:
             name: One of the twelve names, such as ``"iid"``.
 
         Returns:
-            An array with a value for each individual or variant; None for a property that
-            is hidden.
+            An array with one value for each individual or variant, or None for a hidden
+            property.
 
         Raises:
             IdError: The name is unknown.
@@ -163,7 +163,7 @@ class BedProperties:
         return self.properties_dict[name]
 
     def _count(self, suffix: Suffix) -> int:
-        """Count the lines of a table, once."""
+        """Count the lines of a table at the first call."""
         count = self._counts[suffix]
         if count is None:
             source = self._source(suffix)
@@ -171,11 +171,11 @@ class BedProperties:
             self._check_set()
             fam, bim = self._locations["fam"], self._locations["bim"]
             if suffix == "fam" and isinstance(fam, Path) and isinstance(bim, Path):
-                check_places(fam, bim)
+                check_not_exchanged(fam, bim)
         return count
 
     def _read_table(self, suffix: Suffix) -> None:
-        """Read the columns of a table that are not known yet."""
+        """Read the columns of a table that are not in memory."""
         names = [name for name in names_of(suffix) if name not in self.properties_dict]
         source = self._source(suffix)
         columns = read_columns(source, suffix, names, name=self._name(suffix))
@@ -194,16 +194,16 @@ class BedProperties:
         self.properties_dict |= columns
 
     def _source(self, suffix: Suffix) -> Path | bytes:
-        """Return the path of a table, or all bytes of one in the cloud."""
+        """Return the path of a table, or the bytes of a table in the cloud."""
         location = self._locations[suffix]
         if isinstance(location, Path):
             return location
         return read_object(location, self.cloud_options)
 
     def _name(self, suffix: Suffix) -> str:
-        """Return the name of a table for errors."""
+        """Return the name of a table for error messages."""
         location = self._locations[suffix]
         return str(location) if isinstance(location, Path) else location.geturl()
 
     def _check_set(self) -> None:
-        """Refuse tables of another set than the .bed that is open."""
+        """Raise if the tables belong to another set than the open .bed."""

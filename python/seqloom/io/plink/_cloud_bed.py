@@ -1,4 +1,4 @@
-"""Lines of a .bed in the cloud: the byte ranges to request, and the requests."""
+"""Lines of a .bed in the cloud: byte ranges and their requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from seqloom.io.plink._cloud_object import (
     CloudObject,
     ForkedObject,
     LocalObject,
-    was_forked,
+    is_forked,
 )
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ HEADER = 3  # bytes
 _MAGIC = b"\x6c\x1b"
 _MAJORS = {0: "individual", 1: "SNP"}
 BLOCK = 8 << 20  # bytes of lines in a block
-# A gap of fewer bytes is fetched too: another request would take longer.
-NEAR = 256 << 10
+# A gap of fewer bytes is fetched as well: another request would take longer.
+MAX_GAP = 256 << 10
 
 
 class ByteRange(NamedTuple):
-    """The bytes of one request, and the lines that they hold."""
+    """The bytes of one request, and the lines that they contain."""
 
     start: int
     stop: int
@@ -48,18 +48,18 @@ class ByteRange(NamedTuple):
 
 @dataclass(slots=True)
 class LineBlock:
-    """Parts of some lines, each once and in the order of the file."""
+    """Parts of lines, each once and in file order."""
 
-    first: int  # which of the wanted lines is the first of the block
-    starts: NDArray[np.int64]  # the byte of the object where each part begins
-    order: NDArray[np.intp]  # which part each wanted line is
+    first: int  # index of the block's first line among the requested lines
+    starts: NDArray[np.int64]  # byte offset of each part in the object
+    order: NDArray[np.intp]  # index of the part of each requested line
     width: int  # bytes of a part
-    missing: int = 0  # pieces that are not fetched yet
+    missing: int = 0  # number of pieces not yet fetched
     parts: NDArray[np.uint8] | None = None
 
     def pieces(self, chunk: int) -> list[ByteRange]:
-        """Cut the block into requests of at most `chunk` bytes."""
-        cut = _cut_narrow if self.width <= chunk else _cut_wide
+        """Split the block into requests of at most `chunk` bytes."""
+        cut = _join_lines if self.width <= chunk else _split_lines
         pieces = list(cut(self.starts, self.width, chunk))
         self.missing = len(pieces)
         return pieces
@@ -80,17 +80,17 @@ class LineBlock:
         self.parts[piece.lines, piece.columns] = windows[offsets]
 
     def lines(self) -> NDArray[np.uint8]:
-        """Return the wanted lines in the wanted order."""
+        """Return the requested lines in the requested order."""
         if self.parts is None:
             raise InternalError("a block was read before all of its bytes were fetched")
         in_order = np.array_equal(self.order, np.arange(len(self.starts)))
         return self.parts if in_order else self.parts[self.order]
 
 
-def cut_blocks(
+def split_blocks(
     numbers: NDArray[np.int64], origin: int, *, stride: int, width: int
 ) -> Iterator[LineBlock]:
-    """Cut wanted lines into small blocks; line 0 begins at the byte `origin`."""
+    """Split the requested lines into blocks; line 0 begins at the byte `origin`."""
     count = max(1, BLOCK // width)
     for first in range(0, len(numbers), count):
         lines, order = np.unique(numbers[first : first + count], return_inverse=True)
@@ -100,7 +100,7 @@ def cut_blocks(
 def fetch_ahead(
     source: RemoteObject, tasks: Iterable[tuple[T, int, int]], requests: int
 ) -> Generator[tuple[T, Fetched]]:
-    """Fetch ranges of bytes in order, with some requests ahead of the caller."""
+    """Yield ranges of bytes in order, with some requests ahead of the caller."""
     waiting: deque[tuple[T, CloudRequest]] = deque()
     try:
         for task, start, stop in tasks:
@@ -116,10 +116,10 @@ def fetch_ahead(
             request.cancel()
 
 
-def _cut_narrow(starts: NDArray[np.int64], width: int, chunk: int) -> Iterator[ByteRange]:
+def _join_lines(starts: NDArray[np.int64], width: int, chunk: int) -> Iterator[ByteRange]:
     """Join neighbouring lines into requests of at most `chunk` bytes."""
     gaps: NDArray[np.int64] = starts[1:] - starts[:-1] - width
-    breaks: list[int] = (1 + np.flatnonzero(gaps > NEAR)).tolist()
+    breaks: list[int] = (1 + np.flatnonzero(gaps > MAX_GAP)).tolist()
     for begin, end in pairwise([0, *breaks, len(starts)]):
         first = begin
         while first < end:
@@ -130,8 +130,8 @@ def _cut_narrow(starts: NDArray[np.int64], width: int, chunk: int) -> Iterator[B
             first = after
 
 
-def _cut_wide(starts: NDArray[np.int64], width: int, chunk: int) -> Iterator[ByteRange]:
-    """Cut each line into several requests."""
+def _split_lines(starts: NDArray[np.int64], width: int, chunk: int) -> Iterator[ByteRange]:
+    """Split each line into several requests."""
     for line, start in enumerate(starts.tolist()):
         for column in range(0, width, chunk):
             stop = min(width, column + chunk)
@@ -139,7 +139,7 @@ def _cut_wide(starts: NDArray[np.int64], width: int, chunk: int) -> Iterator[Byt
             yield ByteRange(start + column, start + stop, lines, columns)
 
 
-_AT_ONCE = 10  # requests that fetch a table
+_REQUESTS = 10  # simultaneous requests for a table
 
 
 def read_object(location: ParseResult, options: Mapping[str, str]) -> bytes:
@@ -150,10 +150,12 @@ def read_object(location: ParseResult, options: Mapping[str, str]) -> bytes:
     except MissingObjectError:
         raise
     except RemoteError:
-        # It is empty, or its server does not send parts of files.
+        # The object is empty, or its server does not support byte ranges.
         return bytes(source.request(0, None).result().data)
     starts = range(BLOCK, first.identity.size, BLOCK)
-    rest = fetch_ahead(source, ((None, start, start + BLOCK) for start in starts), _AT_ONCE)
+    rest = fetch_ahead(
+        source, ((None, start, start + BLOCK) for start in starts), _REQUESTS
+    )
     parts = [first, *(fetched for _, fetched in rest)]
     if any(part.identity != first.identity for part in parts):
         raise RemoteError(
@@ -163,7 +165,7 @@ def read_object(location: ParseResult, options: Mapping[str, str]) -> bytes:
 
 
 class RemoteBed:
-    """Fetches lines of a .bed in the cloud; threads and forked processes may share it."""
+    """Fetches lines of a .bed in the cloud; can be shared by threads and processes."""
 
     def __init__(
         self, location: ParseResult, options: Mapping[str, str], *, check: bool
@@ -177,16 +179,16 @@ class RemoteBed:
             self._read_header()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what another process needs; it connects to the store by itself."""
+        """Return the state for another process, which connects to the store again."""
         return vars(self) | {"_object_of_process": None}
 
     @property
     def major(self) -> str:
-        """The layout: ``"SNP"`` if a line is a variant, ``"individual"`` if it is one."""
+        """Layout: ``"SNP"`` if lines are variants, ``"individual"`` if individuals."""
         return self._major or self._read_header()[0]
 
     def size(self) -> int:
-        """Return the number of bytes of the object."""
+        """Return the size of the object in bytes."""
         return (self._identity or self._read_header()[1]).size
 
     def blocks(
@@ -198,12 +200,12 @@ class RemoteBed:
         requests: int,
         chunk: int,
     ) -> Generator[tuple[int, NDArray[np.uint8]]]:
-        """Fetch a part of each line, in blocks; also yields the first line of each."""
+        """Yield blocks with a part of each line, and the first line of each block."""
         width = part.stop - part.start
         if not width:
             yield 0, np.empty((len(numbers), 0), np.uint8)
             return
-        blocks = cut_blocks(numbers, HEADER + part.start, stride=stride, width=width)
+        blocks = split_blocks(numbers, HEADER + part.start, stride=stride, width=width)
         tasks = (
             ((block, piece), piece.start, piece.stop)
             for block in blocks
@@ -231,7 +233,7 @@ class RemoteBed:
         return self._major, seen
 
     def _check_answer(self, fetched: Fetched, size: int) -> NDArray[np.uint8]:
-        """Return fetched bytes; refuses a cut answer, or one of a changed object."""
+        """Return fetched bytes; raise if they are incomplete or the object has changed."""
         name = self.location.geturl()
         if self._identity is None:
             self._identity = fetched.identity
@@ -243,7 +245,7 @@ class RemoteBed:
         if len(fetched.data) != size:
             raise FormatError(
                 f"{name}: expected {size} bytes, found {len(fetched.data)}: the file "
-                "was cut",
+                "is truncated",
                 kind="cut",
                 path=name,
             )
@@ -257,7 +259,7 @@ class RemoteBed:
 
 
 def _open(location: ParseResult, options: Mapping[str, str]) -> RemoteObject:
-    """Return the object of a URL; a file of this machine needs no options."""
+    """Return the object of a URL; a local file needs no options."""
     if location.scheme == "file":
         return LocalObject(location)
-    return (ForkedObject if was_forked() else CloudObject)(location, options)
+    return (ForkedObject if is_forked() else CloudObject)(location, options)

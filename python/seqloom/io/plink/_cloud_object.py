@@ -1,4 +1,4 @@
-"""Objects in the cloud: the store that a URL names, and requests for their bytes."""
+"""Objects in the cloud: the store that a URL names, and requests for bytes."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 
 _SCHEMES = "http, https, s3, gs, az, azure, abfs or file"
-_KNOWN = {"http", "https", "s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"}
-# Options of the connection, whatever the store; all others are options of the store.
-_CLIENT = {
+_STORE_SCHEMES = {"http", "https", "s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"}
+# Options of the connection, for every store; all other options belong to the store.
+_CLIENT_OPTIONS = {
     "allow_http",
     "allow_invalid_certificates",
     "connect_timeout",
@@ -65,16 +65,16 @@ _forked: list[int] = []
 
 
 def open_store(location: ParseResult, options: Mapping[str, str]) -> ObjectStore:
-    """Make the store of a URL; the object has the empty path in it."""
+    """Open the store of a URL; the object has the empty path in the store."""
     url = location.geturl()
-    if location.scheme not in _KNOWN:
+    if location.scheme not in _STORE_SCHEMES:
         raise ArgumentError(
             f"{url}: Unable to recognise URL: expected {_SCHEMES}, "
-            f"found {location.scheme!r}; for a file of this machine give its path"
+            f"found {location.scheme!r}; for a local file give its path"
         )
     parts: dict[str, dict[str, Any]] = {"client": {}, "store": {}, "retry": {}}
     for name, value in options.items():
-        # The value may be secret and is not shown.
+        # The value may be secret, so it is not shown.
         if not isinstance(cast("object", value), str):
             raise ArgumentError(
                 f"cloud_options[{name!r}] must be a string, got {type(value).__name__}"
@@ -83,25 +83,25 @@ def open_store(location: ParseResult, options: Mapping[str, str]) -> ObjectStore
         parts[kind][key] = value
     if location.scheme == "http":
         parts["client"].setdefault("allow_http", "true")
-    return _make(location, parts)
+    return _open(location, parts)
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of a library's error, without its debugging details."""
+    """Return the first line of a library's error, without debugging details."""
     return str(error).partition("\n")[0].partition(": <")[0].strip()
 
 
 def _classify(name: str) -> tuple[str, str]:
-    """Return the part of the library that an option is for, and its name there."""
+    """Return the group of an option (store, client or retry), and its library name."""
     plain = name.lower()
     for prefix in _PREFIXES:
-        if plain.removeprefix(prefix) in _CLIENT:
+        if plain.removeprefix(prefix) in _CLIENT_OPTIONS:
             return "client", plain.removeprefix(prefix)
     return ("retry" if plain == _RETRIES else "store"), plain
 
 
-def _make(location: ParseResult, parts: Mapping[str, dict[str, Any]]) -> ObjectStore:
-    """Make the store by the library; a URL of the web is a store of its own."""
+def _open(location: ParseResult, parts: Mapping[str, dict[str, Any]]) -> ObjectStore:
+    """Create the store with obstore; an http URL without store options is an HTTP store."""
     retry: dict[str, int] = {}
     for name, value in parts["retry"].items():
         if not (value.isascii() and value.isdigit()):
@@ -127,7 +127,7 @@ def _make(location: ParseResult, parts: Mapping[str, dict[str, Any]]) -> ObjectS
 
 
 def _import_library() -> Any:
-    """Import the library of stores; the error says how to install it."""
+    """Import obstore; the error contains the command that installs it."""
     try:
         from obstore import store
     except ImportError as error:
@@ -141,13 +141,13 @@ def _import_library() -> Any:
 def _describe_wrong_option(
     location: ParseResult, store: Mapping[str, str], error: Exception
 ) -> ArgumentError:
-    """Make the error that names the wrong option."""
-    url, said = location._replace(query="").geturl(), first_line(error)
-    if "does not accept any configuration" in said:
-        said = f"unknown: {', '.join(map(repr, store))}"
+    """Return the error that names the invalid option."""
+    url, message = location._replace(query="").geturl(), first_line(error)
+    if "does not accept any configuration" in message:
+        message = f"unknown: {', '.join(map(repr, store))}"
     return ArgumentError(
-        f"{url}: cloud_options: {said}; expected options of the connection "
-        f"({', '.join(sorted(_CLIENT))}), {_RETRIES}, or of the store, such as "
+        f"{url}: cloud_options: {message}; expected options of the connection "
+        f"({', '.join(sorted(_CLIENT_OPTIONS))}), {_RETRIES}, or of the store, such as "
         "'aws_region' for s3://"
     )
 
@@ -159,7 +159,7 @@ Answer: TypeAlias = "tuple[Identity, bytes] | BaseException"
 
 
 class Identity(NamedTuple):
-    """What differs for an object after a change, as far as its store says so."""
+    """Properties of an object that differ after a change, if its store reports them."""
 
     size: int
     tag: str | None
@@ -175,7 +175,7 @@ class Fetched(NamedTuple):
 
 
 class CloudObject:
-    """An object in a store of the cloud."""
+    """An object in a cloud store."""
 
     def __init__(self, location: ParseResult, options: Mapping[str, str]) -> None:
         self._url = location.geturl()
@@ -183,8 +183,8 @@ class CloudObject:
 
     def request(self, start: int, stop: int | None) -> Future[Fetched]:
         """Request the bytes from start to stop; with None, all bytes."""
-        # The caller may have an event loop of its own (a notebook does) and may press
-        # Ctrl-C: it waits for the future, and cancels what it no longer needs.
+        # The caller may run its own event loop (as a notebook does) and may press
+        # Ctrl-C: it waits for the future, and cancels requests that are not needed.
         return asyncio.run_coroutine_threadsafe(self._get(start, stop), _find_loop())
 
     async def _get(self, start: int, stop: int | None) -> Fetched:
@@ -200,12 +200,12 @@ class CloudObject:
             modified = meta["last_modified"].timestamp()
             identity = Identity(meta["size"], meta["e_tag"], meta["version"], modified)
             return Fetched(identity, memoryview(data))
-        except Exception as error:  # noqa: BLE001 - the library's errors have no one base
+        except Exception as error:  # noqa: BLE001 - obstore has no common base class
             _raise_error(self._url, error)
 
 
 def _find_loop() -> asyncio.AbstractEventLoop:
-    """Return the event loop of this process; starts it at the first call."""
+    """Return the event loop of this process; start it at the first call."""
     with _lock:
         if not _loops:
             _loops.append(asyncio.new_event_loop())
@@ -215,14 +215,14 @@ def _find_loop() -> asyncio.AbstractEventLoop:
 
 
 class LocalObject:
-    """A file of this machine, named by a URL."""
+    """A local file, named by a URL."""
 
     def __init__(self, location: ParseResult) -> None:
         self._url = location.geturl()
         if location.netloc not in {"", "localhost"}:
             raise ArgumentError(
-                f"{self._url}: Unable to recognise URL: expected file:///PATH for a file "
-                f"of this machine, found the machine {location.netloc!r}"
+                f"{self._url}: Unable to recognise URL: expected file:///PATH for a local "
+                f"file, found the host {location.netloc!r}"
             )
         self._path = Path(unquote(location.path))
 
@@ -231,7 +231,7 @@ class LocalObject:
         return _LocalRequest(self, start, stop)
 
     def read(self, start: int, stop: int | None) -> Fetched:
-        """Read bytes now."""
+        """Read bytes immediately."""
         try:
             with self._path.open("rb", buffering=0) as file:
                 seen = os.fstat(file.fileno())
@@ -247,54 +247,54 @@ class LocalObject:
 
 
 class _LocalRequest(NamedTuple):
-    """A read that runs in `result`: the system reads ahead by itself."""
+    """A read that happens in `result`: the system already reads ahead."""
 
     file: LocalObject
     start: int
     stop: int | None
 
     def result(self) -> Fetched:
-        """Reads."""
+        """Read the bytes."""
         return self.file.read(self.start, self.stop)
 
     def cancel(self) -> None:
-        """Do nothing: nothing was started."""
+        """Do nothing: the read has not started."""
 
 
 def _raise_error(url: str, error: Exception) -> NoReturn:
-    """Raise our error for an error of the library."""
-    said = first_line(error)[:_MAX_LENGTH]
+    """Raise the seqloom error for an error of obstore."""
+    message = first_line(error)[:_MAX_LENGTH]
     if isinstance(error, FileNotFoundError):
         raise MissingObjectError(
-            f"{url}: not found: check the spelling of the URL, and whether cloud_options "
-            f"are needed to see the object ({said})"
+            f"{url}: not found: check the URL, and whether the object needs cloud_options "
+            f"({message})"
         ) from error
-    if "Range request not supported" in said:
+    if "Range request not supported" in message:
         raise RemoteError(
-            f"{url}: the server does not send parts of a file (HTTP 206); download the "
+            f"{url}: the server does not support byte ranges (HTTP 206); download the "
             "file and open the copy"
         ) from error
-    raise RemoteError(f"{url}: cannot be read: {said}") from error
+    raise RemoteError(f"{url}: cannot be read: {message}") from error
 
 
-def was_forked() -> bool:
-    """Return whether this process was forked from one that may have been fetching."""
+def is_forked() -> bool:
+    """Return whether this process was forked from one that may have sent requests."""
     return bool(_forked)
 
 
 class ForkedObject:
-    """An object that a new process fetches."""
+    """An object that a child process fetches, for use after a fork."""
 
     def __init__(self, location: ParseResult, options: Mapping[str, str]) -> None:
-        pair: Any = Pipe()  # its type differs between systems
+        pair: Any = Pipe()  # the type depends on the system
         ours, theirs = pair
         self._connection: Connection = ours
         with theirs:
-            process = subprocess.Popen(  # noqa: S603 - our own interpreter runs our own module
+            process = subprocess.Popen(  # noqa: S603 - runs a module of seqloom
                 [sys.executable, "-c", _SERVE, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C must not reach it
+                start_new_session=True,  # keeps Ctrl-C away
             )
         self._lock, self._numbers = threading.Lock(), count()
         self._pending: dict[int, Future[Fetched]] = {}
@@ -312,12 +312,12 @@ class ForkedObject:
             try:
                 self._connection.send((number, start, stop))
             except OSError as error:
-                raise _make_error() from error
+                raise _make_ended_error() from error
         return future
 
 
 def serve(handle: int) -> None:
-    """Serve the requests of another process, until that one ends."""
+    """Serve the requests of another process until it ends."""
     connection, lock = Connection(handle), threading.Lock()
 
     def send(number: int, answer: Answer) -> None:
@@ -341,7 +341,7 @@ def serve(handle: int) -> None:
 
 
 def _read_answer(done: Future[Fetched]) -> Answer:
-    """Convert the result of a request to what a pipe can carry."""
+    """Convert the result of a request to a picklable answer."""
     error = done.exception()
     if error is not None:
         return error
@@ -350,7 +350,7 @@ def _read_answer(done: Future[Fetched]) -> Answer:
 
 
 def _receive_answers(connection: Connection, pending: dict[int, Future[Fetched]]) -> None:
-    """Pass answers to the futures that wait for them."""
+    """Set the results of the waiting futures."""
     try:
         while True:
             number, answer = connection.recv()
@@ -365,24 +365,24 @@ def _receive_answers(connection: Connection, pending: dict[int, Future[Fetched]]
     except (EOFError, OSError):
         for future in list(pending.values()):
             if future.set_running_or_notify_cancel():
-                future.set_exception(_make_error())
+                future.set_exception(_make_ended_error())
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Stop the process that fetches."""
+    """Stop the child process."""
     process.kill()
     process.wait()
 
 
-def _make_error() -> RemoteError:
-    """Make the error for a process that has ended."""
+def _make_ended_error() -> RemoteError:
+    """Return the error for a child process that has ended."""
     return RemoteError(
-        "the process that fetches for this forked process has ended; open the file again"
+        "the child process that fetches the file has ended; open the file again"
     )
 
 
 def _note_fork() -> None:
-    """Note that this process does not have the threads that fetch."""
+    """Record that this process does not have the parent's threads."""
     if "obstore" in sys.modules:
         _forked[:] = [os.getpid()]
 

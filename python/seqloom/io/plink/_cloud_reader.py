@@ -1,4 +1,4 @@
-"""Genotypes of a .bed in the cloud: only the bytes that are needed are fetched."""
+"""Genotypes of a .bed in the cloud, read by byte ranges."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from seqloom.io.plink._cloud_bed import RemoteBed
     from seqloom.io.plink._selection import Positions
 
-_AT_ONCE = 8 << 20  # bytes of values that are decoded at the same time
-# A code other than 0 in the padding is no genotype if this number of lines have it.
-_FILLED = 8
-# Last values of 0 may be padding if this number of lines have them.
-_LINES = 64
+_DECODED_BYTES = 8 << 20  # bytes of values decoded at a time
+# A nonzero code in the padding is not a genotype if this number of lines contain it.
+_MIN_NONZERO_LINES = 8
+# Zeros as last values may be padding if this number of lines contain them.
+_MIN_ZERO_LINES = 64
 _HINT = "skip_format_check=True (--skip-format-check) reads without this warning"
 
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """The number of requests at once, and the largest number of bytes of each."""
+    """Maximum number of simultaneous requests, and maximum bytes of each."""
 
     at_once: int = 10
     chunk: int = 8_000_000
 
     def replace(self, at_once: int | None, chunk: int | None) -> RequestLimits:
-        """Return these limits with those that a caller gave."""
+        """Return these limits, replaced by those of the caller."""
         _check_request("max_concurrent_requests", at_once)
         _check_request("max_chunk_bytes", chunk)
         return RequestLimits(at_once or self.at_once, chunk or self.chunk)
@@ -56,7 +56,7 @@ class LineSelection:
     def of(
         cls, major: str, shape: tuple[int, int], *, iid: Positions, sid: Positions
     ) -> Self:
-        """Select lines: variants or individuals, as the layout of the file says."""
+        """Select variants or individuals as lines, by the layout of the file."""
         by_variant = major == "SNP"
         width, count = shape if by_variant else shape[::-1]
         index, lines = (iid, sid) if by_variant else (sid, iid)
@@ -65,19 +65,19 @@ class LineSelection:
 
     @property
     def stride(self) -> int:
-        """The number of bytes of a line."""
+        """Number of bytes of a line."""
         return -(-self.width // 4)
 
     @property
     def positions_in_part(self) -> NDArray[np.int64]:
-        """The positions, counted from the first of the part."""
+        """Positions relative to the first position of the part."""
         if self.index is None:
             return np.arange(self.width, dtype=np.int64)
         return self.index - 4 * self.part.start
 
     @property
     def part(self) -> slice:
-        """The bytes of a line that hold the positions."""
+        """Bytes of a line that contain the positions."""
         if self.index is None:
             return slice(0, self.stride)
         if not len(self.index):
@@ -87,7 +87,7 @@ class LineSelection:
 
 @dataclass(frozen=True, slots=True)
 class RemoteReader:
-    """Reads genotypes in the cloud as the native class reads those of a file."""
+    """Reads genotypes in the cloud, like the native class for local files."""
 
     bed: RemoteBed
     requests: RequestLimits
@@ -103,7 +103,7 @@ class RemoteReader:
         check: bool,
         threads: int,
     ) -> None:
-        """Fill an array with the genotypes of the chosen individuals and variants."""
+        """Fill an array with the selected genotypes."""
         wanted = LineSelection.of(self.bed.major, shape, iid=iid, sid=sid)
         self._check_size(shape, wanted)
         if not out.size:
@@ -120,8 +120,8 @@ class RemoteReader:
     def _blocks(
         self, wanted: LineSelection, line_bytes: int
     ) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-        """Fetch the lines in blocks whose decoded values take little memory."""
-        most = max(1, _AT_ONCE // line_bytes)
+        """Yield blocks of lines, limited by the memory of their decoded values."""
+        most = max(1, _DECODED_BYTES // line_bytes)
         fetched = self.bed.blocks(
             wanted.lines,
             wanted.stride,
@@ -134,7 +134,7 @@ class RemoteReader:
                 yield first + start, lines[start : start + most]
 
     def _check_size(self, shape: tuple[int, int], wanted: LineSelection) -> None:
-        """Compare the size of the object with that of its tables."""
+        """Raise if the size of the object does not match its tables."""
         expected = HEADER + wanted.stride * shape[1 if wanted.by_variant else 0]
         found = self.bed.size()
         if found != expected:
@@ -147,7 +147,7 @@ class RemoteReader:
     def _check_ends(
         self, last: NDArray[np.uint8], wanted: LineSelection, *, is_whole: bool
     ) -> None:
-        """Refuse lines with more genotypes in the last byte than the tables say."""
+        """Raise if the padding of the lines contains genotypes."""
         name = self.bed.location.geturl()
         if not _is_padding(last, wanted.width, name):
             raise self._fault(
@@ -158,7 +158,7 @@ class RemoteReader:
             _check_last_values(last, wanted.width, name)
 
     def _fault(self, message: str, *, kind: str = "format") -> FormatError:
-        """Make an error that names the object."""
+        """Return an error that names the object."""
         name = self.bed.location.geturl()
         return FormatError(f"{name}: {message}", kind=kind, path=name)
 
@@ -182,7 +182,7 @@ def _decode(
 
 
 def _check_request(name: str, value: int | None) -> None:
-    """Refuse a number of requests or bytes below 1."""
+    """Raise for a number of requests or bytes below 1."""
     if value is None:
         return
     if as_integer(name, value, least=-(1 << 63)) < 0:
@@ -192,29 +192,29 @@ def _check_request(name: str, value: int | None) -> None:
 
 
 def _is_padding(last: NDArray[np.uint8], values: int, name: str) -> bool:
-    """Return whether the bits after a line's last value are padding; may warn."""
+    """Return whether the bits after the last value are padding, perhaps with a warning."""
     used = values % 4
     padding = last >> 2 * used if used else last[:0]
     if not padding.any():
         return True
     code = padding[0] & 3
     one = sum(int(code) << 2 * i for i in range(4 - used))
-    if len(last) < _FILLED or (padding != one).any():
+    if len(last) < _MIN_NONZERO_LINES or (padding != one).any():
         return False
     warn_user(
-        f"{name}: behind the last of {values} genotypes the bits are {code:02b} in every "
-        "line, where PLINK writes 00; they are ignored, because some tools write them so, "
-        f"but the .fam or .bim may be too short ({_HINT})"
+        f"{name}: after the last of {values} genotypes, the padding bits are {code:02b} in "
+        "every line, where PLINK writes 00; they are ignored, because some tools write "
+        f"them, but the .fam or .bim may be too short ({_HINT})"
     )
     return True
 
 
 def _check_last_values(last: NDArray[np.uint8], values: int, name: str) -> None:
-    """Warn where the last genotype of every line is homozygous A1, as padding is."""
+    """Warn if the last genotype of every line is homozygous A1, as padding is."""
     shift = 2 * ((values - 1) % 4)
-    if shift and len(last) >= _LINES and not (last >> shift).any():
+    if shift and len(last) >= _MIN_ZERO_LINES and not (last >> shift).any():
         warn_user(
-            f"{name}: the last genotype is homozygous A1 in every one of {len(last)} "
-            "lines, as padding is: check that the .fam or .bim is not too long and does "
+            f"{name}: the last genotype is homozygous A1 in all {len(last)} lines, which "
+            "looks like padding: check that the .fam or .bim is not too long and does "
             f"not belong to another file ({_HINT})"
         )

@@ -1,4 +1,4 @@
-"""A set, or some individuals and variants of it, as another set or in other formats."""
+"""Copy a set, or selected individuals and variants, as a set or in other formats."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     Positions = NDArray[np.int64]
     OnProgress = Callable[[int, int], object]
 
-# Bytes of values in memory at once. Blocks of individuals are larger, because each is read
-# slowly from a file whose lines are variants.
-_OF_VARIANTS = 32 << 20
-_OF_INDIVIDUALS = 128 << 20
-_TRANSPOSED = 256 << 20  # bytes of codes that are transposed at once
+# Bytes of values in memory at a time. Blocks of individuals are larger, because each
+# block reads every line of a file whose lines are variants.
+_VARIANT_BLOCK_BYTES = 32 << 20
+_INDIVIDUAL_BLOCK_BYTES = 128 << 20
+_TRANSPOSED_BYTES = 256 << 20  # bytes of codes transposed at a time
 
 
 def copy_set(
@@ -46,7 +46,7 @@ def copy_set(
     major: str,
     on_progress: OnProgress,
 ) -> None:
-    """Write selected individuals and variants as another set: three files, or none."""
+    """Write selected individuals and variants as another set; a failure leaves no file."""
     packer = Packer(major, bed.count_A1)
     blocks = read_blocks(bed, chosen, by_variant=major == "SNP")
     total, done = len(chosen[1] if major == "SNP" else chosen[0]), 0
@@ -63,23 +63,23 @@ def copy_set(
 def copy_all(
     bed: open_bed, target: Path, *, major: str | None, on_progress: OnProgress
 ) -> None:
-    """Write a whole set in a layout; None: the opposite of its own."""
+    """Write a whole set in a layout; None: the opposite of the source's layout."""
     major = major or ("individual" if bed.major == "SNP" else "SNP")
     everybody = _select_all(bed)
     if not isinstance(bed.location, Path):
         copy_set(bed, target, everybody, major=major, on_progress=on_progress)
         return
-    native, threads = bed._native(), choose_threads(None, bed._num_threads)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - our own class
+    native, threads = bed._native(), choose_threads(None, bed._num_threads)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - same package
     layer = _native.GenotypeLayer(native, bed.shape, major == "individual", None)
     watch, total = _native.GenotypeWatch(), math.prod(bed.shape) // 4
     check = not bed.skip_format_check
     with write_set(name_set(target, None, None)) as parts:
         write_tables(parts, select_properties(bed, everybody))
         path = parts[0]
-        # Two-bit codes are transposed: each byte is read once and written once.
+        # Transposes two-bit codes: each byte is read and written once.
         run_interruptible(
             lambda: layer.write(
-                path, watch, room=_TRANSPOSED, check=check, threads=threads
+                path, watch, room=_TRANSPOSED_BYTES, check=check, threads=threads
             ),
             lambda: on_progress(min(watch.bytes, total), total),
             stop=watch.stop,
@@ -93,10 +93,10 @@ def read_blocks(
     by_variant: bool,
     dtype: str = "int8",
 ) -> Iterator[NDArray[Any]]:
-    """Read values in blocks: some variants (or individuals) by all of the others."""
+    """Yield values in blocks of variants (or individuals)."""
     iid, sid = chosen
     lines, others = (sid, iid) if by_variant else (iid, sid)
-    size = _OF_VARIANTS if by_variant else _OF_INDIVIDUALS
+    size = _VARIANT_BLOCK_BYTES if by_variant else _INDIVIDUAL_BLOCK_BYTES
     at_once = max(1, size // max(len(others) * np.dtype(dtype).itemsize, 1))
     for first in range(0, len(lines), at_once):
         part = lines[first : first + at_once]
@@ -118,8 +118,8 @@ def select_properties(
     }
 
 
-# The text of a value in a table; the last is missing, -127.
-_WORDS = np.array(["0", "1", "2", "NA"])
+# Text of the values 0, 1, 2 and missing (-127) in a table.
+_CELLS = np.array(["0", "1", "2", "NA"])
 _COLUMNS: dict[str, str] = {
     "FID": "fid",
     "IID": "iid",
@@ -132,10 +132,10 @@ _COLUMNS: dict[str, str] = {
 _RAW = tuple(_COLUMNS)
 _IDS = ("FID", "IID")
 _SEXES = frozenset({"1", "2"})
-# If all phenotypes are among these, they are states and 0 is a missing one.
-_STATES = frozenset({"0", "1", "2", "-9"})
+# If all phenotypes are in this set, they are case and control, and 0 is missing.
+_CASE_CONTROL = frozenset({"0", "1", "2", "-9"})
 _MISSING, _MISSING_CODES = "-9", frozenset({"0", "-9"})
-_BEGINS_A_NUMBER = re.compile(r"[+-]?\.?[0-9]").match
+_starts_number = re.compile(r"[+-]?\.?[0-9]").match
 
 
 def write_npy(bed: open_bed, target: Path, *, dtype: str, on_progress: OnProgress) -> None:
@@ -145,7 +145,7 @@ def write_npy(bed: open_bed, target: Path, *, dtype: str, on_progress: OnProgres
 
 
 def write_npz(bed: open_bed, target: Path, *, dtype: str, on_progress: OnProgress) -> None:
-    """Write a .npz: the values as ``genotypes``, and the columns of the tables."""
+    """Write a .npz with the values as ``genotypes``, and the columns of the tables."""
     with (
         atomic_path(target) as part,
         zipfile.ZipFile(part, "w", allowZip64=True) as archive,
@@ -159,7 +159,7 @@ def write_npz(bed: open_bed, target: Path, *, dtype: str, on_progress: OnProgres
 
 
 def write_table(bed: open_bed, target: Path, *, on_progress: OnProgress) -> None:
-    """Write a line for each individual: a .raw as PLINK's ``--recode A``, or a .tsv."""
+    """Write a line for each individual: a .raw like PLINK's ``--recode A``, or a .tsv."""
     is_raw = target.suffix == ".raw"
     separator = " " if is_raw else "\t"
     done, leading = 0, _make_leading_cells(bed, _RAW if is_raw else _IDS)
@@ -170,7 +170,7 @@ def write_table(bed: open_bed, target: Path, *, on_progress: OnProgress) -> None
         file.write(separator.join(_make_header(bed, is_raw=is_raw)) + "\n")
         for block in read_blocks(bed, _select_all(bed), by_variant=False):
             for row in np.where(block < 0, 3, block):
-                words = (*next(leading), *_WORDS[row].tolist())
+                words = (*next(leading), *_CELLS[row].tolist())
                 file.write(separator.join(words) + "\n")
             done += len(block)
             on_progress(done, bed.iid_count)
@@ -190,13 +190,13 @@ def _write_values(
 
 
 def _select_all(bed: open_bed) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the positions of all individuals and variants."""
+    """Return the indices of all individuals and variants."""
     individuals, variants = bed.shape
     return np.arange(individuals), np.arange(variants)
 
 
 def _make_header(bed: open_bed, *, is_raw: bool) -> list[str]:
-    """Make the names of the columns; those of a .raw name the counted allele."""
+    """Return the column names; those of a .raw include the counted allele."""
     sids = _format_column(bed.sid, bed.sid_count)
     if not is_raw:
         return [*_IDS, *sids]
@@ -205,7 +205,7 @@ def _make_header(bed: open_bed, *, is_raw: bool) -> list[str]:
 
 
 def _make_leading_cells(bed: open_bed, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Make the first cells of each line."""
+    """Yield the leading cells of each line."""
     columns = {
         name: _format_column(bed.property_item(_COLUMNS[name]), bed.iid_count)
         for name in names
@@ -217,10 +217,10 @@ def _make_leading_cells(bed: open_bed, names: tuple[str, ...]) -> Iterator[tuple
 
 
 def _format_phenotypes(texts: list[str], iids: list[str]) -> list[str]:
-    """Write missing phenotypes as PLINK does; 0 is one where all others are 1 or 2."""
+    """Format missing phenotypes like PLINK; 0 is missing if all others are 1 or 2."""
     numbers = [_is_number(text, iid) for text, iid in zip(texts, iids, strict=True)]
     known = {text for text, number in zip(texts, numbers, strict=True) if number}
-    codes = _MISSING_CODES if known <= _STATES else _MISSING_CODES - {"0"}
+    codes = _MISSING_CODES if known <= _CASE_CONTROL else _MISSING_CODES - {"0"}
     return [
         _MISSING if not number or text in codes else text
         for text, number in zip(texts, numbers, strict=True)
@@ -228,18 +228,18 @@ def _format_phenotypes(texts: list[str], iids: list[str]) -> list[str]:
 
 
 def _is_number(text: str, iid: str) -> bool:
-    """Return whether a phenotype is a number; refuses 1,25 and the like."""
+    """Return whether a phenotype is a number; raise for text such as 1,25."""
     try:
         return not math.isnan(parse_decimal(text))
     except ValueError:
-        if _BEGINS_A_NUMBER(text):
+        if _starts_number(text):
             raise FormatError(
                 f"{iid}: the phenotype {text} is not a number; correct the .fam: write "
-                f"1.25 or the like, or {_MISSING} for a missing phenotype"
+                f"a number such as 1.25, or {_MISSING} for a missing phenotype"
             ) from None
         return False
 
 
 def _format_column(column: NDArray[Any] | None, count: int) -> list[str]:
-    """Convert a column to strings; a hidden one is zeros."""
+    """Convert a column to strings; a hidden column becomes zeros."""
     return ["0"] * count if column is None else [str(value) for value in column.tolist()]

@@ -1,18 +1,18 @@
-"""The files of a set, a .bed with its .fam and .bim: where they are, and how they change.
+"""Paths of a .bed with its .fam and .bim, and the atomic replacement of the three files.
 
-Three renames are three moments at which a killed writer would leave files of two sets. So:
+Renaming three files takes three steps, and a killed writer would leave files of two sets.
+A journal makes the replacement atomic:
 
-1. Each file is written under a hidden name, and the disk has it (`atomic_paths`).
-2. They get names that end in "ready" (``.x.bed.seqloom.ready``). Then a list of them, the
-   journal (``.x.bed.seqloom.set``), appears by one rename: now the set is the new one.
-3. The old .bed is removed, the new .fam and .bim get their names, at last the new .bed.
+1. Each file is written under a hidden name and flushed to disk (`atomic_paths`).
+2. The files get names that end in "ready" (``.x.bed.seqloom.ready``). Then a list of them,
+   the journal (``.x.bed.seqloom.set``), is created with one rename: the new set is valid.
+3. The old .bed is removed, then the .fam, the .bim and finally the .bed are renamed.
 4. The journal is removed.
 
-A writer that is killed before the second step leaves the old set as it was. Killed later,
-it leaves the journal; whoever opens or writes the set next finishes the third step by it.
-A program that does not know the journal finds the old set, no .bed, or the new set: never a
-.bed with tables of another set. Writers and finishers exclude each other by a lock on the
-folder.
+A writer that is killed before step 2 leaves the old set unchanged. A writer that is killed
+later leaves the journal; the next process that opens or writes the set finishes step 3.
+Programs that do not know the journal find the old set, no .bed, or the new set, but never a
+.bed with tables of another set. A lock on the folder serialises writers and recovery.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Location: TypeAlias = Path | ParseResult
 
 
 def parse_location(location: object) -> Location:
-    """Convert a string with ``://`` to a URL, anything else to a path."""
+    """Convert a string with ``://`` to a URL, and anything else to a path."""
     if isinstance(location, ParseResult):
         return location
     if isinstance(location, str) and "://" in location:
@@ -66,7 +66,7 @@ def parse_location(location: object) -> Location:
 
 
 def locate_table(bed: Location, suffix: Suffix, given: object) -> Location:
-    """Return the given location of a table, or the one of the same name as the .bed."""
+    """Return the given location of a table, or the default next to the .bed."""
     if given is not None:
         return parse_location(given)
     if isinstance(bed, Path):
@@ -76,15 +76,15 @@ def locate_table(bed: Location, suffix: Suffix, given: object) -> Location:
 
 
 def find_table(table: Path) -> Path:
-    """Return a table's path; with .gz added where only that file exists."""
+    """Return a table's path, with .gz appended if only that file exists."""
     gzipped = table.with_name(f"{table.name}.gz")
-    # Unlike those of Path, these return False for a name that the machine refuses.
+    # Unlike those of Path, these return False for names that the system rejects.
     is_gzipped = not os.path.exists(table) and os.path.exists(gzipped)  # noqa: PTH110
     return gzipped if is_gzipped else table
 
 
 def absolute(location: Location) -> Location:
-    """Make a path absolute, so that it survives a change of the working folder."""
+    """Return an absolute path, which is independent of the working directory."""
     return location.absolute() if isinstance(location, Path) else location
 
 
@@ -104,7 +104,7 @@ def write_set(files: Sequence[Path]) -> Generator[list[Path]]:
 
 
 def finish_set(bed: Path) -> None:
-    """Finish renaming a set whose writer was killed when it was complete."""
+    """Finish renaming a complete set whose writer was killed."""
     if _has_journal(Path(os.path.realpath(bed))):
         with without_writer(bed):
             pass
@@ -112,7 +112,7 @@ def finish_set(bed: Path) -> None:
 
 @contextmanager
 def without_writer(bed: Path) -> Generator[None]:
-    """Finish a set, and keep its writers waiting until the block ends."""
+    """Finish a set, and block its writers until the context ends."""
     bed = Path(os.path.realpath(bed))
     with _lock(bed.parent):
         try:
@@ -120,8 +120,8 @@ def without_writer(bed: Path) -> Generator[None]:
         except OSError as error:
             raise FileError(
                 f"{bed}: its writer was stopped while it renamed the files of the set, and "
-                f"that cannot be finished: {error.strerror}; open the .bed once with "
-                "permission to write to its folder"
+                f"the renaming cannot be completed: {error.strerror}; open the .bed once "
+                "with write permission for its folder"
             ) from error
         yield
 
@@ -129,7 +129,7 @@ def without_writer(bed: Path) -> Generator[None]:
 def open_file(
     path: Path, known: Identity | None = None
 ) -> tuple[_native.BedFile, Identity | None]:
-    """Open and identify a .bed; waits for a writer that is just renaming a new one."""
+    """Open and identify a .bed; wait for a writer that is renaming a new set."""
     finish_set(path)
     seen = known or identify(path)
     if seen:
@@ -140,22 +140,22 @@ def open_file(
 
 
 def identify(bed: Path) -> Identity | None:
-    """Return what differs for another file of this name, or after a change."""
+    """Return values that differ for another or changed file of this name."""
     try:
         seen = bed.stat()
     except FileNotFoundError:
         return None
     except OSError as error:
         raise FileError(f"{bed}: cannot be read: {error.strerror}") from error
-    # Opening a pipe without a writer would block without end.
+    # Opening a pipe without a writer would block.
     if not stat.S_ISREG(seen.st_mode):
         raise FileError(f"{bed}: is not a regular file; expected the path of a .bed")
     return seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns
 
 
 def check_same(bed: Path, known: Identity) -> None:
-    """Refuse a set that was replaced since it was opened."""
-    # While the tables are renamed there is a journal and no .bed. If there is neither, the
+    """Raise if a set has been replaced since it was opened."""
+    # While tables are renamed, there is a journal and no .bed. If neither exists, the
     # .bed was removed without its tables.
     if _has_journal(bed) or identify(bed) not in {known, None}:
         raise FileError(
@@ -164,7 +164,7 @@ def check_same(bed: Path, known: Identity) -> None:
 
 
 def _journal(bed: Path) -> Path:
-    """Return the path of the list of files that are to be renamed."""
+    """Return the path of the journal."""
     return bed.with_name(f".{bed.name}.seqloom.set")
 
 
@@ -177,16 +177,16 @@ def _has_journal(bed: Path) -> bool:
 
 
 def _ready(file: Path) -> Path:
-    """Return the hidden path of a complete file that is to be renamed."""
+    """Return the hidden path of a complete file that will be renamed."""
     return file.with_name(f".{file.name}.seqloom.ready")
 
 
 @contextmanager
 def _lock(folder: Path) -> Generator[None]:
-    """Wait for the lock of a folder: one process at a time renames sets in it."""
+    """Hold the lock of a folder: one process at a time renames sets in it."""
     with ExitStack() as opened:
-        # A file system without locks, or a folder that may not be read: writers of one set
-        # must not run at the same time.
+        # On a file system without locks, or in an unreadable folder, the caller must
+        # not run two writers of one set.
         with suppress(OSError):
             handle = open_handle(folder, os.O_RDONLY)
             opened.callback(os.close, handle)
@@ -195,19 +195,19 @@ def _lock(folder: Path) -> Generator[None]:
 
 
 def _commit(parts: Sequence[Path], finals: Sequence[Path]) -> None:
-    """Make the new set the valid one, and rename its files."""
+    """Make the new set valid, and rename its files."""
     bed = finals[0]
     with _lock(bed.parent):
         _finish(bed)
         try:
             for part, final in zip(parts, finals, strict=True):
                 part.replace(_ready(final))
-            # The disk must not have the journal without the files that it names.
+            # The journal must not reach the disk before the files that it names.
             _sync_folders(finals)
             names = [os.path.relpath(final, bed.parent) for final in finals]
             write_atomic(_journal(bed), json.dumps(names).encode())
         except FileError as error:
-            # The message names the files of the set, not a hidden one.
+            # The message names the files of the set, not the hidden file.
             raise error.__cause__ or error from None
         finally:
             for final in () if _journal(bed).exists() else finals:
@@ -216,7 +216,7 @@ def _commit(parts: Sequence[Path], finals: Sequence[Path]) -> None:
 
 
 def _finish(bed: Path) -> None:
-    """Do what is left of a journal, if there is one; doing it twice does no harm."""
+    """Complete the steps of a journal, if there is one; repeating them is harmless."""
     journal = _journal(bed)
     if not journal.exists():
         return
@@ -231,19 +231,19 @@ def _finish(bed: Path) -> None:
 
 
 def _sync_folders(finals: Sequence[Path]) -> None:
-    """Wait until the disk has the names of all files of a set."""
+    """Flush the names of all files of a set to disk."""
     for folder in dict.fromkeys(final.parent for final in finals):
         sync(folder)
 
 
 def _read_journal(journal: Path) -> list[str]:
-    """Return the names that are to be given, the .bed's first."""
+    """Return the final names of the files, the .bed first."""
     try:
         return msgspec.json.decode(journal.read_bytes(), type=list[str])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise FormatError(
-            f"{journal}: cannot be read ({error}), so that nobody knows which files of the "
-            "set are new; delete it, and write the set again",
+            f"{journal}: cannot be read ({error}), so the new files of the set are "
+            "unknown; delete it, and write the set again",
             path=str(journal),
         ) from None
 
@@ -253,11 +253,11 @@ def name_set(
     fam: str | os.PathLike[str] | None,
     bim: str | os.PathLike[str] | None,
 ) -> list[Path]:
-    """Return the three paths of a set; by default tables are named as the .bed."""
+    """Return the three paths of a set; by default tables are named like the .bed."""
     base = parse_location(bed)
     if not isinstance(base, Path):
         raise ArgumentError(
-            f"{bed}: a set can be written to a folder of this machine only, not to a URL"
+            f"{bed}: a set can only be written to a local folder, not to a URL"
         )
     return [
         base,

@@ -1,4 +1,4 @@
-"""The result of `genotype_stats`: as arrays, as words, as a table and as a picture."""
+"""The result of `genotype_stats`: arrays, text, a table and plots."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_MUCH_MISSING = 0.05
-_RARE = 0.01
-_UNLIKELY = 1e-6
-# The arrays with an entry for each variant, in the order of the table.
-_OF_VARIANTS = (
+_MISSING_LIMIT = 0.05
+_RARE_FREQUENCY = 0.01
+_SMALL_P = 1e-6
+# Arrays with one value for each variant, in table order.
+_VARIANT_COLUMNS = (
     "chromosome",
     "sid",
     "bp_position",
@@ -37,7 +37,7 @@ _OF_VARIANTS = (
     "variance",
     "hardy_p",
 )
-_ROWS = 1 << 14  # rows that are converted to text at the same time
+_ROWS = 1 << 14  # rows converted to text at a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -45,26 +45,26 @@ class GenotypeStats:
     """Counts and statistics of the genotypes of a file, for each variant.
 
     Args:
-        sid: The ids of the variants. This and the next four are None where ``open_bed`` was
-            told to hide the property.
-        chromosome: The chromosomes.
-        bp_position: The positions in base pairs.
-        allele_1: The alleles A1.
-        allele_2: The alleles A2.
-        count: The number of individuals with a genotype.
-        missing: The number of individuals without a genotype.
-        hom_a1: The number of homozygous A1.
-        het: The number of heterozygous individuals.
-        hom_a2: The number of homozygous A2.
-        alleles: The number of alleles that the frequency is computed from: those of
-            founders; a male has one on X and Y.
-        allele_frequency: The share of the counted allele among them; NaN if there are none.
-        mean: The mean of the genotypes 0, 1 and 2 of `open_bed.read`.
-        variance: Their variance (that of a population: divided by ``count``).
-        hardy_p: The p-value of the exact test of Hardy-Weinberg equilibrium; on Y and MT,
-            which have none, 1 (mid-p: 0.5) as in PLINK 1.9.
-        iid: The ids of the counted individuals.
-        individual_missing: The number of missing genotypes of each individual.
+        sid: Ids of the variants. This and the next four are None if ``open_bed`` hides the
+            property.
+        chromosome: Chromosomes.
+        bp_position: Positions in base pairs.
+        allele_1: Alleles A1.
+        allele_2: Alleles A2.
+        count: Number of individuals with a genotype.
+        missing: Number of individuals without a genotype.
+        hom_a1: Number of individuals homozygous for A1.
+        het: Number of heterozygous individuals.
+        hom_a2: Number of individuals homozygous for A2.
+        alleles: Number of founder alleles, from which the frequency is computed; a male has
+            one allele on X and Y.
+        allele_frequency: Share of the counted allele among these; NaN if there are none.
+        mean: Mean of the genotypes 0, 1 and 2 of `open_bed.read`.
+        variance: Population variance of the genotypes (divided by ``count``).
+        hardy_p: p-value of the exact test of Hardy-Weinberg equilibrium; on Y and MT, which
+            are not tested, 1 (mid-p: 0.5) as in PLINK 1.9.
+        iid: Ids of the counted individuals.
+        individual_missing: Number of missing genotypes of each individual.
         counted: The counted allele: ``"A1"`` or ``"A2"``.
 
     Examples:
@@ -96,14 +96,14 @@ class GenotypeStats:
 
     @property
     def minor_allele_frequency(self) -> NDArray[np.float64]:
-        """The frequency of the rarer allele."""
+        """Frequency of the rarer allele."""
         return np.minimum(self.allele_frequency, 1 - self.allele_frequency)
 
     def to_dict(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays with an entry for each variant.
+        """Return the arrays with one value for each variant.
 
         Returns:
-            Arrays by name, for ``pandas.DataFrame``; without those that are None.
+            Arrays by name, for ``pandas.DataFrame``, without those that are None.
 
         Examples:
             >>> from seqloom.io import genotype_stats, to_bed
@@ -111,17 +111,16 @@ class GenotypeStats:
             >>> genotype_stats("small.bed").to_dict()["het"]
             array([1, 0], dtype=int32)
         """
-        columns = {name: getattr(self, name) for name in _OF_VARIANTS}
+        columns = {name: getattr(self, name) for name in _VARIANT_COLUMNS}
         return {name: column for name, column in columns.items() if column is not None}
 
     def to_tsv(self, path: str | os.PathLike[str]) -> None:
-        """Write a table with a line for each variant.
+        """Write a table with one line for each variant.
 
-        Numbers read back as the same numbers; NaN is ``NA``. The file appears only when it
-        is complete.
+        Numbers are written without loss; NaN is ``NA``. A failure leaves no partial file.
 
         Args:
-            path: The file to write.
+            path: The path of the file.
 
         Raises:
             FileError: The file cannot be written.
@@ -144,18 +143,18 @@ class GenotypeStats:
                 rows = slice(start, start + _ROWS)
                 lists = [column[rows].tolist() for column in columns.values()]
                 for row in zip(*lists, strict=True):
-                    # NaN alone differs from itself.
+                    # NaN is the only value that differs from itself.
                     cells = ["NA" if value != value else str(value) for value in row]  # noqa: PLR0124
                     file.write("\t".join(cells) + "\n")
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draw frequencies, missing genotypes and p-values into one SVG file.
+        """Plot frequencies, missing genotypes and p-values into one SVG file.
 
         Args:
-            path: The file to write; its name ends in ``.svg``.
+            path: The path of the file, which ends in ``.svg``.
 
         Raises:
-            ArgumentError: The name does not end in ``.svg``.
+            ArgumentError: The path does not end in ``.svg``.
             FileError: The file cannot be written.
 
         Examples:
@@ -169,10 +168,10 @@ class GenotypeStats:
         write_plots(path, self.facts()["genotypes"], list(_plots(self)))
 
     def facts(self) -> dict[str, str]:
-        """Describe the statistics in a few lines of words.
+        """Return the statistics as short text.
 
         Returns:
-            The text of each line, by the name of the line.
+            The text of each line, by line name.
 
         Examples:
             >>> from seqloom.io import genotype_stats, to_bed
@@ -181,18 +180,18 @@ class GenotypeStats:
             '2 individuals x 2 variants'
         """
         individuals, variants = len(self.individual_missing), len(self.count)
-        missing = "nothing to count"
+        missing = "no genotypes"
         if individuals and variants:
             share = 100 * self.missing.sum(dtype=np.int64) / (individuals * variants)
-            above = _count_variants(self.missing > _MUCH_MISSING * individuals)
-            missing = f"{share:.1f} %; {above} above {100 * _MUCH_MISSING:.0f} %"
-        low = np.count_nonzero(self.hardy_p < _UNLIKELY)
+            above = _count_variants(self.missing > _MISSING_LIMIT * individuals)
+            missing = f"{share:.1f} %; {above} above {100 * _MISSING_LIMIT:.0f} %"
+        low = np.count_nonzero(self.hardy_p < _SMALL_P)
         everything = _count_variants(np.ones(variants, bool))
         return {
             "genotypes": f"{individuals:,} individuals x {variants:,} variants",
             "missing": missing,
             f"frequency of {self.counted}": self._frequency(),
-            "Hardy-Weinberg": f"{low:,} of {everything} with p below {_UNLIKELY:.0e}",
+            "Hardy-Weinberg": f"{low:,} of {everything} with p below {_SMALL_P:.0e}",
         }
 
     def __str__(self) -> str:
@@ -202,35 +201,35 @@ class GenotypeStats:
         return f"<GenotypeStats: {self.facts()['genotypes']}>"
 
     def _frequency(self) -> str:
-        """Describe the frequencies."""
+        """Return the frequencies as text."""
         known = self.allele_frequency[~np.isnan(self.allele_frequency)]
         if not len(known):
             return "unknown: no founder has a genotype"
         minor = np.minimum(known, 1 - known)
-        rare = np.count_nonzero(minor < _RARE)
+        rare = np.count_nonzero(minor < _RARE_FREQUENCY)
         return (
             f"median {np.median(known):.3g}; {_count_variants(minor == 0)} constant, "
-            f"{rare:,} below {_RARE} or above {1 - _RARE}"
+            f"{rare:,} below {_RARE_FREQUENCY} or above {1 - _RARE_FREQUENCY}"
         )
 
 
 def _count_variants(which: NDArray[np.bool_]) -> str:
-    """Count the variants of a mask, in words."""
+    """Format the number of variants in a mask."""
     count = np.count_nonzero(which)
     return f"{count:,} variant{'' if count == 1 else 's'}"
 
 
 _BINS = 25
-_HALF = 0.5
-_LEAST = 0.01  # the end of the axis where nothing is missing
-_POINTS = 600  # points that are drawn: all of the smallest p, and some of the others
+_MAX_MAF = 0.5
+_MIN_AXIS_END = 0.01  # end of the axis if no genotype is missing
+_POINTS = 600  # maximum number of points: all of the smallest p, and a sample of the rest
 
 
 def _plots(stats: GenotypeStats) -> Iterator[Plot]:
-    """Make the plots of the picture; p-values only where variants were tested."""
+    """Yield the plots; p-values only if variants were tested."""
     variants, individuals = len(stats.count), len(stats.individual_missing)
     frequencies = stats.minor_allele_frequency
-    yield _histogram("minor allele frequency", frequencies, end=_HALF, unit="variants")
+    yield _histogram("minor allele frequency", frequencies, end=_MAX_MAF, unit="variants")
     if variants:
         yield _plot_p_values(stats.hardy_p)
     yield _histogram(
@@ -255,25 +254,25 @@ def _histogram(
     end: float | None = None,
     x_label: str = "",
 ) -> Plot:
-    """Count shares in bins of equal width."""
+    """Return a histogram of shares with bins of equal width."""
     known = shares[~np.isnan(shares)]
-    last = end or max(float(known.max(initial=0)), _LEAST)
+    last = end or max(float(known.max(initial=0)), _MIN_AXIS_END)
     counts, edges = np.histogram(known, _BINS, (0, last))
     bars = Trace("", edges, counts, shape="bars")
     return Plot(title, [bars], x_label=x_label, y_label=unit, y_scale="whole")
 
 
 def _plot_p_values(p: NDArray[np.float64]) -> Plot:
-    """Plot p-values over uniform ones: all of the smallest, fewer of the others."""
+    """Plot observed over expected p-values: all of the smallest, fewer of the rest."""
     count = len(p)
     ranks = np.unique(np.geomspace(1, count, _POINTS).astype(np.int64)) - 1
     smallest = np.maximum(np.sort(p)[ranks], np.finfo(float).tiny)
-    expected, observed = -np.log10((ranks + _HALF) / count), -np.log10(smallest)
+    expected, observed = -np.log10((ranks + _MAX_MAF) / count), -np.log10(smallest)
     end = float(expected.max())
     return Plot(
         "Hardy-Weinberg equilibrium",
         [
-            Trace("chance alone", [0, end], [0, end], shape="guide"),
+            Trace("expected by chance", [0, end], [0, end], shape="guide"),
             Trace("found", expected, observed, shape="points"),
         ],
         x_label="expected -log10 p",

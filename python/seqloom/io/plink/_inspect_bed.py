@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_CHROMOSOMES = 26
-_PHENOTYPES = 6
+_MAX_CHROMOSOMES = 26
+_MAX_PHENOTYPES = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,19 +27,19 @@ class BedSummary:
 
     Args:
         path: The .bed.
-        file_bytes: The size of the .bed, which fits the tables.
-        major: The layout: ``"SNP"`` (a line is a variant) or ``"individual"``.
-        individuals: The number of individuals.
-        variants: The number of variants.
-        male: The number of males.
-        female: The number of females.
-        unknown_sex: The number of individuals that are neither.
-        founders: The number of individuals without parents in the .fam.
-        phenotypes: How often each phenotype occurs in the .fam, the most frequent first.
-        missing_phenotypes: The number of ``-9``, ``NA`` and ``nan``.
-        chromosomes: The number of variants of each chromosome, in the order of the file.
-        same_iid: The number of individuals whose (FID, IID) an earlier one has.
-        same_sid: The number of variants whose id an earlier one has.
+        file_bytes: Size of the .bed, which matches the tables.
+        major: The layout: ``"SNP"`` (each line is a variant) or ``"individual"``.
+        individuals: Number of individuals.
+        variants: Number of variants.
+        male: Number of males.
+        female: Number of females.
+        unknown_sex: Number of individuals of unknown sex.
+        founders: Number of individuals without parents in the .fam.
+        phenotypes: Count of each phenotype in the .fam, the most frequent first.
+        missing_phenotypes: Number of ``-9``, ``NA`` and ``nan``.
+        chromosomes: Number of variants on each chromosome, in file order.
+        same_iid: Number of individuals whose (FID, IID) occurs earlier in the file.
+        same_sid: Number of variants whose id occurs earlier in the file.
 
     Examples:
         >>> from seqloom.io import inspect_bed, to_bed
@@ -64,7 +64,7 @@ class BedSummary:
     same_sid: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert the summary to plain values, which ``json.dumps`` accepts.
+        """Convert the summary to values that ``json.dumps`` accepts.
 
         Returns:
             The fields by name.
@@ -79,32 +79,32 @@ class BedSummary:
         return asdict(self)
 
     def facts(self) -> dict[str, str]:
-        """Describe the summary in words.
+        """Return the summary as text.
 
         Returns:
-            What a row is about, and its text.
+            The text of each row, by row name.
 
         Examples:
             >>> from seqloom.io import inspect_bed, to_bed
             >>> to_bed("small.bed", [[1, 0, 2], [2, 0, 1]])
             >>> inspect_bed("small.bed").facts()["layout"]
-            'a line is a variant (SNP-major)'
+            'each line is a variant (SNP-major)'
         """
         line = "a variant" if self.major == "SNP" else "an individual"
-        # Many phenotypes are only counted.
+        # Many different phenotypes are counted, not listed.
         phenotypes = f"{len(self.phenotypes):,} different values"
-        if len(self.phenotypes) <= _PHENOTYPES:
-            phenotypes = _list_counts(self.phenotypes, _PHENOTYPES)
+        if len(self.phenotypes) <= _MAX_PHENOTYPES:
+            phenotypes = _list_counts(self.phenotypes, _MAX_PHENOTYPES)
         missing = f"{self.missing_phenotypes:,} missing (-9, NA or nan)"
         facts = {
-            "file": f"{self.path} ({self.file_bytes:,} bytes, as its tables ask for)",
-            "layout": f"a line is {line} ({self.major}-major)",
+            "file": f"{self.path} ({self.file_bytes:,} bytes, matches its tables)",
+            "layout": f"each line is {line} ({self.major}-major)",
             "individuals": f"{self.individuals:,}, {self.founders:,} of them founders",
             "sex": f"{self.male:,} male, {self.female:,} female, "
             f"{self.unknown_sex:,} unknown",
             "phenotype": f"{phenotypes}; {missing}",
             "variants": f"{self.variants:,}",
-            "chromosomes": _list_counts(self.chromosomes, _CHROMOSOMES) or "none",
+            "chromosomes": _list_counts(self.chromosomes, _MAX_CHROMOSOMES) or "none",
             "same id": f"{self.same_iid:,} individuals, {self.same_sid:,} variants",
         }
         return {name: printable(fact) for name, fact in facts.items()}
@@ -114,7 +114,7 @@ class BedSummary:
 
 
 def _list_counts(counts: dict[str, int], most: int) -> str:
-    """List names with their counts, up to a number of them."""
+    """Format names with their counts, up to a maximum number."""
     shown = [f"{name}: {n:,}" for name, n in islice(counts.items(), most)]
     more = [f"{len(counts) - most} more"] if len(counts) > most else []
     return ", ".join(shown + more)
@@ -122,17 +122,17 @@ def _list_counts(counts: dict[str, int], most: int) -> str:
 
 _MALE, _FEMALE = 1, 2
 _MISSING = ("-9", "na", "nan")
-_KINDS = 1000  # phenotypes at most: a quantitative one has a value for each individual
+_MAX_DISTINCT = 1000  # maximum; a quantitative phenotype has one value per individual
 
 
 def inspect_bed(bed: open_bed | str | os.PathLike[str]) -> BedSummary:
-    """Check a PLINK set and count what its tables hold; no genotype is read.
+    """Check a PLINK set and summarise its tables, without reading genotypes.
 
-    The length of the .bed must fit the tables, and so must the last byte of each line: its
-    padding must not hold genotypes. Padding with one code in all lines, as some tools write
-    it, is a warning. A last genotype that is homozygous A1 in all lines (64 or more) is a
-    warning too: a table may be too long. An `open_bed` with ``skip_format_check`` is not
-    checked.
+    The length of the .bed must match the tables, and the padding at the end of each line
+    must not contain genotypes. If the padding has the same nonzero code in all lines, as
+    some tools write it, that is a warning. It is also a warning if the last genotype is
+    homozygous A1 in all lines (64 or more): a table may be too long. An `open_bed` with
+    ``skip_format_check`` is not checked.
 
     Args:
         bed: A .bed file, or an `open_bed`.
@@ -142,15 +142,15 @@ def inspect_bed(bed: open_bed | str | os.PathLike[str]) -> BedSummary:
 
     Raises:
         MissingFileError: One of the three files does not exist.
-        FormatError: A file has another format, or the files do not fit each other.
+        FormatError: A file has another format, or the files do not match each other.
 
     Examples:
         >>> from seqloom.io import to_bed
         >>> sex = {"sex": [1, 2], "chromosome": ["1", "1", "X"], "pheno": ["1", "-9"]}
         >>> to_bed("small.bed", [[1, 0, 2], [2, 0, 1]], properties=sex)
         >>> print(inspect_bed("small.bed"))
-        file        small.bed (6 bytes, as its tables ask for)
-        layout      a line is a variant (SNP-major)
+        file        small.bed (6 bytes, matches its tables)
+        layout      each line is a variant (SNP-major)
         individuals 2, 2 of them founders
         sex         1 male, 1 female, 0 unknown
         phenotype   1: 1, -9: 1; 1 missing (-9, NA or nan)
@@ -159,7 +159,7 @@ def inspect_bed(bed: open_bed | str | os.PathLike[str]) -> BedSummary:
         same id     0 individuals, 0 variants
     """
     source = bed if isinstance(bed, open_bed) else open_bed(bed)
-    native = source._native()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - our own class
+    native = source._native()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - same package
     shape = source.shape
     if not source.skip_format_check:
         native.check_tail(shape)
@@ -178,7 +178,7 @@ def inspect_bed(bed: open_bed | str | os.PathLike[str]) -> BedSummary:
 
 
 def _count_individuals(bed: open_bed) -> dict[str, Any]:
-    """Count sexes, founders, phenotypes and duplicate ids."""
+    """Count sexes, founders, phenotypes and repeated ids."""
     count = bed.iid_count
     male, female = (
         0 if bed.sex is None else int((bed.sex == sex).sum()) for sex in (_MALE, _FEMALE)
@@ -192,7 +192,7 @@ def _count_individuals(bed: open_bed) -> dict[str, Any]:
         "female": female,
         "unknown_sex": count - male - female,
         "founders": count - int(np.any(parents, axis=0).sum()),
-        "phenotypes": dict(phenotypes.most_common(_KINDS)),
+        "phenotypes": dict(phenotypes.most_common(_MAX_DISTINCT)),
         "missing_phenotypes": sum(
             n for word, n in phenotypes.items() if word.casefold() in _MISSING
         ),
@@ -201,7 +201,7 @@ def _count_individuals(bed: open_bed) -> dict[str, Any]:
 
 
 def _count_chromosomes(column: NDArray[Any] | None) -> dict[str, int]:
-    """Count the variants of each chromosome, run by run."""
+    """Count the variants of each chromosome, over runs of equal names."""
     counts: Counter[str] = Counter()
     if column is None or not len(column):
         return counts
@@ -214,7 +214,7 @@ def _count_chromosomes(column: NDArray[Any] | None) -> dict[str, int]:
 
 
 def _count_duplicates(*columns: NDArray[Any] | None) -> int:
-    """Count rows that occur in an earlier position."""
+    """Count rows that equal an earlier row."""
     known = [column.tolist() for column in columns if column is not None]
     rows = list(zip(*known, strict=True))
     return len(rows) - len(set(rows))

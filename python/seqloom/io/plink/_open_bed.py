@@ -44,48 +44,48 @@ if TYPE_CHECKING:
     from seqloom.io.plink._file_set import Identity
     from seqloom.io.plink._selection import Positions
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
-# Values of a sparse matrix that are dense at once; the position of each takes 8 bytes.
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
+# Values of a sparse matrix that are dense at once; each index takes 8 bytes.
 _DENSE_VALUES = 1 << 21
-_MOST_LINES = np.iinfo(np.int32).max
+_MAX_LINES = np.iinfo(np.int32).max
 # Attributes of one process; another process opens the file again.
-_OF_PROCESS = {"_handle": None, "_process": 0, "_identity": None}
+_PROCESS_STATE = {"_handle": None, "_process": 0, "_identity": None}
 
 
 class open_bed(BedProperties):
-    """Reads genotypes of a PLINK .bed file by individual and variant.
+    """Genotypes of a PLINK .bed file, read by individual and variant.
 
-    The signatures and their meaning are those of bed_reader. Files that bed_reader reads
-    wrongly without an error are an error here: tables that do not fit the .bed (even where
-    the number of bytes is the same, as far as the padding of the last byte shows it), a
-    .bed that was cut or that changes while it is read.
+    The signatures and their meaning are those of bed_reader. A file that bed_reader
+    misreads without an error is an error here: tables that do not match the .bed (even if
+    the number of bytes is the same, as far as the padding of the last byte shows it), or a
+    .bed that is truncated or changes while it is read.
 
-    The .bed stays open until a ``with`` block ends or the object is deleted; another read
-    opens it again. A table is read when one of its columns is used first. An object may be
+    The .bed stays open until a ``with`` block ends or the object is deleted; a later read
+    opens it again. A table is read when one of its columns is first used. An object can be
     used by many threads, pickled, and used in forked processes.
 
     Args:
         location: The .bed: a path, or a URL such as ``"s3://bucket/x.bed"``.
-        iid_count: The number of individuals; None: the number of lines of the .fam.
-        sid_count: The number of variants; None: the number of lines of the .bim.
+        iid_count: Number of individuals; None: the number of lines of the .fam.
+        sid_count: Number of variants; None: the number of lines of the .bim.
         properties: Columns that replace those of the tables, by property. None hides a
             property; NaN becomes the property's missing value.
         count_A1: True to count allele A1, False to count A2.
-        num_threads: Number of threads that decode; None or 0: all cores.
-        skip_format_check: True to open the .bed at the first read instead of now, and not
-            to check its padding.
-        fam_location: The .fam; None: beside the .bed under the same name.
-        bim_location: The .bim; None: beside the .bed under the same name.
-        cloud_options: Options for the store of a URL, such as ``{"timeout": "10s"}``.
-        max_concurrent_requests: The largest number of requests to the cloud at once; None:
+        num_threads: Number of decoding threads; None or 0: all cores.
+        skip_format_check: If True, open the .bed at the first read, and do not check its
+            padding.
+        fam_location: The .fam; None: the path of the .bed with the suffix .fam.
+        bim_location: The .bim; None: the path of the .bed with the suffix .bim.
+        cloud_options: Options of the object store, such as ``{"timeout": "10s"}``.
+        max_concurrent_requests: Maximum number of simultaneous requests to the cloud; None:
             10.
-        max_chunk_bytes: The largest number of bytes of a request; None: 8,000,000.
+        max_chunk_bytes: Maximum number of bytes of one request; None: 8,000,000.
 
     Raises:
         MissingFileError: The .bed does not exist.
         FormatError: The file is not a .bed.
         IdError: ``properties`` has an unknown name.
-        ArgumentError: The properties do not fit each other or the counts.
+        ArgumentError: The properties do not match each other or the counts.
 
     Examples:
         >>> import numpy as np
@@ -117,13 +117,13 @@ class open_bed(BedProperties):
         location: str | os.PathLike[str] | ParseResult | None,
         iid_count: int | None = None,
         sid_count: int | None = None,
-        properties: Mapping[str, ArrayLike | None] = _NOTHING,
+        properties: Mapping[str, ArrayLike | None] = _EMPTY,
         count_A1: bool = True,
         num_threads: int | None = None,
         skip_format_check: bool = False,
         fam_location: str | os.PathLike[str] | ParseResult | None = None,
         bim_location: str | os.PathLike[str] | ParseResult | None = None,
-        cloud_options: Mapping[str, str] = _NOTHING,
+        cloud_options: Mapping[str, str] = _EMPTY,
         max_concurrent_requests: int | None = None,
         max_chunk_bytes: int | None = None,
     ) -> None:
@@ -142,7 +142,7 @@ class open_bed(BedProperties):
         self.skip_format_check = as_flag("skip_format_check", skip_format_check)
         self._num_threads = num_threads
         self._requests = RequestLimits().replace(max_concurrent_requests, max_chunk_bytes)
-        vars(self).update(_OF_PROCESS)
+        vars(self).update(_PROCESS_STATE)
         if not skip_format_check:
             self._open()
 
@@ -157,31 +157,33 @@ class open_bed(BedProperties):
         max_chunk_bytes: int | None = None,
         out: NDArray[Any] | None = None,
     ) -> NDArray[Any]:
-        """Read genotypes of some individuals and variants.
+        """Read genotypes of selected individuals and variants.
 
         Args:
-            index: The individuals and variants: None is all; a tuple holds an index of
-                individuals and one of variants; anything else is an index of variants. An
-                index is None, an integer, a slice, a list or an array of integers (negative
-                ones count from the end), or a boolean mask. The two are independent: the
-                result has all pairs.
-            dtype: ``"int8"`` (missing is -127), ``"float32"`` or ``"float64"`` (NaN).
-            order: Memory order of the result: ``"F"`` (Fortran), the individuals of a
-                variant are neighbours, or ``"C"``, the variants of an individual are.
-            num_threads: Number of threads that decode; None: that of the object.
-            max_concurrent_requests: The largest number of requests to the cloud at once.
-            max_chunk_bytes: The largest number of bytes of a request.
-            out: The array to fill, of the result's shape, dtype and order.
+            index: The individuals and variants. None selects all; a tuple contains an index
+                of individuals and an index of variants; anything else is an index of
+                variants. An index is None, an integer, a slice, a list or array of integers
+                (negative ones count from the end), or a boolean mask. The two are
+                independent: the result contains all pairs.
+            dtype: ``"int8"`` (missing is -127), ``"float32"`` or ``"float64"`` (missing is
+                NaN).
+            order: Memory order of the result: ``"F"`` (Fortran: the individuals of a
+                variant are contiguous) or ``"C"`` (the variants of an individual are
+                contiguous).
+            num_threads: Number of decoding threads; None: that of the object.
+            max_concurrent_requests: Maximum number of simultaneous requests to the cloud.
+            max_chunk_bytes: Maximum number of bytes of one request.
+            out: The array to fill, with the shape, dtype and order of the result.
 
         Returns:
-            The number of copies of the counted allele, in an array of individuals by
-            variants: ``out``, or a new one.
+            Copies of the counted allele, in an array of individuals by variants: ``out``,
+            or a new array.
 
         Raises:
-            ArgumentError: The dtype or the order is unknown, or ``out`` does not fit.
-            OutOfRangeError: An index is outside the file.
+            ArgumentError: The dtype or the order is unknown, or ``out`` does not match.
+            OutOfRangeError: An index is out of range.
             MemoryLimitError: The result does not fit into memory.
-            FormatError: The file is not a .bed, or does not fit its tables.
+            FormatError: The file is not a .bed, or does not match its tables.
             FileError: The file cannot be read, or has changed since it was opened.
         """
         kind = find_dtype(dtype)
@@ -205,7 +207,7 @@ class open_bed(BedProperties):
         index: Any = None,
         dtype: DTypeLike = "float32",
         batch_size: int | None = None,
-        format: Literal["csc", "csr"] = "csc",  # noqa: A002 - bed_reader's word for it
+        format: Literal["csc", "csr"] = "csc",  # noqa: A002 - the name in bed_reader
         num_threads: int | None = None,
         max_concurrent_requests: int | None = None,
         max_chunk_bytes: int | None = None,
@@ -214,22 +216,23 @@ class open_bed(BedProperties):
 
         Args:
             index: The individuals and variants, as in `read`.
-            dtype: The type of the values, as in `read`; missing values are stored.
+            dtype: The dtype of the values, as in `read`; missing values are stored.
             batch_size: Number of variants (csr: individuals) that are dense at the same
-                time; None: as many as take a few MB.
-            format: ``"csc"``, by variant, or ``"csr"``, by individual.
+                time;
+                None: a few MB.
+            format: ``"csc"`` (by variant) or ``"csr"`` (by individual).
             num_threads: As in `read`.
             max_concurrent_requests: As in `read`.
             max_chunk_bytes: As in `read`.
 
         Returns:
-            A matrix of scipy, of individuals by variants.
+            A scipy matrix of individuals by variants.
 
         Raises:
             MissingExtraError: scipy is not installed.
             ArgumentError: The format, the dtype or the batch size is unknown.
-            OutOfRangeError: An index is outside the file.
-            FormatError: The file is not a .bed, or does not fit its tables.
+            OutOfRangeError: An index is out of range.
+            FormatError: The file is not a .bed, or does not match its tables.
             FileError: The file cannot be read, or has changed since it was opened.
 
         Examples:
@@ -261,12 +264,12 @@ class open_bed(BedProperties):
 
     @property
     def major(self) -> str:
-        """The layout: ``"SNP"`` if a line is a variant, ``"individual"`` if it is one."""
+        """Layout: ``"SNP"`` if lines are variants, ``"individual"`` if individuals."""
         return self._open().major
 
     def __len__(self) -> int:
         raise ArgumentError(
-            f"{self} has two axes, so no length: use .iid_count (individuals) or "
+            f"{self} has two axes and no length: use .iid_count (individuals) or "
             ".sid_count (variants)"
         )
 
@@ -276,14 +279,14 @@ class open_bed(BedProperties):
     def __getitem__(self, index: object) -> NoReturn:
         raise ArgumentError(
             f"{self}: use .read(index), such as .read(np.s_[0, :]) for the first "
-            "individual, or sl.data.GenotypeDataset for samples one by one"
+            "individual, or sl.data.GenotypeDataset for single samples"
         )
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        vars(self).update(_OF_PROCESS)
+        vars(self).update(_PROCESS_STATE)
 
     def __str__(self) -> str:
         where = self.location
@@ -293,11 +296,11 @@ class open_bed(BedProperties):
     __repr__ = __str__
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what another process needs: everything but the open file."""
-        return vars(self) | _OF_PROCESS
+        """Return the state for another process, without the open file."""
+        return vars(self) | _PROCESS_STATE
 
     def _positions(self, index: Any) -> tuple[Positions, Positions]:
-        """Return the positions of individuals and of variants that an index selects."""
+        """Return the indices of the selected individuals and variants."""
         iid, sid = split_index(index)
         shape = self.shape
         return find_positions(iid, shape[0]), find_positions(sid, shape[1])
@@ -307,16 +310,16 @@ class open_bed(BedProperties):
         handle = self._open()
         if isinstance(handle, RemoteBed):
             raise ArgumentError(
-                f"{self}: expected a file of this machine, got a URL: download it first"
+                f"{self}: expected a local file, got a URL: download it first"
             )
         return handle
 
     def _open(self) -> _native.BedFile | RemoteBed:
-        """Return the file or the object in the cloud, opened by this process."""
+        """Return the file or cloud object, opened by this process."""
         if self._handle is not None and self._process == os.getpid():
             return self._handle
         if isinstance(self._path, Path):
-            # In a forked process the file must still be that of the parent.
+            # In a forked process the file must still be the parent's file.
             handle, self._identity = open_file(self._path, self._identity)
             self._check_set()
         else:
@@ -325,13 +328,13 @@ class open_bed(BedProperties):
         return handle
 
     def _check_set(self) -> None:
-        """Refuse a .bed, or tables, of another set than the one that is open."""
+        """Raise if the .bed or its tables have been replaced by another set."""
         if isinstance(self._path, Path) and self._identity:
             check_same(self._path, self._identity)
 
 
 def _check_sparse(form: str, batch_size: int | None) -> None:
-    """Refuse an unknown format and an empty batch; requires scipy."""
+    """Raise for an unknown format or batch size, or if scipy is missing."""
     if form not in {"csc", "csr"}:
         raise ArgumentError(f"format {form!r} not known. Expected 'csc' or 'csr'.")
     if batch_size is not None and batch_size < 1:
@@ -350,13 +353,13 @@ def _to_sparse(
     form: str,
     at_once: int | None,
 ) -> csc_matrix | csr_matrix:
-    """Make a matrix from lines, columns of a csc or rows of a csr, read some at a time."""
+    """Build a matrix from lines (columns of a csc, rows of a csr), read in batches."""
     import scipy.sparse
 
     count, width = shape[::-1] if form == "csc" else shape
-    if max(shape) > _MOST_LINES:
+    if max(shape) > _MAX_LINES:
         raise ArgumentError(
-            f"a sparse matrix has at most {_MOST_LINES} rows and columns, got {shape}"
+            f"a sparse matrix has at most {_MAX_LINES} rows and columns, got {shape}"
         )
     at_once = at_once or max(1, _DENSE_VALUES // max(width, 1))
     pieces = [(np.empty(0, dtype), np.empty(0, np.int32), np.zeros(1, np.int64))]
@@ -366,7 +369,7 @@ def _to_sparse(
     ]
     data, indices, counts = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
     ends = np.cumsum(counts)
-    kind = np.int32 if ends[-1] <= _MOST_LINES else np.int64
+    kind = np.int32 if ends[-1] <= _MAX_LINES else np.int64
     make = scipy.sparse.csc_matrix if form == "csc" else scipy.sparse.csr_matrix
     return make((data, indices, ends.astype(kind)), shape)
 
@@ -374,10 +377,10 @@ def _to_sparse(
 def _compress(
     lines: NDArray[Any],
 ) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int64]]:
-    """Return the values that are not 0, their positions, and their number in each line."""
+    """Return the nonzero values, their positions, and their number in each line."""
     flat = lines.reshape(-1)
     stored = np.flatnonzero(flat)
     counts = np.count_nonzero(lines, axis=1)
-    # Lines are contiguous; positions are counted from the beginning of the line.
+    # Lines are contiguous; positions are relative to the start of the line.
     begins = np.repeat(np.arange(len(lines)) * lines.shape[1], counts)
     return flat[stored], (stored - begins).astype(np.int32), counts

@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 Suffix: TypeAlias = Literal["fam", "bim"]
 Column: TypeAlias = "NDArray[Any] | None"
 
-_MOST_LINES = np.iinfo(np.intp).max  # of an array along an axis
+_MAX_LINES = np.iinfo(np.intp).max  # size limit of an array axis
 COUNT_NAMES: dict[Suffix, str] = {"fam": "iid_count", "bim": "sid_count"}
 
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """The file, type and missing value of a property."""
+    """File, type and missing value of a property."""
 
     suffix: Suffix
     kind: type[np.generic] = np.str_
     missing: str | int | None = None
 
 
-# In the order of the files' columns. An id cannot be missing; the default is iid1, iid2 ...
+# In file order. An id cannot be missing; the default ids are iid1, iid2 and so on.
 PROPERTIES = {
     "fid": Property("fam", missing="0"),
     "iid": Property("fam"),
@@ -48,12 +48,12 @@ PROPERTIES = {
 
 
 def names_of(suffix: Suffix) -> list[str]:
-    """List the properties that one file holds, in the order of its columns."""
+    """List the properties in one file, in column order."""
     return [name for name, prop in PROPERTIES.items() if prop.suffix == suffix]
 
 
 def find_property(name: str) -> Property:
-    """Find a property by its name."""
+    """Return a property by its name."""
     try:
         return PROPERTIES[name]
     except KeyError:
@@ -65,13 +65,13 @@ def find_property(name: str) -> Property:
 
 def check_count(suffix: Suffix, count: Any) -> int:
     """Convert a number of individuals or variants to int."""
-    return as_integer(COUNT_NAMES[suffix], count, limit=_MOST_LINES + 1)
+    return as_integer(COUNT_NAMES[suffix], count, limit=_MAX_LINES + 1)
 
 
 def override(
     properties: Mapping[str, ArrayLike | None], counts: dict[Suffix, int | None]
 ) -> dict[str, Column]:
-    """Convert given values to columns; the first of a file sets the length of all."""
+    """Convert the caller's values to columns; the first sets the length."""
     _check_mapping(properties)
     for name in properties:
         find_property(name)
@@ -92,7 +92,7 @@ def override(
 
 
 def _check_mapping(properties: object) -> None:
-    """Refuse anything but a mapping."""
+    """Raise for anything but a mapping."""
     if not isinstance(properties, Mapping):
         raise ArgumentError(
             "properties must be a dict from property to values, such as "
@@ -103,7 +103,7 @@ def _check_mapping(properties: object) -> None:
 def complete(
     properties: Mapping[str, ArrayLike | None], counts: dict[Suffix, int]
 ) -> dict[str, NDArray[Any]]:
-    """Make all twelve columns; fills in those that are not given, or are None."""
+    """Return all twelve columns; fill those that are missing or None."""
     columns = override(properties, dict(counts))
     return {
         name: _fill(name, counts[prop.suffix])
@@ -134,9 +134,9 @@ def to_column(name: str, values: ArrayLike | None) -> Column:
 
 
 def _find_absent(array: NDArray[Any]) -> NDArray[np.bool_]:
-    """Say which values are NaN or None."""
+    """Return a mask of the values that are NaN or None."""
     if array.dtype.kind == "O":
-        # NaN alone differs from itself.
+        # NaN is the only value that differs from itself.
         return np.array([value is None or bool(value != value) for value in array])  # noqa: PLR0124
     return np.isnan(array) if array.dtype.kind == "f" else np.zeros(len(array), bool)
 
@@ -144,7 +144,7 @@ def _find_absent(array: NDArray[Any]) -> NDArray[np.bool_]:
 def _fill_missing(
     name: str, array: NDArray[Any], absent: NDArray[np.bool_]
 ) -> NDArray[Any]:
-    """Replace absent values by the missing value of the property."""
+    """Replace NaN and None by the missing value of the property."""
     missing = PROPERTIES[name].missing
     if missing is None:
         i = int(absent.argmax())
@@ -157,12 +157,14 @@ def _fill_missing(
 
 
 def _to_numbers(name: str, array: NDArray[Any]) -> NDArray[Any]:
-    """Convert values to numbers; refuses a value that would change."""
+    """Convert values to numbers; raise if a value would change."""
     kind = PROPERTIES[name].kind
     try:
         numbers = array.astype(np.float64) if array.dtype.kind in "OUT" else array
     except (TypeError, ValueError) as error:
-        raise ArgumentError(f"properties[{name!r}] must hold numbers: {error}") from error
+        raise ArgumentError(
+            f"properties[{name!r}] must contain numbers: {error}"
+        ) from error
     if kind is not np.int32:
         return numbers.astype(kind, copy=False)
     limits = np.iinfo(np.int32)
@@ -176,13 +178,13 @@ def _to_numbers(name: str, array: NDArray[Any]) -> NDArray[Any]:
     broken = numbers != np.trunc(numbers)
     if broken.any():
         raise ArgumentError(
-            f"properties[{name!r}] must hold integers, got {numbers[broken][0]}"
+            f"properties[{name!r}] must contain integers, got {numbers[broken][0]}"
         )
     return numbers.astype(kind, copy=False)
 
 
 def _fill(name: str, count: int) -> NDArray[Any]:
-    """Make the default column of a property."""
+    """Return the default column of a property."""
     prop = PROPERTIES[name]
     if prop.missing is None:
         return np.array([f"{name}{number}" for number in range(1, count + 1)], np.str_)

@@ -1,4 +1,4 @@
-"""What a read selects, individuals and variants, and the array that it fills."""
+"""The individuals and variants that a read selects, and the array that it fills."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
 Positions: TypeAlias = "NDArray[np.int64] | None"
-"""Positions along one axis, none negative; None is all of them, in order."""
+"""Nonnegative positions along one axis; None is all positions, in order."""
 
 _ALL = slice(None)
-_PARTS = 2
+_AXES = 2
 
 
 def split_index(index: Any) -> tuple[Any, Any]:
-    """Split an index into an index of individuals and one of variants."""
+    """Split an index into an index of individuals and an index of variants."""
     if not isinstance(index, tuple):
         return None, index
     parts = cast("tuple[Any, ...]", index)
-    if len(parts) != _PARTS:
+    if len(parts) != _AXES:
         raise OutOfRangeError(
             f"an index must have two parts, (individuals, variants); got {len(parts)}"
         )
@@ -62,7 +62,7 @@ def slice_positions(selected: Positions, part: slice) -> slice | NDArray[np.int6
 
 
 def _from_start(number: int, count: int) -> int:
-    """Convert a negative position to one from the start; refuses one outside."""
+    """Convert a negative position to a nonnegative one; raise if it is out of range."""
     if not -count <= number < count:
         raise OutOfRangeError(
             f"index {number} is out of bounds for axis 0 with size {count}"
@@ -71,7 +71,7 @@ def _from_start(number: int, count: int) -> int:
 
 
 def _find_in_array(index: Any, count: int) -> NDArray[np.int64]:
-    """Return the positions that a list or an array selects: integers, or a mask."""
+    """Return the positions that a list or array of integers, or a mask, selects."""
     if isinstance(index, tuple):
         raise OutOfRangeError(
             "too many indices for one axis: give a list instead of a tuple"
@@ -106,21 +106,21 @@ def _find_in_array(index: Any, count: int) -> NDArray[np.int64]:
 
 Order: TypeAlias = Literal["C", "F"]
 
-# A line of the cache: stores of whole lines need not read what they write over.
+# Size of a cache line: aligned writes of whole lines do not read them first.
 _ALIGNMENT = 64
-_KINDS = {np.dtype(kind): np.dtype(kind) for kind in ("int8", "float32", "float64")}
-_NAMED = {kind.name: kind for kind in _KINDS}
+_DTYPES = {np.dtype(kind): np.dtype(kind) for kind in ("int8", "float32", "float64")}
+_DTYPE_NAMES = {kind.name: kind for kind in _DTYPES}
 
 
 def find_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-    """Return the dtype; a .bed can be read as one of three."""
-    if isinstance(dtype, str) and (kind := _NAMED.get(dtype)):
+    """Return the dtype; raise if it is not one of the three for a .bed."""
+    if isinstance(dtype, str) and (kind := _DTYPE_NAMES.get(dtype)):
         return kind
     try:
         wanted = cast("np.dtype[Any] | None", np.dtype(dtype))
     except (TypeError, ValueError):
         wanted = None
-    if wanted is None or wanted not in _KINDS:
+    if wanted is None or wanted not in _DTYPES:
         raise ArgumentError(
             f"dtype '{dtype if wanted is None else wanted}' not known, only 'int8', "
             "'float32', and 'float64' are allowed."
@@ -131,7 +131,7 @@ def find_dtype(dtype: DTypeLike) -> np.dtype[Any]:
 def prepare_array(
     shape: tuple[int, int], kind: np.dtype[Any], order: str, *, out: NDArray[Any] | None
 ) -> NDArray[Any]:
-    """Return the array that a read fills: the caller's, or a new one."""
+    """Return the array to fill: the caller's, or a new one."""
     if order not in {"C", "F"}:
         raise ArgumentError(f"order {order!r} not known, only 'F', 'C'")
     if out is None:
@@ -154,26 +154,26 @@ def prepare_array(
 
 
 def new_array(shape: tuple[int, int], kind: np.dtype[Any], order: Order) -> NDArray[Any]:
-    """Make an array without values, aligned to the lines of the processor's cache."""
+    """Create an uninitialised array, aligned to cache lines."""
     size = math.prod(shape) * kind.itemsize
     try:
         memory = np.empty(size + _ALIGNMENT, np.uint8)
     except (MemoryError, ValueError):
         raise MemoryLimitError(
             f"not enough memory for {shape[0]} individuals x {shape[1]} variants of "
-            f"{kind}, which take {size} bytes: read a part at a time"
+            f"{kind}, which take {size} bytes: read smaller parts"
         ) from None
     start = -memory.__array_interface__["data"][0] % _ALIGNMENT
     return np.ndarray(shape, kind, memory, start, order=order)
 
 
 def choose_threads(call: int | None, constructor: int | None) -> int:
-    """Return the number of threads that the call, the object or the machine says."""
+    """Return the number of threads of the call, else of the object, else the default."""
     number = constructor if call is None else call
     try:
         return count_threads(number)
     except ArgumentError as error:
-        # bed_reader's callers expect an OverflowError for a negative number.
+        # Code written for bed_reader expects an OverflowError for a negative number.
         if isinstance(number, int) and number < 0:
             raise NumberRangeError(str(error)) from None
         raise

@@ -1,4 +1,4 @@
-"""Counts and statistics of the genotypes of each variant: one pass over a .bed."""
+"""Counts and statistics of the genotypes of each variant, in one pass over a .bed."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_STEP_BYTES = 64 << 20  # bytes of a step for each thread; Ctrl-C waits for a step
-# The fewest and the most variants of a step. In a file whose lines are individuals, a step
-# reads a part of each line, which must not be short. Its counts must fit into memory.
+_STEP_BYTES = 64 << 20  # bytes of a step for each thread; Ctrl-C waits for the step
+# Minimum and maximum number of variants in a step. If lines are individuals, a step
+# reads a part of each line, which must not be short; its counts must fit into memory.
 _STEP_VARIANTS = 1 << 16, 1 << 18
-# The columns of the counts.
+# Columns of the counts.
 _HOM_A1, _MISSING, _HET, _HOM_A2 = range(4)
 _GENOTYPES = [_HOM_A1, _HET, _HOM_A2]
 _CODES = 4
@@ -39,18 +39,18 @@ class Group(IntEnum):
     """Groups in which individuals are counted."""
 
     MALE = 0
-    OTHER = 1  # females, and those of unknown sex
+    OTHER = 1  # females, and individuals of unknown sex
     NONFOUNDER = 2
     EXCLUDED = 3  # not counted
 
 
 class Ploidy(IntEnum):
-    """How many copies of a chromosome an individual has, as far as counting goes."""
+    """Copies of a chromosome that an individual has, for counting."""
 
     TWO = 0
     X = 1
     Y = 2
-    MT = 3  # counted as two, but in no equilibrium
+    MT = 3  # counted as two, but not tested
 
 
 _PLOIDIES = {
@@ -71,34 +71,34 @@ def genotype_stats(
 ) -> GenotypeStats:
     """Count the genotypes of each variant, in one pass and in bounded memory.
 
-    Counts, mean and variance are those of all individuals. Frequency and Hardy-Weinberg p
-    are those that PLINK 1.9 prints for ``--freq --hardy --keep-allele-order``. They count
-    founders only (both parents are ``0``). On X a male has one allele, and his heterozygous
-    call counts as missing; on Y only males count, in the same way. Individuals of unknown
-    sex count as females. The exact test (Wigginton, Cutler & Abecasis 2005) excludes males
-    on X; on Y and MT nobody is tested, and p is 1 (mid-p: 0.5). The names X or 23, Y or 24,
-    and MT, M or 26 are known, also with ``chr`` before them; all other chromosomes count as
-    autosomes.
+    Counts, mean and variance include all individuals. Frequency and Hardy-Weinberg p equal
+    those of PLINK 1.9 with ``--freq --hardy --keep-allele-order``: they include founders
+    only (both parents are ``0``). On X, a male has one allele, and a heterozygous male
+    counts as missing; on Y, only males count, in the same way. Individuals of unknown sex
+    count as females. The exact test (Wigginton, Cutler & Abecasis 2005) excludes males on
+    X. Y and MT are not tested, and p is 1 (mid-p: 0.5). The names X or 23, Y or 24, and
+    MT, M or 26 are recognised, also with the prefix ``chr``; all other chromosomes count
+    as autosomes.
 
     Args:
-        bed: A .bed file, or an `open_bed`, whose ``count_A1`` says which allele to count.
+        bed: A .bed file, or an `open_bed`, whose ``count_A1`` chooses the counted allele.
         individuals: The individuals to count: an index as in `open_bed.read`, without
             duplicates; None: all.
-        nonfounders: Whether frequency and Hardy-Weinberg p include individuals with
+        nonfounders: If True, frequency and Hardy-Weinberg p include individuals with
             parents.
-        mid_p: Whether p is the mid-p value, which counts half of the outcomes that are as
+        mid_p: If True, p is the mid-p value, which counts half of the outcomes that are as
             likely as the observed genotypes.
         num_threads: Number of threads; None: that of the `open_bed`, or all cores.
-        on_progress: Called with the number of variants counted, and the number of all.
+        on_progress: Called with the number of counted variants and the total number.
 
     Returns:
-        Arrays with an entry for each variant.
+        Arrays with one value for each variant.
 
     Raises:
-        ArgumentError: An individual is named twice, or the file is in the cloud.
-        OutOfRangeError: An index is outside the individuals.
-        FormatError: The file is not a .bed, or does not fit its tables, even where only
-            the last byte of each line shows that.
+        ArgumentError: An individual is selected twice, or the file is in the cloud.
+        OutOfRangeError: An index of an individual is out of range.
+        FormatError: The file is not a .bed, or does not match its tables, even if only the
+            last byte of each line shows it.
         FileError: The file cannot be read.
 
     Examples:
@@ -121,11 +121,11 @@ def genotype_stats(
     chosen = find_positions(individuals, source.iid_count)
     if chosen is not None and len(np.unique(chosen)) < len(chosen):
         raise ArgumentError(
-            "individuals must not name an individual twice; remove the duplicates"
+            "individuals must not select an individual twice; remove the duplicates"
         )
     ploidy = find_ploidy(source.chromosome, source.sid_count)
     groups = _find_groups(source, chosen, ploidy, nonfounders=nonfounders)
-    default = source._num_threads  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - our own class
+    default = source._num_threads  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - same package
     threads = choose_threads(num_threads, default)
     columns: dict[str, NDArray[Any]] = {
         name: np.empty(source.sid_count, kind) for name, kind in _COLUMNS.items()
@@ -156,9 +156,9 @@ def genotype_stats(
 def _count_steps(
     bed: open_bed, groups: NDArray[np.uint8], missing: NDArray[np.uint32], *, threads: int
 ) -> Iterator[tuple[slice, NDArray[np.uint32]]]:
-    """Count in steps; yields the variants of a step and the codes of each group."""
+    """Yield, for each step, its variants and the counts of codes in each group."""
     shape, check = bed.shape, not bed.skip_format_check
-    native = bed._native()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - our own class
+    native = bed._native()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - same package
     survey = _native.GenotypeSurvey(native, shape, groups, Group.EXCLUDED)
     fewest, most = _STEP_VARIANTS
     step = min(max(threads * _STEP_BYTES * 4 // max(shape[0], 1), fewest), most)
@@ -173,7 +173,7 @@ def find_ploidy(chromosome: NDArray[Any] | None, count: int) -> NDArray[np.uint8
     """Return the ploidy of each variant; an unknown chromosome counts as an autosome."""
     if chromosome is None or not len(chromosome):
         return np.zeros(count, np.uint8)
-    # Variants of a chromosome are neighbours: each run of a name is looked up once.
+    # Variants of a chromosome are adjacent: look up each run of names once.
     starts = np.flatnonzero(np.append(True, chromosome[1:] != chromosome[:-1]))
     names = [str(name).upper().removeprefix("CHR") for name in chromosome[starts]]
     kinds = [_PLOIDIES.get(name, Ploidy.TWO) for name in names]
@@ -187,7 +187,7 @@ def _find_groups(
     *,
     nonfounders: bool,
 ) -> NDArray[np.uint8]:
-    """Return the group of each individual; sex matters on X and Y only."""
+    """Return the group of each individual; sex matters only on X and Y."""
     groups = np.full(bed.iid_count, Group.OTHER, np.uint8)
     if bed.sex is not None and np.isin(ploidy, (Ploidy.X, Ploidy.Y)).any():
         groups[bed.sex == MALE] = Group.MALE
@@ -209,15 +209,15 @@ def _compute_columns(
     mid_p: bool,
     threads: int,
 ) -> dict[str, NDArray[Any]]:
-    """Compute the columns of some variants from the codes of each group."""
+    """Compute the columns of a step from the counts of codes in each group."""
     total = counts.sum(axis=1, dtype=np.int64)
     hom_a1, het, hom_a2 = total[:, _GENOTYPES].T
     two, one = _founders(counts, ploidy)
-    # With one copy of the chromosome nobody is heterozygous.
+    # With one copy of the chromosome, heterozygous genotypes do not exist.
     weights = np.array([2, 1, 0], np.int64)
     a1 = two.astype(np.int64) @ weights + one[:, 0]
     alleles = a1 + two.astype(np.int64) @ weights[::-1] + one[:, 2]
-    # On Y and MT p is that of no genotypes.
+    # Variants on Y and MT have the p-value of zero genotypes.
     hardy_p = np.empty(len(two))
     _native.hardy_p(np.ascontiguousarray(two), hardy_p, mid_p, threads)
     hardy_p[(ploidy == Ploidy.Y) | (ploidy == Ploidy.MT)] = 0.5 if mid_p else 1
@@ -250,14 +250,14 @@ def _founders(
 def _moments(
     two: NDArray[np.int64], one: NDArray[np.int64], count: NDArray[np.int64]
 ) -> dict[str, NDArray[np.float64]]:
-    """Compute mean and variance of values from the numbers of 2 and of 1 among them."""
+    """Compute mean and variance from the numbers of values 2 and 1."""
     mean = _divide(2 * two + one, count)
     squares = _divide(4 * two + one, count)
-    # Rounding must not give a constant variant a variance.
+    # Rounding must not give a constant variant a nonzero variance.
     is_constant = (two == count) | (one == count)
     return {"mean": mean, "variance": np.where(is_constant, 0 * mean, squares - mean**2)}
 
 
 def _divide(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Divides; gives NaN for a division by 0."""
+    """Divide elementwise; 0 / 0 is NaN."""
     return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)

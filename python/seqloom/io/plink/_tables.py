@@ -1,4 +1,4 @@
-"""The tables of a .bed as columns and back: .fam (individuals) and .bim (variants)."""
+"""Reading and writing the tables of a .bed: .fam (individuals) and .bim (variants)."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# In the order of the files.
+# In file order.
 COLUMNS: Final[dict[Suffix, tuple[str, ...]]] = {
     "fam": tuple(names_of("fam")),
     "bim": tuple(names_of("bim")),
 }
 
 _GZIP = b"\x1f\x8b"
-_FIELDS, _FEWEST_COLUMNS = 6, 5
-_LONGEST_LINE = 1 << 16
+_FIELDS, _MIN_COLUMNS = 6, 5
+_MAX_LINE_BYTES = 1 << 16
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# Names that programs give to the columns, in lower case and without punctuation.
+# Column names that programs write, in lower case and without punctuation.
 _NAMES: Final[dict[Suffix, str]] = {
     "fam": "fid family familyid famid iid individual individualid id sample sampleid "
     "withinfamilyid pat paternal paternalid father fatherid pid mat maternal maternalid "
@@ -48,22 +48,23 @@ _NAMES: Final[dict[Suffix, str]] = {
     "pos position basepair coordinate a0 a1 a2 allele0 allele1 allele2 ref alt counted",
 }
 _MIN_NAMES = 2
-_KINDS: Final[dict[Suffix, str]] = {"fam": "an individual", "bim": "a variant"}
+_ROW_NAMES: Final[dict[Suffix, str]] = {"fam": "an individual", "bim": "a variant"}
 _SHOWN_CHARACTERS = 60
 _ALLELES = frozenset("ACGTNacgtn")
 _SEXES = {"M": 1, "F": 2}
 
-# One long allele widens the rows of all others in an array of equal widths. An array of
-# more bytes, and of more times the bytes of its text, has strings of any length instead.
-_MOST_BYTES = 64 << 20
-_MOST_WASTE = 16
-_ROWS = 1 << 12  # rows that are converted to such strings at the same time
-_PIECE_BYTES = 1 << 20  # bytes that are read or converted at the same time
-_LINES = 1 << 14  # lines that are written at a time
+# In an array of fixed-width strings, one long allele widens all rows. An array above
+# this size, and above this multiple of its text, stores strings of variable length
+# instead.
+_MAX_FIXED_WIDTH_BYTES = 64 << 20
+_MAX_WASTE = 16
+_ROWS = 1 << 12  # rows converted to variable-length strings at a time
+_PIECE_BYTES = 1 << 20  # bytes read or converted at a time
+_LINES = 1 << 14  # lines written at a time
 
 
 def count_lines(source: Path | bytes, suffix: Suffix) -> int:
-    """Count the lines of a table, without blank lines at its end."""
+    """Count the lines of a table, ignoring blank lines at its end."""
     if isinstance(source, bytes) or _is_gzip(source):
         name = _name_of(source, suffix)
         text = _decompress(source, name) if isinstance(source, bytes) else _read(source)
@@ -77,29 +78,29 @@ def count_lines(source: Path | bytes, suffix: Suffix) -> int:
 
 
 def _name_of(source: Path | bytes, suffix: Suffix) -> str:
-    """Name a table for errors."""
+    """Return the name of a table for error messages."""
     return f"the .{suffix}" if isinstance(source, bytes) else str(source)
 
 
-def check_places(fam: Path, bim: Path) -> None:
-    """Refuse tables that changed places, as the first line of each shows."""
+def check_not_exchanged(fam: Path, bim: Path) -> None:
+    """Raise if the .fam and the .bim are exchanged, judging by their first lines."""
     person, variant = _first_fields(fam), _first_fields(bim)
     if len(person) != _FIELDS or len(variant) != _FIELDS:
         return
     has_allele = person[3].isdigit() and set(person[4]) <= _ALLELES
     if has_allele and variant[4] in {"0", "1", "2"}:
         raise FormatError(
-            f"{fam}: the tables changed places: it lists variants, and {bim} lists "
+            f"{fam}: the tables are exchanged: this file lists variants, and {bim} lists "
             "individuals; rename them, or pass fam_location= and bim_location=",
             path=str(fam),
         )
 
 
 def _first_fields(path: Path) -> list[str]:
-    """Split the first line of a table; gives nothing where it cannot be read."""
+    """Split the first line of a table; return no fields if it cannot be read."""
     try:
         with path.open("rb") as file:
-            return _split(file.readline(_LONGEST_LINE))
+            return _split(file.readline(_MAX_LINE_BYTES))
     except OSError:
         return []
 
@@ -112,8 +113,8 @@ def read_columns(
     name: str | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Read some columns of a table, and check all its lines."""
-    # Text is ``<U{n}``, or ``StringDType()`` where a few long values would make an array of
-    # equal widths much larger than the file. `name` names bytes in errors.
+    # Text is ``<U{n}``, or ``StringDType()`` if a few long values would make a
+    # fixed-width array much larger than the file. `name` names bytes in errors.
     known = name or _name_of(source, suffix)
     text = _decompress(source, known) if isinstance(source, bytes) else _read(source)
     _check_rows(io.BytesIO(text), suffix, known)
@@ -124,31 +125,31 @@ def read_columns(
 def _check_rows(file: BinaryIO, suffix: Suffix, name: str) -> None:
     """Raise if the first line is a header, or if a line is a comment.
 
-    Read as a row, it would shift the genotypes of all rows after it by one. The size of the
-    .bed does not show it, because the genotypes of a line are padded to whole bytes.
+    If it were read as a row, the genotypes of all later rows would shift by one. The size
+    of the .bed does not reveal that, because its lines are padded to whole bytes.
     """
-    first = file.readline(_LONGEST_LINE).removeprefix(_BYTE_ORDER_MARK)
+    first = file.readline(_MAX_LINE_BYTES).removeprefix(_BYTE_ORDER_MARK)
     if _is_header(_split(first), suffix):
-        _refuse("line 1 is a header", first, suffix, name=name)
+        _raise_line_error("line 1 is a header", first, suffix, name=name)
     if first.startswith(b"#") and not _is_row(_split(first), suffix):
-        _refuse("line 1 is a comment", first, suffix, name=name)
+        _raise_line_error("line 1 is a comment", first, suffix, name=name)
     for start in _comment_starts(file):
         file.seek(start)
-        line = file.readline(_LONGEST_LINE)
+        line = file.readline(_MAX_LINE_BYTES)
         if not _is_row(_split(line), suffix):
             file.seek(0)
             number = file.read(start).count(b"\n") + 1
-            _refuse(f"line {number} is a comment", line, suffix, name=name)
+            _raise_line_error(f"line {number} is a comment", line, suffix, name=name)
 
 
 def _split(line: bytes) -> list[str]:
-    """Split a line."""
+    """Split a line into fields."""
     return line.decode("utf-8", "replace").split()
 
 
 def _is_header(fields: list[str], suffix: Suffix) -> bool:
-    """True if a line holds names of columns and no number, or the numbers of columns."""
-    # Names of columns are compared without case, quotes and punctuation.
+    """True if a line contains column names or column numbers, but no values."""
+    # Column names are compared without case, quotes and punctuation.
     names = ["".join(filter(str.isalnum, field.casefold())) for field in fields]
     if len(names) >= _FIELDS and any(
         names == [f"{prefix}{at + first}" for at in range(len(names))]
@@ -160,7 +161,7 @@ def _is_header(fields: list[str], suffix: Suffix) -> bool:
 
 
 def _comment_starts(file: BinaryIO) -> Generator[int]:
-    """Yield where lines after the first begin that have "#" as first character."""
+    """Yield the offsets of lines after the first that start with "#"."""
     offset, piece = 0, b""
     file.seek(0)
     while True:
@@ -180,28 +181,28 @@ def _comment_starts(file: BinaryIO) -> Generator[int]:
 def _is_row(fields: list[str], suffix: Suffix) -> bool:
     """True if a line has the sex of an individual, or the position of a variant."""
     number = {"fam": fields[4:5], "bim": fields[-3:-2]}[suffix]
-    return len(fields) >= _FEWEST_COLUMNS and all(map(is_decimal, number))
+    return len(fields) >= _MIN_COLUMNS and all(map(is_decimal, number))
 
 
-def _refuse(fault: str, line: bytes, suffix: Suffix, *, name: str) -> NoReturn:
-    """Raise with the line, and what to do."""
+def _raise_line_error(fault: str, line: bytes, suffix: Suffix, *, name: str) -> NoReturn:
+    """Raise an error that shows the line and the remedy."""
     shown = printable(" ".join(_split(line)))
     if len(shown) > _SHOWN_CHARACTERS:
         shown = f"{shown[:_SHOWN_CHARACTERS]}..."
     raise FormatError(
-        f"{name}: {fault} ({shown}); delete it: a .{suffix} has rows only, and reading it "
-        f"as {_KINDS[suffix]} would shift all genotypes by one",
+        f"{name}: {fault} ({shown}); delete this line: a .{suffix} has only rows, and "
+        f"reading it as {_ROW_NAMES[suffix]} would shift all genotypes by one",
         kind="header",
         path=name,
     )
 
 
 def _check_regular(path: Path) -> None:
-    """Refuse a pipe: it can be read only once, and opening it may block."""
+    """Raise for a pipe, which can only be read once, and may block when it is opened."""
     try:
         status = path.stat()
     except OSError:
-        return  # reading the file raises the error
+        return  # a later read raises the error
     if not stat.S_ISREG(status.st_mode):
         raise FileError(
             f"{path}: is not a regular file; expected the path of a .fam or .bim"
@@ -216,7 +217,7 @@ def _read(path: Path) -> bytes:
 
 
 def _is_gzip(path: Path) -> bool:
-    """Return whether a file begins as gzip; False if it cannot be read."""
+    """Return whether a file starts with the gzip signature; False if it is unreadable."""
     try:
         with path.open("rb") as file:
             return file.read(2) == _GZIP
@@ -225,21 +226,21 @@ def _is_gzip(path: Path) -> bool:
 
 
 def _decompress(text: bytes, name: str) -> bytes:
-    """Decompress a table that is gzip; a table of text never begins so."""
+    """Decompress a gzip table; a text table never starts with the gzip signature."""
     if not text.startswith(_GZIP):
         return text
     try:
         return gzip.decompress(text)
     except (EOFError, OSError, zlib.error) as error:
         raise FormatError(
-            f"{name}: gzip: {error}; the file is damaged or cut: get it again",
+            f"{name}: gzip: {error}; the file is corrupt or truncated: get it again",
             kind="compression",
             path=name,
         ) from error
 
 
 def _read_column(table: _native.PlinkTable, name: str, path: str) -> NDArray[Any]:
-    """Make the array of one column."""
+    """Return the array of one column."""
     kind = PROPERTIES[name].kind
     if name == "sex":
         return _read_sex(table, path)
@@ -255,7 +256,7 @@ def _read_column(table: _native.PlinkTable, name: str, path: str) -> NDArray[Any
 
 
 def _read_sex(table: _native.PlinkTable, path: str) -> NDArray[np.int32]:
-    """Read the sex of individuals as PLINK 2 does: other text than M and F is unknown."""
+    """Read the sex of individuals like PLINK 2: text other than M and F is unknown."""
     codes = np.empty(table.rows, np.int32)
     try:
         table.write_integers("sex", codes)
@@ -274,7 +275,7 @@ def _read_sex(table: _native.PlinkTable, path: str) -> NDArray[np.int32]:
 
 
 def _sex_code(text: str) -> int | None:
-    """Return the number for a sex; None for text without a meaning."""
+    """Return the code of a sex, or None for other text."""
     try:
         code = parse_decimal(text)
     except ValueError:
@@ -285,49 +286,49 @@ def _sex_code(text: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _TextColumn:
-    """A column of text, to be converted to an array."""
+    """A column of text that is converted to an array."""
 
     table: _native.PlinkTable
     name: str
 
     def array(self) -> NDArray[Any]:
-        """Make the array: of equal widths unless that wastes too much."""
+        """Return the array, with fixed-width strings unless they waste too much memory."""
         longest, size = self.table.size(self.name)
         rows = self.table.rows
-        if _bytes(rows, longest) > max(_MOST_BYTES, _MOST_WASTE * size):
-            # Strings of any length; equal widths are made for some rows at a time.
+        if _bytes(rows, longest) > max(_MAX_FIXED_WIDTH_BYTES, _MAX_WASTE * size):
+            # Variable-length strings; convert fixed-width blocks of rows.
             texts = np.empty(rows, np.dtypes.StringDType())
             for first in range(0, rows, _ROWS):
                 self._fill(texts, range(first, min(first + _ROWS, rows)))
             return texts
-        return self._even(range(rows), longest)
+        return self._fixed_width(range(rows), longest)
 
-    def _even(self, rows: range, width: int) -> NDArray[np.str_]:
-        """Make an array of equal widths of some rows."""
+    def _fixed_width(self, rows: range, width: int) -> NDArray[np.str_]:
+        """Return a fixed-width array of some rows."""
         width = max(width, 1)
         texts = np.empty(len(rows), f"U{width}")
         self.table.write_points(self.name, rows.start, width, texts.view(np.uint32))
         return texts
 
     def _fill(self, texts: NDArray[Any], rows: range) -> None:
-        """Fill some rows by way of equal widths; fewer at once where a string is long."""
+        """Fill rows from fixed-width blocks; use fewer rows if a string is long."""
         width = self.table.longest(self.name, rows.start, len(rows))
         if len(rows) > 1 and _bytes(len(rows), width) > _PIECE_BYTES:
             half = len(rows) // 2
             self._fill(texts, rows[:half])
             self._fill(texts, rows[half:])
         else:
-            texts[rows.start : rows.stop] = self._even(rows, width)
+            texts[rows.start : rows.stop] = self._fixed_width(rows, width)
 
 
 def _bytes(rows: int, width: int) -> int:
-    """Compute the size of an array of equal widths."""
+    """Return the size of a fixed-width array in bytes."""
     return rows * width * np.dtype("U1").itemsize
 
 
 def write_table(path: Path, suffix: Suffix, columns: Mapping[str, NDArray[Any]]) -> None:
-    """Write a table that reads back as the same columns; replaces an old one."""
-    # Blanks separate the columns of a .fam, tabs those of a .bim.
+    """Write a table, replacing an existing one; reading it returns the same columns."""
+    # The columns of a .fam are separated by spaces, those of a .bim by tabs.
     ordered = [columns[name] for name in COLUMNS[suffix]]
     rows = max(len(column) for column in ordered)
     with path.open("wb") as file:
@@ -337,7 +338,7 @@ def write_table(path: Path, suffix: Suffix, columns: Mapping[str, NDArray[Any]])
 
 
 def _cells(values: NDArray[Any]) -> NDArray[Any] | list[str]:
-    """Convert some values of a column to what the extension takes."""
+    """Convert values of a column to the types that the extension accepts."""
     if values.dtype.kind in "if":
         return np.ascontiguousarray(values)
     if values.dtype.kind != "U":

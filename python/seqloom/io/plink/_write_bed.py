@@ -1,4 +1,4 @@
-"""Writing genotypes as a PLINK .bed with its tables: an array at once, or line by line."""
+"""Writing genotypes as a PLINK .bed with its tables: whole arrays, or line by line."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
-_BLOCK_BYTES = 8 << 20  # bytes of values that are packed at the same time
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
+_BLOCK_BYTES = 8 << 20  # bytes of values packed at a time
 _DIMENSIONS = {"matrix": 2, "vector": 1}
 _KINDS = ("int8", "float32", "float64")
 _MISSING = -127
-_ILLEGAL = -1  # replaces an integer that does not fit 8 bits
+_INVALID = -1  # stands in for integers beyond 8 bits
 
 
 def to_bed(
     filepath: str | os.PathLike[str],
     val: ArrayLike,
-    properties: Mapping[str, ArrayLike | None] = _NOTHING,
+    properties: Mapping[str, ArrayLike | None] = _EMPTY,
     count_A1: bool = True,
     fam_filepath: str | os.PathLike[str] | None = None,
     bim_filepath: str | os.PathLike[str] | None = None,
@@ -43,24 +43,24 @@ def to_bed(
 ) -> None:
     """Write genotypes as a PLINK .bed, with its .fam and .bim.
 
-    The three files appear together. Files that existed before stay as they are until all
-    three are complete.
+    The three files appear together. Existing files stay unchanged until all three are
+    complete.
 
     Args:
         filepath: The path of the .bed.
-        val: An array of individuals by variants with the values 0, 1, 2 and missing, which
-            is NaN, or -127 for integers.
-        properties: Columns of the tables, by property. The default is ``iid1``, ``iid2``
+        val: An array of individuals by variants with the values 0, 1, 2 and missing (NaN,
+            or -127 for integers).
+        properties: Columns of the tables, by property. The defaults are ``iid1``, ``iid2``
             ..., ``sid1``, ``sid2`` ..., or the missing value of the property.
         count_A1: True if the values count allele A1, False if they count A2.
-        fam_filepath: The path of the .fam; None: beside the .bed under the same name.
-        bim_filepath: The path of the .bim; None: beside the .bed under the same name.
-        major: The layout: ``"SNP"`` (a line is a variant) or ``"individual"``.
-        num_threads: Number of threads that pack; None or 0: all cores.
+        fam_filepath: The .fam; None: the path of the .bed with the suffix .fam.
+        bim_filepath: The .bim; None: the path of the .bed with the suffix .bim.
+        major: The layout: ``"SNP"`` (each line is a variant) or ``"individual"``.
+        num_threads: Number of packing threads; None or 0: all cores.
 
     Raises:
         ArgumentError: A value is not allowed, the array is not two-dimensional or not
-            contiguous, or the properties do not fit it.
+            contiguous, or the properties do not match it.
         IdError: ``properties`` has an unknown name.
         FileError: A file cannot be written.
 
@@ -76,7 +76,7 @@ def to_bed(
     """
     values = _to_values(val, "matrix")
     if not (values.flags.c_contiguous or values.flags.f_contiguous):
-        raise ArgumentError("val must be contiguous; np.ascontiguousarray(val) makes it so")
+        raise ArgumentError("val must be contiguous; pass np.ascontiguousarray(val)")
     threads = choose_threads(num_threads, None)
     packer = Packer(major, count_A1, threads)
     columns = complete(properties, {"fam": len(values), "bim": values.shape[1]})
@@ -92,20 +92,20 @@ class create_bed:
     """Writes genotypes as a PLINK .bed, line by line, with its .fam and .bim.
 
     The three files appear together when all lines are written and the object is closed.
-    Until then files that existed before stay as they are. After an error no file is made.
+    Until then, existing files stay unchanged. After an error, no file is written.
 
     Args:
         location: The path of the .bed.
-        iid_count: The number of individuals.
-        sid_count: The number of variants.
+        iid_count: Number of individuals.
+        sid_count: Number of variants.
         properties: Columns of the tables, as in `to_bed`.
         count_A1: True if the values count allele A1, False if they count A2.
-        fam_location: The path of the .fam; None: beside the .bed under the same name.
-        bim_location: The path of the .bim; None: beside the .bed under the same name.
-        major: The layout: ``"SNP"`` (a line is a variant) or ``"individual"``.
+        fam_location: The .fam; None: the path of the .bed with the suffix .fam.
+        bim_location: The .bim; None: the path of the .bed with the suffix .bim.
+        major: The layout: ``"SNP"`` (each line is a variant) or ``"individual"``.
 
     Raises:
-        ArgumentError: ``major`` is unknown, or the properties do not fit the counts.
+        ArgumentError: ``major`` is unknown, or the properties do not match the counts.
         IdError: ``properties`` has an unknown name.
         FileError: A file cannot be written.
 
@@ -125,7 +125,7 @@ class create_bed:
         location: str | os.PathLike[str],
         iid_count: int,
         sid_count: int,
-        properties: Mapping[str, ArrayLike | None] = _NOTHING,
+        properties: Mapping[str, ArrayLike | None] = _EMPTY,
         count_A1: bool = True,
         fam_location: str | os.PathLike[str] | None = None,
         bim_location: str | os.PathLike[str] | None = None,
@@ -153,7 +153,7 @@ class create_bed:
 
         Raises:
             ArgumentError: A value is not allowed, the vector has another length, or all
-                lines are written already. After an error no file is made.
+                lines have been written. After an error, no file is written.
             ClosedError: The object is closed.
             FileError: The file cannot be written.
         """
@@ -165,15 +165,15 @@ class create_bed:
         try:
             self._file.write(self._pack_line(vector).data)
         except BaseException as error:
-            self._give_up(error)
+            self._discard(error)
             raise
         self.write_count += 1
 
     def close(self) -> None:
-        """Complete the three files; a second call does nothing.
+        """Complete the three files; repeated calls have no effect.
 
         Raises:
-            ArgumentError: Lines are missing. No file is made.
+            ArgumentError: Lines are missing. No file is written.
             FileError: A file cannot be written.
         """
         if self._open is None:
@@ -183,7 +183,7 @@ class create_bed:
                 f"{self.location}: Attempt to write fewer vectors ({self.write_count}) "
                 f"than expected ({self._lines})"
             )
-            self._give_up(error)
+            self._discard(error)
             raise error
         closing, self._open = self._open, None
         closing.close()
@@ -195,15 +195,15 @@ class create_bed:
         if error is None:
             self.close()
         else:
-            self._give_up(error)
+            self._discard(error)
 
     @property
     def _lines(self) -> int:
-        """The number of lines of the file."""
+        """Number of lines of the file."""
         return self.sid_count if self.major == "SNP" else self.iid_count
 
     def _pack_line(self, vector: ArrayLike) -> NDArray[np.uint8]:
-        """Pack one line, which must be of the right length."""
+        """Pack one line after checking its length."""
         values = _to_values(vector, "vector")
         width = self.iid_count if self.major == "SNP" else self.sid_count
         if len(values) != width:
@@ -215,8 +215,8 @@ class create_bed:
             )
         return self._packer.pack(values[np.newaxis], self.write_count)
 
-    def _give_up(self, error: BaseException) -> None:
-        """Remove what was written; files that existed before stay."""
+    def _discard(self, error: BaseException) -> None:
+        """Remove the temporary files; existing files stay."""
         closing, self._open = self._open, None
         if closing:
             closing.__exit__(type(error), error, error.__traceback__)
@@ -226,8 +226,8 @@ class create_bed:
 class Packer:
     """Packs values into lines of two-bit codes."""
 
-    major: str  # what a line is: "SNP" or "individual"
-    count_a1: bool  # whether values count allele A1, or A2
+    major: str  # type of a line: "SNP" or "individual"
+    count_a1: bool  # True if values count allele A1, else A2
     threads: int = 1
 
     def __post_init__(self) -> None:
@@ -237,11 +237,11 @@ class Packer:
 
     @property
     def header(self) -> bytes:
-        """The bytes before the first line."""
+        """Bytes before the first line."""
         return b"\x6c\x1b" + bytes([self.major == "SNP"])
 
     def pack_all(self, values: NDArray[Any]) -> Iterator[NDArray[np.uint8]]:
-        """Pack an array of individuals by variants, some lines at a time."""
+        """Yield packed lines of an array of individuals by variants, in blocks."""
         by_line = values.T if self.major == "SNP" else values
         count, positions = by_line.shape
         at_once = max(1, _BLOCK_BYTES // max(positions * values.itemsize, 1))
@@ -249,11 +249,11 @@ class Packer:
             yield self.pack(by_line[first : first + at_once], first)
 
     def pack(self, lines: NDArray[Any], first: int) -> NDArray[np.uint8]:
-        """Pack lines; `first` is the number of the first one, for errors."""
+        """Pack lines; `first` is the index of the first line, for errors."""
         small = lines
         if lines.dtype.kind != "f" and lines.dtype != np.int8:
             small = lines.astype(np.int8)
-            small[small != lines] = _ILLEGAL
+            small[small != lines] = _INVALID
         if not (small.flags.c_contiguous or small.flags.f_contiguous):
             small = small.copy(order="K")
         packed = np.empty((len(small), -(-small.shape[1] // 4)), np.uint8)
@@ -269,7 +269,7 @@ class Packer:
     def _make_error(
         self, lines: NDArray[Any], small: NDArray[Any], first: int
     ) -> ArgumentError:
-        """Make the error that names the first value which a .bed cannot hold."""
+        """Return the error that names the first value which a .bed cannot store."""
         missing = small == _MISSING if small.dtype == np.int8 else np.isnan(small)
         line, i = np.argwhere(~(missing | np.isin(small, (0, 1, 2))))[0]
         at = (i, first + line) if self.major == "SNP" else (first + line, i)
@@ -281,13 +281,13 @@ class Packer:
 
 
 def _to_values(data: ArrayLike, shape: Literal["matrix", "vector"]) -> NDArray[Any]:
-    """Convert values to an array of integers or of floating point."""
+    """Convert values to an array of integers or floats."""
     try:
         values = np.asarray(data)
     except ValueError as error:
         raise ArgumentError(
-            f"the values must be a {shape} of 0, 1, 2 and missing values, with rows of one "
-            f"length; NumPy says: {error}"
+            f"the values must be a {shape} of 0, 1, 2 and missing values, with rows of "
+            f"equal length; NumPy reports: {error}"
         ) from error
     if values.dtype.kind == "f" and values.dtype not in _KINDS:
         values = values.astype(np.float32)
