@@ -82,7 +82,11 @@ def test_a_property_of_none_is_neither_read_nor_offered(path):
             r"override iid, 1, .* iid_count, 2",
         ),
         ({"sex": ["F"]}, ValueError, "properties\\['sex'\\] must contain numbers"),
-        ({"sex": [1.5]}, ValueError, "properties\\['sex'\\] must contain integers, got 1.5"),
+        (
+            {"sex": [1.5]},
+            ValueError,
+            "properties\\['sex'\\] must contain integers, got 1.5",
+        ),
         ({"bp_position": [2**31]}, OverflowError, "does not fit 32 bits"),
         ({"iid": [np.nan]}, ValueError, "an id cannot be missing"),
     ],
