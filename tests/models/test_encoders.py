@@ -113,21 +113,21 @@ def test_a_network_of_genotypes_refuses_sequences(reads, encoder):
 
 @pytest.mark.parametrize("encoder", ENCODERS[:-2], ids=str)
 def test_a_network_of_channels_refuses_tokens_and_numbers(reads, small, encoder):
-    with pytest.raises(ArgumentError, match=r"reads channels, but .* makes one that fits"):
+    with pytest.raises(ArgumentError, match=r"reads channels, .* creates one that fits"):
         sl.train.fit(small, reads(encoder), epochs=1)
 
 
 def test_a_network_of_other_tokens_is_refused(reads):
     config = sl.models.SequenceCNNConfig.for_data(reads(Tokens("dna")))
     with pytest.raises(
-        ArgumentError, match=r"tokens of 10 kinds.* gives tokens of 6 kinds"
+        ArgumentError, match=r"tokens of 10 kinds.* returns tokens of 6 kinds"
     ):
         sl.train.fit(config, reads(Integer("dna")), epochs=1)
 
 
 def test_a_network_of_sequences_refuses_genotypes(cohort):
     config = sl.models.SequenceCNNConfig(channels=4, outputs=1)
-    with pytest.raises(ArgumentError, match="take GenotypeMLPConfig"):
+    with pytest.raises(ArgumentError, match="use GenotypeMLPConfig"):
         sl.train.fit(config, cohort(), epochs=1)
 
 

@@ -152,8 +152,8 @@ def test_each_size_has_the_parameters_of_the_published_one(size, count):
         (lambda m: m(np.array([[0, 2]]), [0, 2]), "without cu_seqlens"),
         (lambda m: m(np.array([0, 5, 2]), [0, 2]), "cu_seqlens must be increasing"),
         (lambda m: m(np.array([0, 33, 2])), "expected integers from 0 to 32"),
-        (lambda m: m(np.array([0, 2]), layers=(7,)), "layers must hold numbers from 0"),
-        (lambda m: m(np.array([0, 2]), layers=()), r"layers must hold .* got \[\]"),
+        (lambda m: m(np.array([0, 2]), layers=(7,)), "layers must contain indices from 0"),
+        (lambda m: m(np.array([0, 2]), layers=()), r"layers must contain .* got \[\]"),
         (lambda m: m(np.array([0.0, 2.0])), "integer"),
     ],
 )

@@ -6,7 +6,7 @@ import torch
 
 import seqloom as sl
 from esm_networks import draw_proteins, make_huggingface
-from seqloom.models._esm2_folder import list_theirs
+from seqloom.models._esm2_folder import list_transformers_names
 from seqloom.nn import functional as F
 
 PROTEINS = draw_proteins((9, 30, 17))
@@ -60,7 +60,7 @@ def test_gradients_reach_every_parameter_and_are_theirs(
     model = sl.models.ESM2.load(tmp_path, one)
     _, gradients = sl.nn.value_and_grad(loss)(model, form)
     for path, parameter in model.parameters():
-        truth = np.concatenate([expected[name] for name in list_theirs(path)])
+        truth = np.concatenate([expected[name] for name in list_transformers_names(path)])
         found = gradients.wrt(parameter).numpy()
         assert np.abs(found - truth).max() < 1e-4 * max(1, np.abs(truth).max()), path
         assert np.abs(truth).max() > 0

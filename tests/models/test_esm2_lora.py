@@ -111,7 +111,7 @@ def test_a_base_for_a_network_without_adapters_is_refused(small, tmp_path):
     task = sl.models.Classify(("no", "yes"))
     encoder = sl.encode.OneHot("dna")
     sl.models.Trained(small.init("numpy").eval(), encoder, task, 256).save(tmp_path / "cnn")
-    with pytest.raises(sl.errors.ArgumentError, match=r"base .* is of adapters"):
+    with pytest.raises(sl.errors.ArgumentError, match=r"base .* is for adapters"):
         sl.models.load(tmp_path / "cnn", base=tmp_path)
 
 

@@ -196,8 +196,8 @@ def test_what_a_protein_holds_changes_no_bit_of_others(model, proteins):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"layers": [7]}, "layers must hold numbers from 0"),
-        ({"layers": []}, "layers must hold numbers from 0"),
+        ({"layers": [7]}, "layers must contain indices from 0"),
+        ({"layers": []}, "layers must contain indices from 0"),
         ({"cu_seqlens": [0, 3]}, "cu_seqlens must be increasing integers"),
     ],
 )
@@ -212,7 +212,7 @@ def test_a_token_beyond_the_vocabulary_is_refused(model):
 
 
 def test_padded_ids_are_refused(model, proteins):
-    with pytest.raises(sl.errors.ShapeError, match="packed sequences end to end"):
+    with pytest.raises(sl.errors.ShapeError, match="the concatenated sequences"):
         model(proteins.padded())
 
 

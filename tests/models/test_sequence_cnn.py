@@ -46,7 +46,7 @@ def test_a_sequence_without_letters_has_a_finite_score():
 
 def test_a_window_of_another_length_is_refused_with_the_way_out():
     x = MODEL.backend.tensor(np.zeros((1, 4, 60), np.float32))
-    with pytest.raises(ShapeError, match="30 letters, got 60; train one with ") as found:
+    with pytest.raises(ShapeError, match="30 residues, got 60; train one with ") as found:
         FIXED.init("numpy").eval().logits(x)
     remedy = re.search(r"SequenceCNNConfig\(.*?\)", str(found.value))
     assert remedy is not None
@@ -64,7 +64,7 @@ def test_a_padded_window_is_refused():
 
 
 def test_another_encoder_is_refused():
-    with pytest.raises(ShapeError, match="reads 4 numbers a letter, got 20"):
+    with pytest.raises(ShapeError, match="reads 4 channels, got 20"):
         MODEL.logits(MODEL.backend.tensor(np.zeros((1, 20, 30), np.float32)))
 
 
@@ -121,5 +121,5 @@ def test_settings_come_back_from_their_json():
 
 
 def test_genotypes_are_sent_to_their_own_network(cohort):
-    with pytest.raises(ArgumentError, match="take GenotypeMLPConfig"):
+    with pytest.raises(ArgumentError, match="use GenotypeMLPConfig"):
         sl.models.SequenceCNNConfig.for_data(cohort())

@@ -190,7 +190,7 @@ def test_a_longer_run_takes_the_rates_of_its_new_length(start):
 def test_a_saved_model_without_a_checkpoint_is_not_resumed(start, toy, small, tmp_path):
     sl.train.fit(small, toy(), epochs=1).save(tmp_path / "run")
     before = (tmp_path / "run/model.safetensors").read_bytes()
-    with pytest.raises(RunFolderError, match="without a checkpoint, which cannot go on"):
+    with pytest.raises(RunFolderError, match="no checkpoint, so it cannot be resumed"):
         start(resume=True)
     assert (tmp_path / "run/model.safetensors").read_bytes() == before
 
@@ -246,6 +246,6 @@ def test_a_folder_of_another_program_is_no_run(start, tmp_path, name, way):
     path = tmp_path / "run" / name
     path.parent.mkdir(parents=True)
     path.write_text('{"model_type": "theirs"}')
-    with pytest.raises(RunFolderError, match="holds files that are no run"):
+    with pytest.raises(RunFolderError, match="has files of another kind"):
         start(**{way: True})
     assert path.read_text() == '{"model_type": "theirs"}'

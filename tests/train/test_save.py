@@ -62,7 +62,7 @@ def test_saving_replaces_nothing_unasked(train, tmp_path, what):
 
 def test_saving_never_replaces_the_files_of_others(train, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(RunFolderError, match="holds files that are no run"):
+    with pytest.raises(RunFolderError, match="has files of another kind"):
         train().save(tmp_path, overwrite=True)
     assert (tmp_path / "notes.txt").read_text() == "mine"
 

@@ -46,7 +46,7 @@ from seqloom.io._settings import replace_remedies
 from seqloom.models import Classify, Custom, Examples, Trained
 from seqloom.models._examples import check_examples, noun_of
 from seqloom.models._trained import find_trained
-from seqloom.models._training_facts import find_known, seen_by
+from seqloom.models._training_facts import encode_with, find_duplicates
 
 FilePath: TypeAlias = str | os.PathLike[str]
 # A data frame or a data set of another library has no type that we could name.
@@ -210,7 +210,7 @@ def evaluate(
         scores = score(trained, examples, progress=tell, both_strands=both)
     if text := describe_missing_scores(scores):
         raise NotFiniteError(text)
-    known = find_known(trained.known_letters, examples)
+    known = find_duplicates(trained.known_letters, examples)
     labels = np.asarray(examples.labels)
     if text := describe_known(trained.task, labels, scores, known=known):
         warn_user(text, SeenRecordsWarning)  # where evaluate was called
@@ -349,7 +349,7 @@ def _is_of_sequences(data: Any) -> bool:
 def _see(trained: Trained, data: Any) -> Examples:
     """Show a dataset through the model's encoder."""
     check_examples("data", data)
-    return seen_by(trained.encoder, data)
+    return encode_with(trained.encoder, data)
 
 
 def check_encoder(trained: Trained, data: Examples) -> None:

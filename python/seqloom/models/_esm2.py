@@ -1,4 +1,4 @@
-"""ESM2: the protein language model of Lin et al. 2023."""
+"""ESM2: the protein language model of Lin et al. (2023)."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from seqloom.errors import ArgumentError
 from seqloom.models._esm2_config import INT8, ESM2Fields, check_dtype
 from seqloom.models._esm2_folder import (
     check_size,
-    collect,
     find_heads,
-    index,
+    map_arrays,
+    normalise_names,
+    quantise_layers,
     read_settings,
-    round_layers,
     save_folder,
 )
 from seqloom.models._esm2_layers import (
+    ESM2Inputs,
     ESM2Layer,
     ESM2TokenHead,
-    Given,
     Layout,
     RotaryRates,
     find_contacts,
-    lay_out,
+    make_layout,
     number_layers,
 )
 from seqloom.nn import Buffer, Embedding, Int8Linear, LayerNorm, Linear, LoRALinear, Module
@@ -42,26 +42,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ESM2Config(ESM2Fields):
-    """Settings of an `ESM2`; `of` gives those of a published network.
+    """Settings of an `ESM2`; `of` returns those of a published network.
 
     Args:
         layers: Number of layers.
-        width: Numbers a position.
-        heads: Heads of each attention; they divide the width into even parts.
-        hidden: Width of the network after each attention; None: four times `width`.
-        vocabulary: How many different tokens there are.
-        pad_token: Token of padding.
-        mask_token: Token that hides a residue.
+        width: Number of features of a position.
+        heads: Number of attention heads; must divide `width` into even numbers.
+        hidden: Width of the feed-forward networks; None: four times `width`.
+        vocabulary: Number of different tokens.
+        pad_token: Padding token.
+        mask_token: Token that masks a residue.
         eps: Number added to the variance in each layer norm.
-        base: Base of the wavelengths of the rotary positions.
-        token_dropout: Whether the embedding of a mask is zero, and that of the other
-            tokens is scaled by the share of masks in their sequence, as in ESM-2's
-            training.
-        has_lm_head: Whether there is a head that predicts tokens.
-        has_contact_head: Whether there is a head that predicts contacts of residues.
+        base: Base of the wavelengths of the rotary position embedding.
+        token_dropout: If True, mask tokens have a zero embedding, and the embeddings of
+            the other tokens are scaled by the fraction of masks, as in the training of
+            ESM-2.
+        has_lm_head: If True, add a head that predicts tokens.
+        has_contact_head: If True, add a head that predicts residue contacts.
 
     Raises:
-        ArgumentError: A number makes no sense.
+        ArgumentError: A number is out of range.
 
     Examples:
         >>> import seqloom as sl
@@ -72,7 +72,7 @@ class ESM2Config(ESM2Fields):
     """
 
     def build(self) -> ESM2:
-        """Make the network, not yet bound to a backend.
+        """Create the network, not yet bound to a backend.
 
         Returns:
             A new network.
@@ -87,21 +87,22 @@ class ESM2Config(ESM2Fields):
 
 
 class ESM2(Module):
-    """ESM-2, a transformer over proteins (Lin et al. 2023), with its published numerics.
+    """ESM-2, a protein language model (Lin et al. 2023), with its published numerics.
 
-    Sequences are packed end to end, without padding, or padded. Token ids are those of
-    ``sl.encode.Tokens("esm2")``: ``<cls>``, the residues, ``<eos>``. Positions are rotary,
-    with angles in float32 whatever the type of the weights; the embeddings are scaled by
-    the share of masks in each sequence (0.88 without masks), in evaluation too. There is
-    no dropout.
+    Input sequences are either concatenated without padding, or padded. Token ids are
+    those of ``sl.encode.Tokens("esm2")``: ``<cls>``, the residues, ``<eos>``. Positions
+    are encoded by rotary embeddings, with angles in float32 for any type of weights.
+    Embeddings are scaled by the fraction of masks in each sequence (by 0.88 without
+    masks), also in evaluation. There is no dropout.
 
     Args:
-        config: Its settings.
+        config: Settings of the network.
 
     Attributes:
-        identity: What `sl.infer.embed` writes into a plan instead of the checksum of the
-            weights; empty but for weights that were rounded to 8 bits, which differ in
-            their last bits between processors: the checksum of those before.
+        identity: String that `sl.infer.embed` stores in a plan instead of the checksum of
+            the weights; usually empty. With 8-bit weights it contains the checksum of the
+            original weights, because rounded weights may differ in the last bits between
+            processors.
 
     Examples:
         >>> import numpy as np, seqloom as sl
@@ -144,28 +145,29 @@ class ESM2(Module):
         backend: Backend | str = "numpy",
         dtype: str = "float32",
     ) -> Self:
-        """Read a network from a folder as Hugging Face's transformers write it.
+        """Load a network from a folder in the Hugging Face transformers layout.
 
         Args:
-            folder: Folder with ``config.json`` and ``model.safetensors``, or several files
-                of weights and their index. The head of ``EsmForMaskedLM`` may be absent.
+            folder: Folder with ``config.json`` and ``model.safetensors``, or several
+                weight files and an index. The head of ``EsmForMaskedLM`` is optional.
             backend: A backend or its name.
-            dtype: Type of weights and hidden states: ``"float32"``, ``"float64"``, or, on
-                devices of torch and JAX that multiply in it, ``"bfloat16"`` or
-                ``"float16"``. On a CPU also ``"int8"``: the linear layers have weights of
-                8 bits, by `sl.nn.quantize_int8`; all else is in float32, the heads too.
+            dtype: Type of weights and hidden states: ``"float32"`` or ``"float64"``;
+                ``"bfloat16"`` or ``"float16"`` on devices of PyTorch and JAX with native
+                instructions; or, on a CPU, ``"int8"``. With ``"int8"`` the linear layers
+                have 8-bit weights, from `sl.nn.quantize_int8`; everything else, including
+                the heads, is float32.
 
         Returns:
-            The network in evaluation mode; its `load_report` says what was converted.
+            The network in evaluation mode; its `load_report` lists the conversions.
 
         Raises:
-            ArgumentError: `dtype` is none of these.
-            BackendError: `dtype` would be slower than float32: half precision on NumPy, on
-                JAX's CPU, and on a processor without instructions for it; int8 anywhere
-                but on NumPy or on torch on a CPU.
+            ArgumentError: `dtype` is not one of these types.
+            BackendError: `dtype` would be slower than float32: half precision on NumPy,
+                on JAX on a CPU, or on a processor without instructions for it; int8 on
+                any other backend than NumPy or PyTorch on a CPU.
             ConfigError: ``config.json`` does not describe an ESM-2 network.
-            MissingFileError: The folder lacks the settings or the weights.
-            RecordError: An array is missing, unknown, misshapen or damaged.
+            MissingFileError: The folder does not contain the settings or the weights.
+            RecordError: An array is missing, unknown or damaged, or has a wrong shape.
 
         Examples:
             >>> import seqloom as sl
@@ -176,30 +178,30 @@ class ESM2(Module):
         """
         found = find_backend(backend) if isinstance(backend, str) else backend
         name, place = check_dtype(found, dtype), as_path("folder", folder)
-        settings, arrays = read_settings(place), index(load(place))
+        settings, arrays = read_settings(place), normalise_names(load(place))
         config = ESM2Config(**settings, **find_heads(arrays))
         check_size(config, arrays, str(place))
         network = cls(config).bind(found, Key(0))
         network.to(found, "float32" if name == INT8 else name)
-        network.load_record(collect(network, arrays, str(place))).eval()
+        network.load_record(map_arrays(network, arrays, str(place))).eval()
         if name == INT8:
             network.identity = f"{checksum_of(network.to_record())}:{INT8}"
-            round_layers(network, config.vocabulary)
+            quantise_layers(network, config.vocabulary)
         return network
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write a folder that `load` and Hugging Face's transformers read.
+        """Write a folder that `load` and Hugging Face transformers can read.
 
-        It gets ``config.json`` and ``model.safetensors``, in the layout of
-        ``EsmForMaskedLM``; of ``EsmModel`` where there is no head that predicts tokens.
-        Each file is whole or absent.
+        The folder gets ``config.json`` and ``model.safetensors`` in the layout of
+        ``EsmForMaskedLM``, or of ``EsmModel`` if the network has no head that predicts
+        tokens. Each file is written atomically.
 
         Args:
-            folder: Folder, which is made if it does not exist.
+            folder: Folder; it is created if it does not exist.
 
         Raises:
-            ArgumentError: The network has adapters or layers of 8 bits, which the layout
-                does not know.
+            ArgumentError: The network has adapters or 8-bit layers, which the layout does
+                not support.
             FileError: A file cannot be written.
 
         Examples:
@@ -212,13 +214,13 @@ class ESM2(Module):
         """
         if any(self.named(LoRALinear)):
             raise ArgumentError(
-                "the network has adapters: sl.nn.merge_lora(network) joins them with its "
-                "layers, or write network.to_record(), which holds the adapters alone"
+                "the network has adapters: sl.nn.merge_lora(network) merges them into its "
+                "layers, or write network.to_record(), which contains only the adapters"
             )
         if any(self.named(Int8Linear)):
             raise ArgumentError(
-                "the network has layers of 8 bits, which transformers cannot read; write "
-                "its record, model.to_record().save(file), or save it before it is rounded"
+                "the network has 8-bit layers, which transformers cannot read; write its "
+                "record, model.to_record().save(file), or save it before quantising it"
             )
         save_folder(self, self.config, as_path("folder", folder))
 
@@ -234,26 +236,28 @@ class ESM2(Module):
         """Compute the hidden states of each position.
 
         Args:
-            input_ids: Token ids ``(total,)`` of sequences that lie end to end, ``(l,)`` of
-                one, or ``(n, l)`` with padding.
-            cu_seqlens: Start of each packed sequence, and the total, ``(n + 1,)``.
-            max_seqlen: Length of the longest of these; needed on a device and in a
-                compiled step.
-            mask: ``(n, l)``, 1 or true at real positions; default: where `input_ids` is
-                not the token of padding.
-            layers: Numbers of the hidden states to return: 0 for the embeddings, i after
-                layer i, and the last one, -1, after the last layer norm too.
+            input_ids: Token ids: ``(total,)`` of concatenated sequences, ``(l,)`` of one
+                sequence, or ``(n, l)`` with padding.
+            cu_seqlens: Offsets of concatenated sequences ``(n + 1,)``: the start of each
+                sequence, and the total length.
+            max_seqlen: Length of the longest concatenated sequence; required on a device
+                and in a compiled step.
+            mask: ``(n, l)``, 1 or true at real positions; default: positions where
+                `input_ids` is not the padding token.
+            layers: Indices of the hidden states to return: 0 for the embeddings, i for
+                the output of layer i. The last index, -1, includes the final layer norm.
 
         Returns:
-            The last hidden states, ``(total, width)`` or ``(n, l, width)``; with `layers`
-            a list of these. What stands at padding means nothing.
+            The last hidden states, ``(total, width)`` or ``(n, l, width)``; with
+            `layers`, a list of hidden states. Values at padding are undefined.
 
         Raises:
-            ArgumentError: `layers` or `cu_seqlens` do not fit, or `mask` comes with them.
+            ArgumentError: `layers` or `cu_seqlens` are invalid, or `mask` is passed
+                together with `cu_seqlens`.
             OutOfRangeError: A token is not in the vocabulary.
-            ShapeError: The shapes do not fit.
+            ShapeError: The shapes do not match.
         """
-        layout = self._lay_out(Given(input_ids, cu_seqlens, max_seqlen, mask))
+        layout = self._make_layout(ESM2Inputs(input_ids, cu_seqlens, max_seqlen, mask))
         numbers = number_layers((-1,) if layers is None else layers, len(self.layers))
         states = self._run(layout, set(numbers))
         shape = (*layout.shape, self.config.width)
@@ -261,13 +265,13 @@ class ESM2(Module):
         return found[0] if layers is None else found
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """Score each token of the vocabulary at each position.
+        """Compute the logits of all tokens at each position.
 
         Args:
-            hidden: The last hidden states ``(..., width)``.
+            hidden: Last hidden states ``(..., width)``.
 
         Returns:
-            Numbers before the softmax, ``(..., vocabulary)``.
+            Logits ``(..., vocabulary)``.
 
         Raises:
             ArgumentError: The network has no head that predicts tokens.
@@ -281,7 +285,7 @@ class ESM2(Module):
         if self.lm_head is None:
             raise ArgumentError(
                 "the network has no head that predicts tokens (lm_head); load a folder of "
-                "EsmForMaskedLM, or make it with has_lm_head=True and train it"
+                "EsmForMaskedLM, or create it with has_lm_head=True and train it"
             )
         return self.lm_head(hidden, self.embedding.weight.value)
 
@@ -293,22 +297,23 @@ class ESM2(Module):
         *,
         mask: Any = None,
     ) -> list[Tensor]:
-        """Predict which residues of each sequence touch, from the attention of all heads.
+        """Predict residue contacts of each sequence from the attention of all heads.
 
-        The maps of all heads, without ``<cls>`` and ``<eos>``, are made symmetric and
-        corrected for what each residue explains; a logistic regression weighs them (Rao et
-        al. 2021). The weights of attention are computed in float32 at least.
+        The attention maps of all heads, without ``<cls>`` and ``<eos>``, are symmetrised
+        and corrected by the average product correction. A logistic regression combines
+        them (Rao et al. 2021). Attention weights are computed in float32 or wider.
 
         Args:
             input_ids: Token ids as in a call of the network; each sequence begins with
                 ``<cls>`` and ends with ``<eos>``.
-            cu_seqlens: Start of each packed sequence, and the total.
-            max_seqlen: Length of the longest of these.
-            mask: 1 or true at real positions of padded sequences, which are padded at
-                their ends.
+            cu_seqlens: Offsets of concatenated sequences: the start of each sequence, and
+                the total length.
+            max_seqlen: Length of the longest concatenated sequence.
+            mask: 1 or true at real positions of padded sequences, whose padding is at the
+                end.
 
         Returns:
-            For each sequence the probabilities of contact ``(residues, residues)``.
+            For each sequence, the contact probabilities ``(residues, residues)``.
 
         Raises:
             ArgumentError: The network has no head that predicts contacts.
@@ -322,9 +327,9 @@ class ESM2(Module):
         if self.contact_head is None:
             raise ArgumentError(
                 "the network has no head that predicts contacts (contact_head); load a "
-                "folder that has one, or make it with has_contact_head=True and train it"
+                "folder that has one, or create it with has_contact_head=True and train it"
             )
-        layout = self._lay_out(Given(input_ids, cu_seqlens, max_seqlen, mask))
+        layout = self._make_layout(ESM2Inputs(input_ids, cu_seqlens, max_seqlen, mask))
         x = self._embed_tokens(layout)
         return find_contacts(self.layers, self.contact_head, x, layout=layout)
 
@@ -335,12 +340,11 @@ class ESM2(Module):
 
         Args:
             batch: Batch of `sl.data.PackedStream`: ``input_ids``, ``cu_seqlens`` and
-                ``max_seqlen``; or a padded one: ``input_ids`` and ``mask``, ``(n, l)``.
-            layers: Numbers of the hidden states, as in a call of the network.
+                ``max_seqlen``; or a padded batch: ``input_ids`` and ``mask``, ``(n, l)``.
+            layers: Indices of the hidden states, as in a call of the network.
 
         Returns:
-            Hidden states ``(total, width)`` or ``(n, l, width)`` by the number of their
-            layer.
+            Hidden states ``(total, width)`` or ``(n, l, width)`` by layer index.
 
         Raises:
             ArgumentError: A layer does not exist.
@@ -360,12 +364,12 @@ class ESM2(Module):
         found = self(batch["input_ids"], **options, layers=layers)
         return dict(zip(layers, found, strict=True))
 
-    def _lay_out(self, given: Given) -> Layout:
-        """Describe where the sequences lie."""
-        return lay_out(self.config, self.rates.value, given)
+    def _make_layout(self, given: ESM2Inputs) -> Layout:
+        """Return the layout of the sequences."""
+        return make_layout(self.config, self.rates.value, given)
 
     def _run(self, layout: Layout, wanted: set[int]) -> dict[int, Tensor]:
-        """Compute the wanted hidden states ``(rows, width)``, and nothing after them."""
+        """Compute the wanted hidden states ``(rows, width)``, and no later layers."""
         x = self._embed_tokens(layout)
         states = {0: x}
         for number in range(1, max(wanted) + 1):
@@ -376,7 +380,7 @@ class ESM2(Module):
         return states
 
     def _embed_tokens(self, layout: Layout) -> Tensor:
-        """Return the scaled embeddings, in the type of the weights."""
+        """Return the scaled embeddings in the dtype of the weights."""
         x = self.embedding(layout.tokens)
         if layout.factor is None:
             return x

@@ -1,4 +1,4 @@
-"""The fields of `ESM2Config`, and the types of the weights of an `ESM2`."""
+"""Fields of `ESM2Config`, and the supported types of ESM-2 weights."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SIZES = {
 
 @dataclass(frozen=True)
 class ESM2Fields(Config):
-    """The fields of `ESM2Config`, and what they must be."""
+    """Fields of `ESM2Config` with their checks."""
 
     layers: int
     width: int
@@ -51,7 +51,7 @@ class ESM2Fields(Config):
         if self.width % (2 * self.heads):
             raise ArgumentError(
                 f"width must be a multiple of 2 * heads={2 * self.heads}, because rotary "
-                f"positions turn pairs of numbers, got {self.width}"
+                f"positions rotate pairs of features, got {self.width}"
             )
         for name in ("pad_token", "mask_token"):
             if not 0 <= getattr(self, name) < self.vocabulary:
@@ -62,7 +62,7 @@ class ESM2Fields(Config):
 
     @property
     def inner_width(self) -> int:
-        """Width of the network after each attention."""
+        """Width of the feed-forward networks."""
         return 4 * self.width if self.hidden is None else self.hidden
 
     @classmethod
@@ -71,13 +71,13 @@ class ESM2Fields(Config):
 
         Args:
             size: ``"8M"``, ``"35M"``, ``"150M"``, ``"650M"``, ``"3B"`` or ``"15B"``.
-            **changes: Other values of fields, such as ``has_lm_head=False``.
+            **changes: Values of other fields, such as ``has_lm_head=False``.
 
         Returns:
             Settings.
 
         Raises:
-            ArgumentError: There is no network of that size.
+            ArgumentError: No network of that size was published.
 
         Examples:
             >>> import seqloom as sl
@@ -90,14 +90,14 @@ class ESM2Fields(Config):
         return cls(**fields | changes)
 
 
-_WIDE = ("float32", "float64")
+_FULL_PRECISION = ("float32", "float64")
 INT8 = "int8"
-_HALVES = ("bfloat16", "float16")
+_HALF_PRECISION = ("bfloat16", "float16")
 
 
 def check_dtype(backend: Backend, dtype: object) -> str:
-    """Return the name of a type; refuses one that would be slower than float32."""
-    name = as_choice("dtype", dtype, [*_WIDE, *_HALVES, INT8])
+    """Return the name of a dtype; raise if it would be slower than float32."""
+    name = as_choice("dtype", dtype, [*_FULL_PRECISION, *_HALF_PRECISION, INT8])
     has_int8 = backend.name.partition(":")[0] in {"numpy", "torch"}
     if name == INT8 and not has_int8:
         raise BackendError(
@@ -109,7 +109,7 @@ def check_dtype(backend: Backend, dtype: object) -> str:
             f'dtype="int8" is for a CPU, got the device {backend.device!r}; load in '
             '"bfloat16"'
         )
-    if name in _HALVES and (reason := explain_slowdown(backend, name)):
+    if name in _HALF_PRECISION and (reason := explain_slowdown(backend, name)):
         others = 'dtype="int8" or "float32"' if has_int8 else 'dtype="float32"'
         raise BackendError(
             f'dtype="{name}": {reason}, so it would be slower than float32; use {others} '

@@ -1,4 +1,4 @@
-"""Folders of ESM-2 as Hugging Face's transformers write them: settings, names of arrays."""
+"""ESM-2 folders in the Hugging Face transformers layout: settings and array names."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from seqloom.nn import Module
 
 
-# Our paths as patterns, and transformers' without the prefix "esm.". The first pattern
-# that fits decides. Queries, keys and values are one matrix of ours.
+# seqloom paths as patterns -> names in transformers without the prefix "esm.". The
+# first
+# match applies. Query, key and value are a single matrix in seqloom.
 _NAMES = {
     r"embedding\.": "embeddings.word_embeddings.",
     r"norm\.": "encoder.emb_layer_norm_after.",
@@ -43,20 +44,23 @@ _NAMES = {
     r"layers\.(\d+)\.fc2\.": r"encoder.layer.\1.output.dense.",
 }
 _RATES = "encoder.layer.{}.attention.self.rotary_embeddings.inv_freq"
-_JOINED = ("query", "key", "value")
-# What transformers call the same otherwise: the first prefix, the names of norms in some
-# versions, and the rates of rotary positions, which are those of each layer in some.
+_QKV_NAMES = ("query", "key", "value")
+# Variants of names in transformers: the prefix, the names of norms in some versions,
+# and
+# the rates of rotary positions, which some versions store in each layer.
 _SYNONYMS = {
     r"^esm\.": "",
     r"(LayerNorm|layer_norm|layer_norm_after)\.gamma$": r"\1.weight",
     r"(LayerNorm|layer_norm|layer_norm_after)\.beta$": r"\1.bias",
     r"^encoder\.layer\.[^.]+\.attention\.self\.(rotary_embeddings\.inv_freq)$": r"\1",
 }
-# So many numbers more than its weights a network may have before it is made: what is
-# missing is named then.
-_SPARE = 1 << 20
-# Arrays that ESM2 does not use: positions that are not rotary, the decoder, which is the
-# embedding, and heads that are not ours.
+# Number of elements by which settings may exceed the weights. Small mismatches are
+# reported
+# by array name instead.
+_MAX_EXCESS = 1 << 20
+# Arrays that ESM2 does not use: positions that are not rotary, the decoder (which
+# equals the
+# embedding), and other heads.
 _UNUSED = re.compile(
     r"embeddings\.position_(ids|embeddings\.weight)|lm_head\.decoder\.(weight|bias)"
     r"|pooler\..*|classifier\..*"
@@ -64,26 +68,26 @@ _UNUSED = re.compile(
 
 
 def save_folder(network: Module, config: ESM2Fields, folder: Path) -> None:
-    """Write the settings and the weights of a network."""
+    """Write the settings and weights of a network."""
     record = network.to_record()
     text = write_settings(config, str(record["embedding.weight"].dtype))
     arrays = _split_arrays(record, config)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FileError(f"{folder}: cannot be made: {error.strerror or error}") from None
+        raise FileError(f"{folder}: cannot be created: {error.strerror or error}") from None
     write_atomic(folder / "config.json", text.encode())
     Record(arrays).save(folder / "model.safetensors", Safetensors(plain=True))
 
 
 def _split_arrays(record: Mapping[str, Any], config: ESM2Fields) -> dict[str, Any]:
-    """Return the arrays under names that every version of transformers loads."""
+    """Return the arrays under names that all versions of transformers load."""
     prefix = "esm." if config.has_lm_head else ""
     arrays: dict[str, Any] = {}
     for path, array in record.items():
-        names = list_theirs(path)
+        names = list_transformers_names(path)
         parts = np.split(np.asarray(array), len(names))
-        if path == "rates":  # in the older folder, which newer versions read too
+        if path == "rates":  # the older layout, which newer versions also read
             names = [_RATES.format(number) for number in range(config.layers)]
             parts = [np.asarray(array)] * len(names)
         arrays |= dict(zip(names, parts, strict=True))
@@ -93,8 +97,8 @@ def _split_arrays(record: Mapping[str, Any], config: ESM2Fields) -> dict[str, An
     }
 
 
-def index(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arrays of a record under the plain names of transformers."""
+def normalise_names(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arrays of a record under normalised transformers names."""
     arrays = dict(record)
     for pattern, new in _SYNONYMS.items():
         arrays = {re.sub(pattern, new, name): array for name, array in arrays.items()}
@@ -102,7 +106,7 @@ def index(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_heads(arrays: Mapping[str, Any]) -> dict[str, bool]:
-    """Return the fields of `ESM2Config` that say which heads there are."""
+    """Return the fields of `ESM2Config` for the heads that exist in the arrays."""
     used = [name for name in arrays if not _UNUSED.fullmatch(name)]
     return {
         f"has_{head}": any(name.startswith(f"{head}.") for name in used)
@@ -111,23 +115,23 @@ def find_heads(arrays: Mapping[str, Any]) -> dict[str, bool]:
 
 
 def check_size(config: ESM2Fields, arrays: Mapping[str, Any], folder: str) -> None:
-    """Refuse settings of a network that is far larger than its weights."""
+    """Raise if the settings describe a network that is far larger than the weights."""
     layer = config.width * (4 * config.width + 2 * config.inner_width)
     wanted = config.layers * layer + config.vocabulary * config.width
     found = sum(prod(array.shape) for array in arrays.values())
-    if wanted > 2 * found + _SPARE:
+    if wanted > 2 * found + _MAX_EXCESS:
         raise RecordError(
             f"{folder}: the weights do not fit: config.json describes at least {wanted:,} "
-            f"numbers, and there are {found:,}"
+            f"numbers, but there are {found:,}"
         )
 
 
-def collect(network: Module, arrays: Mapping[str, Any], folder: str) -> dict[str, Any]:
-    """Return the arrays by our paths; refuses those that do not fit."""
+def map_arrays(network: Module, arrays: Mapping[str, Any], folder: str) -> dict[str, Any]:
+    """Return the arrays by seqloom path; raise if they do not fit."""
     parts = dict(network.named(Stored))
-    if not arrays.keys() & list_theirs("rates"):
-        del parts["rates"]  # the network computes them
-    names = {path: list_theirs(path) for path in parts}
+    if not arrays.keys() & list_transformers_names("rates"):
+        del parts["rates"]  # computed by the network
+    names = {path: list_transformers_names(path) for path in parts}
     shapes = {
         name: (part.shape[0] // len(names[path]), *part.shape[1:])
         for path, part in parts.items()
@@ -141,20 +145,20 @@ def collect(network: Module, arrays: Mapping[str, Any], folder: str) -> dict[str
     }
 
 
-def list_theirs(path: str) -> list[str]:
-    """Return the plain names of the arrays that make the array of a path."""
+def list_transformers_names(path: str) -> list[str]:
+    """Return the transformers names of the arrays that form the array of a path."""
     for pattern, new in _NAMES.items():
         name, count = re.subn(f"^{pattern}", new, path)
         if count:
             path = name
             break
-    return [path.replace("@", part) for part in _JOINED] if "@" in path else [path]
+    return [path.replace("@", part) for part in _QKV_NAMES] if "@" in path else [path]
 
 
 def _list_problems(
     arrays: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]
 ) -> list[str]:
-    """Return a phrase for each array that keeps weights from fitting."""
+    """Return a message for each mismatch between arrays and network."""
     return [
         *(f"{name} is missing" for name in shapes if name not in arrays),
         *(
@@ -171,7 +175,7 @@ def _list_problems(
 
 
 def _join(parts: list[Any], shape: tuple[int, ...]) -> Any:
-    """Return one array of several, which are read when it is used."""
+    """Join several arrays lazily into one."""
     first = parts[0]
     if len(parts) == 1:
         return first
@@ -182,8 +186,9 @@ def _join(parts: list[Any], shape: tuple[int, ...]) -> Any:
     return LazyArray(getattr(first, "file", ""), first.path, shape, first.dtype, read)
 
 
-# Proteins by which the inputs of layers are evened out: ubiquitin, the alpha chain of
-# haemoglobin, lysozyme and the green fluorescent protein.
+# Proteins for the calibration of 8-bit layers: ubiquitin, the alpha chain of
+# haemoglobin,
+# lysozyme and green fluorescent protein.
 _PROTEINS = """
 MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG
 
@@ -199,16 +204,16 @@ HNIEDGSVQLADHYQQNTPIGDGPVLLPDNHYLSTQSALSKDPNEKRDHMVLLEFVTAAGITHGMDELYK
 """
 
 
-def round_layers(network: Module, vocabulary: int) -> None:
-    """Replace the linear layers of a network, but for those of its heads."""
+def quantise_layers(network: Module, vocabulary: int) -> None:
+    """Quantise the linear layers of a network, except those of its heads."""
     proteins = ["".join(lines.split()) for lines in _PROTEINS.split("\n\n")]
     tokens, starts = Tokens("esm2").flat(proteins)
-    # A network of our own may know fewer tokens.
+    # A custom network may have a smaller vocabulary.
     sample = tokens % vocabulary, starts, int(np.diff(starts).max())
     quantize_int8(network, sample, targets=["layers.*"])
 
 
-# Fields of config.json that a folder must have, and those of ours.
+# Required fields of config.json -> fields of ESM2Config.
 _FIELDS = {
     "num_hidden_layers": "layers",
     "hidden_size": "width",
@@ -220,9 +225,8 @@ _FIELDS = {
     "layer_norm_eps": "eps",
     "token_dropout": "token_dropout",
 }
-# Fields that make another network than ESM-2: what they mean where they are absent, and
-# what they must be.
-_FIXED: dict[str, tuple[Any, tuple[Any, ...]]] = {
+# Fields that distinguish ESM-2 from other networks: default and allowed values.
+_REQUIRED_VALUES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "model_type": (None, ("esm",)),
     "position_embedding_type": ("absolute", ("rotary",)),
     "emb_layer_norm_before": (False, (False, None)),
@@ -232,8 +236,8 @@ _FIXED: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "tie_word_embeddings": (True, (True,)),
     "hidden_act": ("gelu", ("gelu",)),
 }
-# What transformers writes for ESM-2 beside these.
-_WRITTEN: dict[str, Any] = {
+# Further fields that transformers writes for ESM-2.
+_EXTRA_FIELDS: dict[str, Any] = {
     "attention_probs_dropout_prob": 0.0,
     "emb_layer_norm_before": False,
     "hidden_act": "gelu",
@@ -247,14 +251,14 @@ _WRITTEN: dict[str, Any] = {
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
-    """Read fields of `ESM2Config` from a folder; refuses those of another network."""
+    """Read the fields of `ESM2Config` from a folder; raise for another network."""
     path = folder / "config.json"
     values = _read_json(path)
-    for name, (absent, allowed) in _FIXED.items():
+    for name, (absent, allowed) in _REQUIRED_VALUES.items():
         if (given := values.get(name, absent)) not in allowed:
             raise ConfigError(
-                f"{path}: {name} is {given!r}, but ESM2 needs {allowed[0]!r}; this is "
-                "another network than ESM-2"
+                f"{path}: {name} is {given!r}, but ESM2 needs {allowed[0]!r}; this is not "
+                "an ESM-2 network"
             )
     if missing := [name for name in _FIELDS if values.get(name) is None]:
         raise ConfigError(f"{path}: lacks {', '.join(missing)}")
@@ -270,16 +274,16 @@ def write_settings(config: ESM2Fields, dtype: str) -> str:
     fields["intermediate_size"] = config.inner_width
     name = "EsmForMaskedLM" if config.has_lm_head else "EsmModel"
     facts = {"architectures": [name], "rope_theta": config.base, "torch_dtype": dtype}
-    return json.dumps(_WRITTEN | fields | facts, indent=2, sort_keys=True) + "\n"
+    return json.dumps(_EXTRA_FIELDS | fields | facts, indent=2, sort_keys=True) + "\n"
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    """Read an object of JSON."""
+    """Read a JSON object."""
     try:
         values: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise MissingFileError(
-            f"{path}: no such file; expected a folder of Hugging Face's, with config.json "
+            f"{path}: no such file; expected a Hugging Face folder with config.json "
             "and model.safetensors"
         ) from None
     except OSError as error:
@@ -287,5 +291,5 @@ def _read_json(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: is not JSON: {error}") from None
     if not is_dict(values):
-        raise ConfigError(f"{path}: must hold an object of JSON")
+        raise ConfigError(f"{path}: must contain a JSON object")
     return values

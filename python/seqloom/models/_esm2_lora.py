@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from seqloom._key import Key
 
-# The tokens <cls>, <pad> and <eos> are no residues; those behind them are.
-_LAST_SPECIAL = 2
+# <cls>, <pad> and <eos> are not residues; tokens with larger ids are.
+_MAX_SPECIAL_TOKEN = 2
 _TARGETS = ("*.qkv", "*.out", "*.fc1", "*.fc2")
 
 
@@ -38,19 +38,19 @@ class ESM2LoRAConfig(Config):
     """Settings of an `ESM2LoRA`.
 
     Args:
-        base: Folder of the ESM-2 network, as `ESM2.load` reads it.
-        outputs: Numbers a sequence: the classes, or the labels.
+        base: Folder of the ESM-2 network, as for `ESM2.load`.
+        outputs: Number of outputs of a sequence: the number of classes or labels.
         rank: Rank of each adapter.
-        alpha: Each adapter is multiplied by ``alpha / rank``.
-        targets: Patterns of the linear layers that get one: ``qkv`` and ``out`` of the
-            attention, ``fc1`` and ``fc2`` behind it.
-        hidden: The features of each hidden layer of the head.
-        dropout: The share of features before each layer of the head that is left out in
+        alpha: Numerator of the adapters' factor ``alpha / rank``.
+        targets: Glob patterns of the linear layers with adapters: ``qkv`` and ``out`` of
+            the attention, ``fc1`` and ``fc2`` of the feed-forward network.
+        hidden: Number of features of each hidden layer of the head.
+        dropout: Probability of dropping a feature before each layer of the head in
             training.
-        base_hash: Checksum of the weights in `base`; empty: what is there.
+        base_hash: Checksum of the weights in `base`; empty to accept any weights.
 
     Raises:
-        ArgumentError: A number makes no sense.
+        ArgumentError: A number is out of range.
 
     Examples:
         >>> import seqloom as sl
@@ -79,18 +79,18 @@ class ESM2LoRAConfig(Config):
     def for_data(
         cls, train: Examples, base: str | os.PathLike[str], **changes: Any
     ) -> Self:
-        """Choose settings for a training part.
+        """Choose settings for a training set.
 
         Args:
             train: Proteins with labels, encoded by ``sl.encode.Tokens("esm2")``.
             base: Folder of the ESM-2 network.
-            **changes: Other values of fields, such as ``rank=4``.
+            **changes: Values of other fields, such as ``rank=4``.
 
         Returns:
             Settings that fit the labels.
 
         Raises:
-            ArgumentError: The training part has no labels, or another encoder.
+            ArgumentError: The training set has no labels, or another encoder.
 
         Examples:
             >>> import seqloom as sl
@@ -109,13 +109,13 @@ class ESM2LoRAConfig(Config):
         return cls(base=str(place), outputs=count_outputs(train), **changes)
 
     def check_encoder(self, encoder: Any) -> None:
-        """Refuse records that are not the tokens of ESM-2.
+        """Raise if the records are not the tokens of ESM-2.
 
         Args:
-            encoder: What made the records.
+            encoder: Encoder of the records.
 
         Raises:
-            ArgumentError: It is not ``Tokens("esm2")`` with special tokens.
+            ArgumentError: The encoder is not ``Tokens("esm2")`` with special tokens.
 
         Examples:
             >>> import seqloom as sl
@@ -125,14 +125,14 @@ class ESM2LoRAConfig(Config):
         _check_encoder(encoder)
 
     def build(self) -> ESM2LoRA:
-        """Read the base and puts adapters and a head to it.
+        """Load the base network, and add adapters and a head.
 
         Returns:
-            A network in training mode, whose settings hold the checksum of its base.
+            A network in training mode, whose settings contain the checksum of its base.
 
         Raises:
-            MissingFileError: The base is not where the settings say.
-            RecordError: The base has other weights than those of `base_hash`.
+            MissingFileError: The folder of the base network does not exist.
+            RecordError: The weights of the base do not match `base_hash`.
 
         Examples:
             >>> import seqloom as sl
@@ -144,14 +144,14 @@ class ESM2LoRAConfig(Config):
             base = ESM2.load(self.base)
         except MissingFileError as error:
             raise MissingFileError(
-                f"{error}. It is the base of adapters: where it has moved, name its folder "
-                "with sl.models.load(run, base=FOLDER) (--base FOLDER)"
+                f"{error}. It is the base network of adapters: if it has moved, pass its "
+                "folder to sl.models.load(run, base=FOLDER) (--base FOLDER)"
             ) from None
         found = checksum_of(base.to_record())
         if self.base_hash and self.base_hash != found:
             raise RecordError(
-                f"{self.base}: holds other weights (checksum {found}) than the adapters "
-                f"were trained beside ({self.base_hash}); name the folder of those with "
+                f"{self.base}: has other weights (checksum {found}) than the base network "
+                f"of the adapters ({self.base_hash}); pass the folder of those weights to "
                 "sl.models.load(run, base=FOLDER) (--base FOLDER)"
             )
         place = str(Path(self.base).resolve())
@@ -159,14 +159,14 @@ class ESM2LoRAConfig(Config):
 
 
 class ESM2LoRA(Module):
-    """ESM-2 with adapters, and a head on the mean of its residues' hidden states.
+    """ESM-2 with adapters, and a head on the mean of the residues' hidden states.
 
-    Only adapters and head are trained, and only they are in a record of the network. The
-    settings name the base by its folder and checksum.
+    Only adapters and head are trained and saved. The settings contain the folder and
+    checksum of the base network.
 
     Args:
-        config: Its settings.
-        base: The ESM-2 network; it is changed.
+        config: Settings of the network.
+        base: The ESM-2 network; it is changed in place.
 
     Examples:
         >>> import numpy as np, seqloom as sl
@@ -182,7 +182,7 @@ class ESM2LoRA(Module):
 
     def __init__(self, config: ESM2LoRAConfig, base: ESM2) -> None:
         self.config = config
-        # Heads of other tasks are not used.
+        # The heads of the base network are not used.
         base.lm_head = base.contact_head = None
         self.base = add_lora(base, config.rank, config.alpha, config.targets)
         self.head = Head(
@@ -203,14 +203,15 @@ class ESM2LoRA(Module):
         mask: Any = None,
         key: Key | None = None,
     ) -> Tensor:
-        """Return the outputs before any softmax or sigmoid.
+        """Compute the outputs before softmax or sigmoid.
 
         Args:
-            input_ids: Token ids, ``(n, l)`` with padding, or ``(total,)`` end to end.
-            cu_seqlens: Start of each packed sequence, and the total, ``(n + 1,)``.
-            max_seqlen: Length of the longest of these.
-            mask: ``(n, l)``, 1 where a token stands.
-            key: What dropout draws from; needed in training mode only.
+            input_ids: Token ids: ``(n, l)`` with padding, or ``(total,)`` concatenated.
+            cu_seqlens: Offsets of concatenated sequences ``(n + 1,)``: the start of each
+                sequence, and the total length.
+            max_seqlen: Length of the longest concatenated sequence.
+            mask: ``(n, l)``, 1 at real tokens.
+            key: Random key for dropout; required in training mode.
 
         Returns:
             A tensor ``(n, outputs)``.
@@ -227,7 +228,7 @@ class ESM2LoRA(Module):
         longest = None if max_seqlen is None else int(max_seqlen)
         hidden = self.base(input_ids, cu_seqlens, longest, mask=mask)
         tokens = as_operand(hidden, input_ids)
-        real = apply("greater", tokens, _LAST_SPECIAL).astype(hidden.dtype)
+        real = apply("greater", tokens, _MAX_SPECIAL_TOKEN).astype(hidden.dtype)
         if mask is not None:
             real = real * as_operand(hidden, mask).astype(hidden.dtype)
         if cu_seqlens is None:
@@ -239,7 +240,7 @@ class ESM2LoRA(Module):
 
 
 def _pool_packed(hidden: Tensor, real: Tensor, cu_seqlens: Any) -> Tensor:
-    """Return the mean of the real rows of each packed sequence, ``(n, width)``."""
+    """Return the mean over the residues of each packed sequence, ``(n, width)``."""
     bounds = as_operand(hidden, cu_seqlens)
     place = as_operand(hidden, hidden.backend.tensor(list(range(hidden.shape[0]))))
     begun = apply("greater_equal", place, bounds[:-1, None])
@@ -249,16 +250,16 @@ def _pool_packed(hidden: Tensor, real: Tensor, cu_seqlens: Any) -> Tensor:
 
 
 def _mean(weights: Tensor, hidden: Tensor) -> Tensor:
-    """Return means of rows ``(..., l, width)`` by weights of 0 and 1, ``(..., n, l)``."""
+    """Return weighted means of rows: ``(..., n, l)`` weights of 0 and 1."""
     count = apply("maximum", weights.sum(axis=-1, keepdims=True), 1.0)
     return (weights @ hidden) / count
 
 
 def _check_encoder(encoder: Any) -> None:
-    """Refuse records that are not the tokens of ESM-2."""
+    """Raise if the records are not the tokens of ESM-2."""
     is_esm2 = isinstance(encoder, Tokens) and encoder.name == "esm2"
     if not is_esm2 or not encoder.add_special_tokens:
         raise ArgumentError(
-            f"ESM-2 reads its own tokens, not what {encoder} gives; give the dataset "
+            f"ESM-2 reads its tokens, not the output of {encoder}; open the dataset with "
             'encoder=sl.encode.Tokens("esm2")'
         )

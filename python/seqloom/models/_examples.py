@@ -1,4 +1,4 @@
-"""What networks read: datasets, the form that encoders give records, settings that fit."""
+"""Inputs of networks: datasets, the form of encoded records, and suitable settings."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -15,11 +15,11 @@ from seqloom.errors import ArgumentError
 
 
 class Examples(Protocol):
-    """Encoded records by position, with or without labels.
+    """Encoded records that are selected by index, with or without labels.
 
-    `seqloom.data.SequenceDataset` and `seqloom.data.GenotypeDataset` are such, each of
-    their subsets too, and whatever else has these names. What is not of sequences may say
-    in ``noun`` what its records are called.
+    `seqloom.data.SequenceDataset` and `seqloom.data.GenotypeDataset` implement this
+    protocol, and so do their subsets. Any other object with these attributes is accepted.
+    If the records are not sequences, ``noun`` may contain the plural of their name.
 
     Examples:
         >>> from pathlib import Path
@@ -32,47 +32,47 @@ class Examples(Protocol):
 
     @property
     def ids(self) -> Sequence[str]:
-        """The records' names."""
+        """Ids of the records."""
         ...
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """The number of letters, or of variants, of each record."""
+        """Number of residues or variants of each record."""
         ...
 
     @property
     def encoder(self) -> Any:
-        """What turns letters or genotypes into numbers; None where nothing does."""
+        """Encoder of residues or genotypes; None without an encoder."""
         ...
 
     @property
     def labels(self) -> NDArray[Any] | None:
-        """An entry a record, or None."""
+        """Label of each record, or None."""
         ...
 
     @property
     def classes(self) -> Sequence[str]:
-        """The classes' or the labels' names."""
+        """Names of the classes or labels."""
         ...
 
     @property
     def task(self) -> str | None:
-        """What the labels are: ``"classify"``, ``"regress"`` or ``"multilabel"``."""
+        """Kind of labels: ``"classify"``, ``"regress"`` or ``"multilabel"``."""
         ...
 
     def __len__(self) -> int: ...
 
     def batch(self, indices: Any) -> dict[str, Any]:
-        """Return the records at some positions, as arrays by name."""
+        """Return the records with some indices as arrays by name."""
         ...
 
     def fingerprint(self) -> str:
-        """Name the content of the files and labels."""
+        """Return a hash of the contents of files and labels."""
         ...
 
 
 def check_examples(name: str, value: object) -> None:
-    """Refuse what is no dataset, and say how to make one of it."""
+    """Raise if a value is not a dataset, and explain how to create one."""
     if not (hasattr(value, "batch") and hasattr(value, "lengths")):
         raise ArgumentError(
             f"{name} must be a dataset, got {quote(value)}; {_how_to_make(value)}"
@@ -80,171 +80,172 @@ def check_examples(name: str, value: object) -> None:
 
 
 def _how_to_make(value: object) -> str:
-    """Say how what was given becomes a dataset."""
+    """Return a hint how to create a dataset from a value."""
     if isinstance(value, (int, float)):
-        return "sl.data.split(data, (0.9, 0.1)) cuts one into parts"
+        return "sl.data.split(data, (0.9, 0.1)) splits a dataset"
     if hasattr(value, "dataset"):
-        return "give the dataset of the loader, its batches are made here"
+        return "pass the dataset of the loader, because batches are made here"
     if hasattr(value, "shard"):
-        return "records are needed by position: open the files with SequenceDataset"
-    return "SequenceDataset(files, labels=, encoder=) or GenotypeDataset(bed) makes one"
+        return "records are selected by index: open the files with SequenceDataset"
+    return "SequenceDataset(files, labels=, encoder=) or GenotypeDataset(bed) creates one"
 
 
 def count_outputs(train: Examples) -> int:
-    """Count the classes or labels of a training part; refuses one without labels."""
+    """Count the classes or labels of a training set; raise if it has no labels."""
     if train.labels is None:
-        raise ArgumentError("the dataset has no labels; give it labels=")
+        raise ArgumentError("the dataset has no labels; pass labels=")
     return len(train.classes)
 
 
 def require_positive(sizes: Mapping[str, int]) -> None:
-    """Refuse sizes below 1 in the settings of a network."""
+    """Raise if a size in the settings of a network is below 1."""
     for name, size in sizes.items():
         if size < 1:
             raise ArgumentError(f"{name} must be 1 or more, got {size}")
 
 
 def require_sizes(config: object, sizes: Mapping[str, int]) -> None:
-    """Refuse settings of which the smallest size is below 1."""
+    """Raise if a setting contains a size below 1."""
     for name, size in sizes.items():
         if size < 1:
             raise ArgumentError(
-                f"{name} must give at least 1 everywhere, got {getattr(config, name)}"
+                f"{name} must be at least 1 everywhere, got {getattr(config, name)}"
             )
 
 
 def require_share(dropout: float) -> None:
-    """Refuse a share of features to leave out that is not in [0, 1)."""
+    """Raise if a dropout probability is not in [0, 1)."""
     if not 0 <= dropout < 1:
-        raise ArgumentError(f"dropout must lie in [0, 1), got {dropout}")
+        raise ArgumentError(f"dropout must be in [0, 1), got {dropout}")
 
 
 def count_positions(examples: Examples) -> NDArray[np.int64]:
-    """Count the positions that each record has in a batch, which of tokens may be more."""
+    """Count the positions of each record in a batch; tokens may have additional ones."""
     count = getattr(examples.encoder, "places", None)
     return examples.lengths if count is None else np.asarray(count(examples.lengths))
 
 
 def noun_of(examples: Examples | None) -> str:
-    """Say what the records are called, in the plural."""
+    """Return the plural name of the records, such as "sequences"."""
     return str(getattr(examples, "noun", "sequences"))
 
 
-# An embedding of more numbers a token costs more than it brings.
-_WIDEST = 32
+# Largest width of an embedding; wider embeddings cost more than they improve.
+_MAX_EMBEDDING_WIDTH = 32
 
 
 def reading_of(encoder: Any) -> dict[str, Any]:
-    """Return the settings by which a `SequenceCNN` reads what an encoder makes."""
+    """Return the settings with which a `SequenceCNN` reads an encoder's records."""
     if encoded_kind(encoder) not in {"", SequenceEncoder.encodes}:
         raise ArgumentError(
-            f"the dataset has {encoder.encodes}; take GenotypeMLPConfig for genotypes, "
+            f"the dataset has {encoder.encodes}; use GenotypeMLPConfig for genotypes, "
             "HeadConfig for embeddings"
         )
     if counts_words(encoder):
         words = int(encoder.places([encoder.k])[0])
-        return _reading("counts", words)
+        return _settings("counts", words)
     if is_of_tokens(encoder):
         size = int(encoder.vocabulary_size)
-        return _reading("tokens", min(_WIDEST, size), size)
+        return _settings("tokens", min(_MAX_EMBEDDING_WIDTH, size), size)
     channels = getattr(encoder, "channels", "first")
     if hasattr(encoder, "width") and channels == "last":
         raise ArgumentError(
-            "SequenceCNN reads arrays (channel, position), but the encoder gives "
-            '(position, channel); give the dataset an encoder with channels="first"'
+            "SequenceCNN reads arrays (channel, position), but the encoder returns "
+            '(position, channel); use an encoder with channels="first"'
         )
     if hasattr(encoder, "width"):
-        return _reading("channels", encoder.width)
+        return _settings("channels", encoder.width)
     if channels is None:
-        return _reading("numbers", 1)
+        return _settings("numbers", 1)
     raise ArgumentError(
-        f"SequenceCNN cannot tell what {encoder} makes, which has neither width nor "
-        "vocabulary_size; write SequenceCNNConfig(channels=..., outputs=...) yourself"
+        f"SequenceCNN cannot read the output of {encoder}, which has neither width nor "
+        "vocabulary_size; pass SequenceCNNConfig(channels=..., outputs=...) explicitly"
     )
 
 
 def is_of_tokens(encoder: Any) -> bool:
-    """Return whether an encoder makes integers that are names, not amounts."""
+    """Return whether an encoder returns token ids, not amounts."""
     return hasattr(encoder, "vocabulary_size") and not counts_words(encoder)
 
 
 def counts_words(encoder: Any) -> bool:
-    """Return whether an encoder counts words, and so gives no place."""
+    """Return whether an encoder counts k-mers, so positions are lost."""
     return isinstance(encoder, Kmer) and encoder.counts
 
 
 def as_plain(inputs: Any) -> Any:
-    """Return numbers that NumPy can hold: bfloat16 comes as a tensor of PyTorch's."""
+    """Return values that NumPy supports: bfloat16 arrives as a PyTorch tensor."""
     is_foreign = str(getattr(inputs, "dtype", "")) == "torch.bfloat16"
     return inputs.float().cpu().numpy() if is_foreign else inputs
 
 
 def check_reading(encoder: Any, inputs: str, vocabulary: int | None) -> None:
-    """Refuse an encoder of ours whose records a `SequenceCNN` would take for others."""
+    """Raise if a `SequenceCNN` would misinterpret the records of a seqloom encoder."""
     if not encoded_kind(encoder):
         return
     found = reading_of(encoder)
     if (inputs, vocabulary) != (found["inputs"], found["vocabulary"]):
         raise ArgumentError(
-            f"this network reads {_name_inputs(inputs, vocabulary)}, but {encoder} gives "
+            f"this network reads {_name_inputs(inputs, vocabulary)}, but {encoder} returns "
             f"{_name_inputs(found['inputs'], found['vocabulary'])}; "
-            "SequenceCNNConfig.for_data(train) makes one that fits"
+            "SequenceCNNConfig.for_data(train) creates one that fits"
         )
 
 
 def check_genotypes(encoder: Any) -> None:
-    """Refuse an encoder of sequences where standardised genotypes are read."""
+    """Raise if a sequence encoder is used where standardised genotypes are read."""
     if encoded_kind(encoder) not in {"", GenotypeEncoder.encodes}:
         raise ArgumentError(
-            f"GenotypeMLP reads standardised genotypes, not what {encoder} gives; "
-            "SequenceCNNConfig.for_data(train) makes a network of sequences"
+            f"GenotypeMLP reads standardised genotypes, not the output of {encoder}; "
+            "SequenceCNNConfig.for_data(train) creates a network for sequences"
         )
 
 
 def _name_inputs(inputs: str, vocabulary: int | None) -> str:
-    """Name a form of records."""
+    """Return the name of an input form for a message."""
     return inputs if vocabulary is None else f"{inputs} of {vocabulary:,} kinds"
 
 
-def _reading(inputs: str, channels: int, vocabulary: int | None = None) -> dict[str, Any]:
-    """Name the settings."""
+def _settings(inputs: str, channels: int, vocabulary: int | None = None) -> dict[str, Any]:
+    """Return input settings as a dict."""
     return {"inputs": inputs, "channels": channels, "vocabulary": vocabulary}
 
 
-# From so many letters on, a fixed window is worth pooling.
-_WORTH_POOLING = 16
-# Records that are looked at, and the share of letters in which variants of one sequence
-# agree: the windows of a genome agree in a third, mutants of a protein in nine tenths.
-_LOOKED_AT = 256
-_ALIKE = 0.6
-# Of fewer records many letters agree by chance.
-_FEW = 10
+# Minimal length of fixed windows for pooling.
+_MIN_POOLED_LENGTH = 16
+# Number of records to inspect, and the fraction of residues in which variants of a
+# sequence
+# agree: about 0.3 in windows of a genome, 0.9 in mutants of a protein.
+_MAX_INSPECTED = 256
+_MIN_AGREEMENT = 0.6
+# With fewer records, many residues agree by chance.
+_MIN_RECORDS = 10
 # Chosen on simulated scans (benchmarks/mutational_scan.py).
-_FEATURES = 64
+_ALIGNED_FEATURES = 64
 
 
 def for_counts() -> dict[str, Any]:
-    """Return the settings for counts of words: one layer over all of them."""
+    """Return the settings for k-mer counts: one layer over all counts."""
     return {"length": 1, "widths": (32,), "kernel_size": 1, "dropout": 0.5}
 
 
 def for_windows(length: int, train: Examples, *, inputs: str) -> dict[str, Any]:
-    """Return the settings for windows of one length."""
+    """Return the settings for windows of equal length."""
     if inputs != "numbers" and _are_variants(train):
-        return {"length": length, "widths": (), "aligned": _FEATURES}
-    # Half of the features left out helps to tell classes apart, but blurs a number.
+        return {"length": length, "widths": (), "aligned": _ALIGNED_FEATURES}
+    # Strong dropout helps classification, but blurs predicted numbers.
     dropout = {} if train.task == "regress" else {"dropout": 0.5}
-    pools = (1, 2, 2) if length >= _WORTH_POOLING else ()
+    pools = (1, 2, 2) if length >= _MIN_POOLED_LENGTH else ()
     return {"length": length, "kernel_size": (3, 5, 5), "pools": pools, **dropout}
 
 
 def _are_variants(train: Examples) -> bool:
-    """Return whether most letters of records are those of one sequence."""
-    count = min(_LOOKED_AT, len(train))
-    if count < _FEW:
+    """Return whether the records are variants of one sequence: most residues agree."""
+    count = min(_MAX_INSPECTED, len(train))
+    if count < _MIN_RECORDS:
         return False
-    looked_at = np.linspace(0, len(train) - 1, count).astype(np.int64)
-    rows = as_plain(train.batch(looked_at)["inputs"])
+    indices = np.linspace(0, len(train) - 1, count).astype(np.int64)
+    rows = as_plain(train.batch(indices)["inputs"])
     if rows.ndim == 3:  # noqa: PLR2004 - one-hot
-        return float(rows.mean(axis=0).max(axis=0).mean()) > _ALIKE
-    return float((rows == np.median(rows, axis=0)).mean()) > _ALIKE
+        return float(rows.mean(axis=0).max(axis=0).mean()) > _MIN_AGREEMENT
+    return float((rows == np.median(rows, axis=0)).mean()) > _MIN_AGREEMENT

@@ -1,4 +1,4 @@
-"""The run folder: what it may be, what is in it, and the lock of the run that writes it."""
+"""The run folder: its files, its states, and the lock of the run that writes to it."""
 
 import json
 import os
@@ -15,18 +15,18 @@ from seqloom._files import is_at, write_atomic
 from seqloom._signals import signals_waiting
 from seqloom._system import NOFOLLOW, after_fork, lock, open_handle, sync
 from seqloom.errors import ArgumentError, FileError, RunFolderError
-from seqloom.models._training_facts import ENCODER, LETTERS
+from seqloom.models._training_facts import ENCODER, HASHES_FILE
 
-# What every config.json holds.
+# Keys of every config.json.
 ENTRIES = {"version", "model", "encoder", "task", "batch_size"}
 WEIGHTS = "model.safetensors"
 HISTORY = "metrics.jsonl"
 RESULTS = "results.json"
-# The model card; a person may write one of their own, which then stays.
+# The model card; a card that a user has edited is never overwritten.
 CARD = "README.md"
-_OWN = b"<!-- Written by seqloom."
+_CARD_MARK = b"<!-- Written by seqloom."
 _CONFIG = "config.json"
-# The options that the command line began a run with.
+# Command-line options of the run.
 COMMAND = "command.json"
 _CHECKPOINTS = "checkpoint"
 _LAST = f"{_CHECKPOINTS}/last.safetensors"
@@ -36,7 +36,7 @@ _FILES = (
     COMMAND,
     _LAST,
     ENCODER,
-    LETTERS,
+    HASHES_FILE,
     WEIGHTS,
     HISTORY,
     RESULTS,
@@ -53,8 +53,8 @@ _FILES = (
 
 @contextmanager
 def opened_folder(path: Path, *, resume: bool, overwrite: bool) -> Generator[None]:
-    """Make the folder ready for a run, and keeps others out while the block runs."""
-    # What must not be lost is never touched.
+    """Prepare a folder for a run, and lock it inside the block."""
+    # Existing results are never changed without resume or overwrite.
     if resume and overwrite:
         raise ArgumentError("resume keeps a run and overwrite replaces it: choose one")
     _check_is_run(path)
@@ -76,12 +76,12 @@ def opened_folder(path: Path, *, resume: bool, overwrite: bool) -> Generator[Non
 
 
 def make_checkpoint_folder(path: Path) -> None:
-    """Make the folder of a run's checkpoints, and waits until the disk has it."""
+    """Create the checkpoint folder of a run; return when it is on disk."""
     _make_folder(checkpoint_path(path).parent)
 
 
 def _make_folder(path: Path) -> None:
-    """Make a folder and those above it; each stays if the machine stops."""
+    """Create a folder and its parents durably: they survive a crash of the machine."""
     try:
         missing = [it for it in (path, *path.parents) if not it.exists()]
         path.mkdir(parents=True, exist_ok=True)
@@ -89,13 +89,13 @@ def _make_folder(path: Path) -> None:
             sync(folder.parent)
     except OSError as error:
         files = [it for it in (path, *path.parents) if it.is_file()]
-        advice = "out (--out) needs the name of a folder, new or with a run in it"
+        advice = "out (--out) needs the name of a new folder or a run folder"
         reason = f"{files[0]} is a file; {advice}" if files else error.strerror
         raise FileError(f"{path}: cannot make the run folder: {reason}") from None
 
 
 def is_config(path: Path) -> bool:
-    """Return whether a file is the ``config.json`` of a run, of whatever version."""
+    """Return whether a file is the ``config.json`` of a run of any version."""
     try:
         facts: Any = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -106,51 +106,51 @@ def is_config(path: Path) -> bool:
 
 
 def checkpoint_path(path: Path) -> Path:
-    """Return the newest checkpoint of a run."""
+    """Return the path of a run's newest checkpoint."""
     return path / _LAST
 
 
 def step_path(path: Path, step: int) -> Path:
-    """Return the checkpoint of a step, of a run that keeps several."""
+    """Return the path of the checkpoint of a step."""
     return path / _CHECKPOINTS / f"step-{step:08}.safetensors"
 
 
 def list_steps(path: Path) -> dict[int, Path]:
-    """Find the checkpoints of steps."""
+    """Return the existing checkpoints by step."""
     files = (path / _CHECKPOINTS).glob("step-*.safetensors")
     return {int(match[1]): file for file in files if (match := _STEP.fullmatch(file.name))}
 
 
 def is_own_card(path: Path) -> bool:
-    """Return whether a run wrote this card, and no person has taken it over."""
+    """Return whether a run wrote this card and no user has edited it."""
     try:
-        return _OWN in path.read_bytes()
+        return _CARD_MARK in path.read_bytes()
     except FileNotFoundError:
         return False
 
 
 def write_history(path: Path, history: list[dict[str, Any]]) -> None:
-    """Write ``metrics.jsonl``, a line an epoch, in one go: no line is ever cut."""
+    """Write ``metrics.jsonl``, one line per epoch, atomically."""
     lines = "".join(json.dumps(row) + "\n" for row in history)
     write_atomic(path / HISTORY, lines.encode())
 
 
 def _check_is_run(path: Path) -> None:
-    """Refuse a folder of other things."""
+    """Raise if a folder contains files that are not from a run."""
     if _holds_something(path) and not (is_config(path / _CONFIG) or _is_bare(path)):
-        raise RunFolderError(f"{path}: holds files that are no run; choose an empty folder")
+        raise RunFolderError(f"{path}: has files of another kind; choose an empty folder")
 
 
 def _holds_something(path: Path) -> bool:
-    """Return whether there is anything but the lock of a run."""
+    """Return whether a folder contains anything except the lock of a run."""
     return path.is_dir() and any(each.name != LOCK for each in path.iterdir())
 
 
 def _prepare_resume(path: Path) -> None:
-    """Refuse a model that was saved without a checkpoint, rather than to replace it."""
+    """Raise if the folder has a model without checkpoint; remove temporary files."""
     if (path / WEIGHTS).exists() and not (path / _LAST).exists():
         raise RunFolderError(
-            f"{path}: holds a model without a checkpoint, which cannot go on; choose "
+            f"{path}: has a model but no checkpoint, so it cannot be resumed; choose "
             "another folder, or replace it (RunFolder(..., overwrite=True), --overwrite)"
         )
     for left in _list_temporary_files(path):
@@ -158,7 +158,7 @@ def _prepare_resume(path: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Remove a run's own files and no others."""
+    """Remove the files of a run and no others."""
     for file in [*(path / name for name in _FILES), *list_steps(path).values()]:
         file.unlink(missing_ok=True)
     if is_own_card(path / CARD):
@@ -169,36 +169,36 @@ def _remove(path: Path) -> None:
 
 def _is_bare(path: Path) -> bool:
     """Return whether a run was killed here before it wrote its settings."""
-    begun = {path / name for name in (_CHECKPOINTS, ENCODER, LETTERS, LOCK)}
+    begun = {path / name for name in (_CHECKPOINTS, ENCODER, HASHES_FILE, LOCK)}
     begun |= {*_list_temporary_files(path)}
     return (path / _CHECKPOINTS).is_dir() and begun.issuperset(path.rglob("*"))
 
 
 def _list_temporary_files(path: Path) -> Iterator[Path]:
-    """Find what a killed writer of a run's file left under a temporary name."""
+    """Yield the temporary files that a killed run left."""
     for file in (path / name for name in (*_FILES, CARD)):
         yield from file.parent.glob(f".{file.name}.????????.part")
     yield from (path / _CHECKPOINTS).glob(".step-*.safetensors.????????.part")
 
 
 LOCK = ".run.lock"
-# Who holds a lock says so a moment after it has it.
-_LOOKS, _PAUSE = 20, 0.01
+# A process that takes the lock writes its id shortly afterwards.
+_READ_ATTEMPTS, _PAUSE = 20, 0.01
 _held: set[int] = set()
 
 
 @contextmanager
 def writing_alone(folder: Path) -> Generator[None]:
-    """Keep every other run out of a folder while the block runs."""
-    # The system takes a lock back when its process ends, however it ends: a run that was
-    # killed stops nobody. Its file stays, and is the next run's.
+    """Prevent other runs from writing to a folder inside the block."""
+    # The system releases a lock when its process ends for any reason, so a killed run
+    # blocks nothing. Its lock file remains, and the next run uses it.
     path, handle = folder / LOCK, None
     try:
         with signals_waiting():
             handle = _take(path)
         if handle is None:
             raise RunFolderError(
-                f"{folder}: is being written by another run ({_owner_of(path)}); wait "
+                f"{folder}: is in use by another run ({_owner_of(path)}); wait "
                 "until it has ended, stop it, or choose another folder (out=, --out)"
             )
         yield
@@ -209,7 +209,7 @@ def writing_alone(folder: Path) -> Generator[None]:
 
 
 def _take(path: Path) -> int | None:
-    """Take the lock; None where another run has it."""
+    """Take the lock; return None if another run holds it."""
     try:
         handle = _lock(path)
     except OSError as error:
@@ -218,14 +218,14 @@ def _take(path: Path) -> int | None:
     if handle is not None:
         _held.add(handle)
         owner = {"pid": os.getpid(), "host": socket.gethostname()}
-        with suppress(OSError):  # a full disk; the lock holds without
+        with suppress(OSError):  # a full disk; the lock works without the content
             os.ftruncate(handle, 0)
             os.write(handle, json.dumps(owner).encode())
     return handle
 
 
 def _lock(path: Path) -> int | None:
-    """Open the file and lock it."""
+    """Open and lock the file; return None if it is locked."""
     while True:
         handle = open_handle(path, os.O_RDWR | os.O_CREAT | NOFOLLOW)
         try:
@@ -241,9 +241,9 @@ def _lock(path: Path) -> int | None:
 
 
 def _release(path: Path, handle: int) -> None:
-    """Remove the file and give the lock back."""
+    """Remove the file and release the lock."""
     _held.discard(handle)
-    with suppress(OSError):  # the folder itself may be gone; a file that stays is harmless
+    with suppress(OSError):  # the folder may be deleted; a remaining file is harmless
         if is_at(path, handle):
             path.unlink()
     with suppress(OSError):
@@ -251,20 +251,20 @@ def _release(path: Path, handle: int) -> None:
 
 
 def _owner_of(path: Path) -> str:
-    """Name the process that has a lock."""
-    for _ in range(_LOOKS):
+    """Return a description of the process that holds a lock."""
+    for _ in range(_READ_ATTEMPTS):
         with suppress(OSError, ValueError, KeyError, TypeError):
             facts: Any = json.loads(path.read_bytes())
             return f"process {int(facts['pid'])} on {facts['host']}"
         time.sleep(_PAUSE)
-    return "a process that has not said its number"
+    return "a process with an unknown id"
 
 
-def _forget() -> None:
-    """Let a forked process hold no lock: it may outlive the run."""
+def _close_inherited_locks() -> None:
+    """Close inherited locks in a forked process, which may outlive the run."""
     for handle in _held:
         os.close(handle)
     _held.clear()
 
 
-after_fork(_forget)
+after_fork(_close_inherited_locks)

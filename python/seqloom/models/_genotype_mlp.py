@@ -1,4 +1,4 @@
-"""A perceptron over standardised genotypes, with a straight way past it."""
+"""A perceptron over standardised genotypes, with a linear skip connection."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -28,8 +28,8 @@ from seqloom.nn import (
 )
 from seqloom.tensor import Tensor
 
-# For so many variants a weight as it stands moves as fast as suits it.
-_USUAL = 1000
+# Number of variants for which weights are trained without rescaling.
+_REFERENCE_VARIANTS = 1000
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,14 @@ class GenotypeMLPConfig(Config):
     """Settings of a `GenotypeMLP`.
 
     Args:
-        variants: Genotypes a sample.
-        outputs: Numbers a sample: the classes, or the labels.
-        covariates: Covariates a sample, which stand behind its genotypes.
-        hidden: The features of each hidden layer; none of them: a linear model.
-        dropout: The share of each hidden layer's features that is left out in training.
+        variants: Number of genotypes of a sample.
+        outputs: Number of outputs of a sample: the number of classes or labels.
+        covariates: Number of covariates of a sample, which follow its genotypes.
+        hidden: Number of features of each hidden layer; empty for a linear model.
+        dropout: Probability of dropping a hidden feature in training.
 
     Raises:
-        ArgumentError: A number makes no sense.
+        ArgumentError: A number is out of range.
 
     Examples:
         >>> config = GenotypeMLPConfig(variants=1000, outputs=1, covariates=3)
@@ -69,16 +69,16 @@ class GenotypeMLPConfig(Config):
 
     @classmethod
     def for_data(cls, train: Examples) -> Self:
-        """Choose settings for a training part.
+        """Choose settings for a training set.
 
         Args:
             train: Genotypes with labels.
 
         Returns:
-            Settings that fit its variants, covariates and labels.
+            Settings that fit the variants, covariates and labels.
 
         Raises:
-            ArgumentError: The training part has no encoder or no labels.
+            ArgumentError: The training set has no encoder or no labels.
 
         Examples:
             >>> import numpy as np, seqloom as sl
@@ -94,7 +94,7 @@ class GenotypeMLPConfig(Config):
         check_examples("train", train)
         if train.encoder is None:
             raise ArgumentError(
-                "the items are variants, but the model reads samples; make the dataset "
+                "the items are variants, but the model reads samples; open the dataset "
                 'with by="sample"'
             )
         check_genotypes(train.encoder)
@@ -106,13 +106,13 @@ class GenotypeMLPConfig(Config):
         )
 
     def check_encoder(self, encoder: Any) -> None:
-        """Refuse an encoder whose records the network would read as something else.
+        """Raise if the network would misinterpret the records of an encoder.
 
         Args:
-            encoder: What made the records.
+            encoder: Encoder of the records.
 
         Raises:
-            ArgumentError: It encodes sequences.
+            ArgumentError: The encoder encodes sequences.
 
         Examples:
             >>> import seqloom as sl
@@ -122,7 +122,7 @@ class GenotypeMLPConfig(Config):
         check_genotypes(encoder)
 
     def build(self) -> "GenotypeMLP":
-        """Make the network, not yet bound to a backend.
+        """Create the network, not yet bound to a backend.
 
         Returns:
             A network in training mode.
@@ -136,14 +136,14 @@ class GenotypeMLPConfig(Config):
 
 
 class GenotypeMLP(Module):
-    """A linear model of all inputs, and hidden layers that add what is not linear.
+    """Linear model of all inputs, plus hidden layers for non-linear effects.
 
-    Both begin at zero, so that training starts from the mean and an early stop leaves what
-    ridge regression would: a small weight for many variants. For the same end all weights
-    of genotypes share one scale in the optimiser, as they share one penalty there.
+    The outputs are initialised to zero, so training starts from the mean. Early stopping
+    then acts like ridge regression: with many variants, each weight stays small. For the
+    same reason, all weights of genotypes share one second average in the optimiser.
 
     Args:
-        config: Its settings.
+        config: Settings of the network.
 
     Examples:
         >>> import numpy as np, seqloom as sl
@@ -154,34 +154,35 @@ class GenotypeMLP(Module):
 
     one_scale: ClassVar[tuple[str, ...]] = ("*.genotypes",)
     config: GenotypeMLPConfig
-    linear: "Mix"
+    linear: "GenotypeLinear"
     hidden: Sequential | None
 
     def __init__(self, config: GenotypeMLPConfig) -> None:
         self.config = config
-        self.linear = Mix(config, config.outputs, is_zero=True)
+        self.linear = GenotypeLinear(config, config.outputs, is_zero=True)
         self.hidden = None
         if config.hidden:
-            layers: list[Mix | Linear] = [Mix(config, config.hidden[0])]
+            first = GenotypeLinear(config, config.hidden[0])
+            layers: list[GenotypeLinear | Linear] = [first]
             layers += [Linear(*sizes) for sizes in pairwise(config.hidden)]
             blocks = [Sequential(it, F.gelu, Dropout(config.dropout)) for it in layers]
-            self.hidden = Sequential(*blocks, Last(config.hidden[-1], config.outputs))
+            self.hidden = Sequential(*blocks, ZeroLinear(config.hidden[-1], config.outputs))
 
     def logits(
         self, x: Tensor, *, mask: Tensor | None = None, key: Key | None = None
     ) -> Tensor:
-        """Return the outputs before any softmax or sigmoid.
+        """Compute the outputs before softmax or sigmoid.
 
         Args:
-            x: Standardised genotypes ``(batch, variant)``, covariates behind them.
-            mask: Must be None: all samples have all variants.
-            key: What dropout draws from; needed in training mode only.
+            x: Standardised genotypes ``(batch, variant)``, followed by covariates.
+            mask: Must be None, because all samples have all variants.
+            key: Random key for dropout; required in training mode.
 
         Returns:
             A tensor ``(batch, output)``.
 
         Raises:
-            ShapeError: The variants or the covariates are not those of the settings.
+            ShapeError: The number of variants or covariates differs from the settings.
 
         Examples:
             >>> import numpy as np, seqloom as sl
@@ -205,8 +206,8 @@ class GenotypeMLP(Module):
         return out if self.hidden is None else out + self.hidden(x, key=key)
 
 
-class Mix(Module):
-    """A linear layer of genotypes, which are many and each worth little, and covariates."""
+class GenotypeLinear(Module):
+    """Linear layer with separate weight scales for genotypes and covariates."""
 
     genotypes: Param
     covariates: Param | None
@@ -222,7 +223,7 @@ class Mix(Module):
         self.bias = Param((features,), Fill(0.0))
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Bring ``(batch, variant + covariate)`` to ``(batch, feature)``."""
+        """Map ``(batch, variant + covariate)`` to ``(batch, feature)``."""
         variants = self.genotypes.shape[1]
         out = _sum(x[:, :variants], self.genotypes) + self.bias.value
         if self.covariates is None:
@@ -230,8 +231,8 @@ class Mix(Module):
         return out + _sum(x[:, variants:], self.covariates)
 
 
-class Last(Module):
-    """The hidden features' part of the outputs: nothing, until it has learned."""
+class ZeroLinear(Module):
+    """Output layer of the hidden features, initialised to zero."""
 
     weight: Param
 
@@ -239,24 +240,26 @@ class Last(Module):
         self.weight = Param((outputs, features), Fill(0.0))
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Bring ``(batch, feature)`` to ``(batch, output)``."""
+        """Map ``(batch, feature)`` to ``(batch, output)``."""
         return F.linear(x, self.weight.value)
 
 
 def _weight(features: int, inputs: int, *, is_zero: bool) -> Param:
-    """Declare weights whose sums begin at zero, or have a spread that suits a GELU."""
-    first = Fill(0.0) if is_zero else FanIn(inputs * _step(inputs) ** 2)
+    """Create weights that are zero, or that have a suitable scale before a GELU."""
+    first = Fill(0.0) if is_zero else FanIn(inputs * _find_scale(inputs) ** 2)
     return Param((features, inputs), first)
 
 
 def _sum(x: Tensor, weight: Param) -> Tensor:
-    """Bring ``(batch, input)`` to ``(batch, feature)``."""
-    return F.linear(x, weight.value) * _step(weight.shape[1])
+    """Map ``(batch, input)`` to ``(batch, feature)``."""
+    return F.linear(x, weight.value) * _find_scale(weight.shape[1])
 
 
-def _step(inputs: int) -> float:
-    """Say what a unit of weight counts, and with it how far an optimiser's step goes."""
-    # An output sums over all inputs, so each may move the less the more there are (Yang et
-    # al. 2021); of few, each may move more, but not so far that it swings.
-    share = _USUAL / inputs
+def _find_scale(inputs: int) -> float:
+    """Return the factor of the weights, which also scales the optimiser's steps."""
+    # An output sums over all inputs, so with more inputs each weight must change less
+    # (Yang
+    # et al. 2021). With few inputs it may change more, but not so much that it
+    # oscillates.
+    share = _REFERENCE_VARIANTS / inputs
     return min(share, share**0.5)

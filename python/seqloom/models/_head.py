@@ -1,4 +1,4 @@
-"""Head: from one row of features a record, such as an embedding, to outputs."""
+"""Head: a small network from features of a record, such as an embedding, to outputs."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class HeadConfig(Config):
     """Settings of a `Head`.
 
     Args:
-        inputs: Features of a record.
-        outputs: Numbers a record: the classes, or the labels.
-        hidden: The features of each hidden layer; none of them: a linear model.
-        dropout: The share of features before each layer that is left out in training.
+        inputs: Number of features of a record.
+        outputs: Number of outputs of a record: the number of classes or labels.
+        hidden: Number of features of each hidden layer; empty for a linear model.
+        dropout: Probability of dropping a feature before each layer in training.
 
     Raises:
-        ArgumentError: A number makes no sense.
+        ArgumentError: A number is out of range.
 
     Examples:
         >>> import seqloom as sl
@@ -64,16 +64,16 @@ class HeadConfig(Config):
 
     @classmethod
     def for_data(cls, train: Examples) -> Self:
-        """Choose settings for a training part.
+        """Choose settings for a training set.
 
         Args:
             train: Embeddings with labels.
 
         Returns:
-            Settings that fit their width and their labels.
+            Settings that fit the width of the embeddings and the labels.
 
         Raises:
-            ArgumentError: The training part has no labels, or holds no embeddings.
+            ArgumentError: The training set has no labels or no embeddings.
 
         Examples:
             >>> import numpy as np, seqloom as sl
@@ -88,14 +88,14 @@ class HeadConfig(Config):
         return cls(inputs=train.encoder.width, outputs=count_outputs(train))
 
     def check_encoder(self, encoder: Any) -> None:
-        """Refuse records that are no embeddings, or of another width.
+        """Raise if an encoder's records are not embeddings, or have another width.
 
         Args:
-            encoder: What made the records.
+            encoder: Encoder of the records.
 
         Raises:
-            ArgumentError: They are no embeddings.
-            ShapeError: They have another number of features.
+            ArgumentError: The records are not embeddings.
+            ShapeError: The records have another number of features.
 
         Examples:
             >>> import seqloom as sl
@@ -106,11 +106,11 @@ class HeadConfig(Config):
         if encoder.width != self.inputs:
             raise ShapeError(
                 f"this head reads {self.inputs:,} features, but the embeddings have "
-                f"{encoder.width:,}; HeadConfig.for_data(train) makes one that fits"
+                f"{encoder.width:,}; HeadConfig.for_data(train) creates one that fits"
             )
 
     def build(self) -> Head:
-        """Make the head, not yet bound to a backend.
+        """Create the head, not yet bound to a backend.
 
         Returns:
             A network in training mode.
@@ -125,10 +125,10 @@ class HeadConfig(Config):
 
 
 class Head(Module):
-    """A small network on rows of features, which it brings to mean 0 and deviation 1.
+    """Small network on features, which are normalised to mean 0 and standard deviation 1.
 
     Args:
-        config: Its settings.
+        config: Settings of the network.
 
     Examples:
         >>> import numpy as np, seqloom as sl
@@ -154,17 +154,17 @@ class Head(Module):
         self.layers = Sequential(*layers, Dropout(config.dropout), Linear(*last))
 
     def logits(self, x: Tensor, *, key: Key | None = None) -> Tensor:
-        """Return the outputs before any softmax or sigmoid.
+        """Compute the outputs before softmax or sigmoid.
 
         Args:
             x: Features ``(batch, feature)``.
-            key: What dropout draws from; needed in training mode only.
+            key: Random key for dropout; required in training mode.
 
         Returns:
             A tensor ``(batch, output)``.
 
         Raises:
-            ShapeError: The features are not as many as the settings say.
+            ShapeError: The number of features differs from the settings.
 
         Examples:
             >>> import numpy as np, seqloom as sl
@@ -177,16 +177,16 @@ class Head(Module):
                 f"this head reads {self.config.inputs:,} features of each record, got an "
                 f"array {x.shape}"
             )
-        # A batch of one record has no deviation.
+        # A batch of one record has no standard deviation.
         is_one = x.shape[0] == 1
         x = self.norm.by_averages(x) if is_one else self.norm(x)
         return self.layers(x, key=key)
 
 
 def _check_encoder(encoder: Any) -> None:
-    """Refuse records that are no embeddings."""
+    """Raise if the records are not embeddings."""
     if encoded_kind(encoder) != EmbeddingEncoder.encodes:
         raise ArgumentError(
-            f"a head reads embeddings, not what {encoder} gives; give it a "
-            "sl.data.EmbeddingDataset, or take SequenceCNNConfig for sequences"
+            f"a head reads embeddings, not the output of {encoder}; pass a "
+            "sl.data.EmbeddingDataset, or use SequenceCNNConfig for sequences"
         )

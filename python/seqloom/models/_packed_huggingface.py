@@ -1,4 +1,4 @@
-"""A Hugging Face ESM network over packed sequences, by our attention."""
+"""PackedHuggingFace: Hugging Face ESM networks on packed sequences."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.models._esm2_layers import UNMASKED_SHARE, number_layers
+from seqloom.models._esm2_layers import UNMASKED, number_layers
 from seqloom.nn._operands import Packing, as_operand, find_packing, require_below
 from seqloom.tensor import Tensor, backend as find_backend
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 
 def packed_huggingface(hf_model: Any) -> PackedHuggingFace:
-    """Make a Hugging Face ESM network one that takes packed sequences, without padding.
+    """Convert a Hugging Face ESM network to packed sequences, without padding.
 
-    Attention sees one sequence at a time, positions begin anew with each, and the scale of
-    token dropout is that of each sequence, so that hidden states are those of the network
-    for each sequence alone, within rounding. It goes where an `ESM2` goes:
+    Attention is limited to one sequence at a time, positions restart in each sequence,
+    and token dropout is scaled for each sequence. So the hidden states equal those of the
+    network for each sequence alone, up to rounding. The network can replace an `ESM2`:
     ``sl.infer.embed(sl.models.packed_huggingface(hf_model), files, out=...)``.
 
     Args:
         hf_model: ``EsmModel``, ``EsmForMaskedLM`` or another network with an ESM encoder,
-            of transformers 5 or newer. It stays as it is; its weights are shared, not
+            from transformers 5 or newer. It does not change; its weights are shared, not
             copied.
 
     Returns:
         A network in evaluation mode, without gradients, on the device of `hf_model`.
 
     Raises:
-        ArgumentError: `hf_model` is no encoder of ESM, or of an older transformers.
+        ArgumentError: `hf_model` is not an ESM encoder, or comes from older transformers.
 
     Examples:
         >>> import numpy as np, seqloom as sl, transformers
@@ -51,13 +51,13 @@ def packed_huggingface(hf_model: Any) -> PackedHuggingFace:
 
 
 class PackedHuggingFace:
-    """The network that `packed_huggingface` makes.
+    """Network that `packed_huggingface` returns.
 
     Args:
-        hf_model: The network of transformers.
+        hf_model: Network of transformers.
 
     Raises:
-        ArgumentError: `hf_model` is no encoder of ESM, or of an older transformers.
+        ArgumentError: `hf_model` is not an ESM encoder, or comes from older transformers.
 
     Examples:
         >>> import seqloom as sl, transformers
@@ -71,7 +71,7 @@ class PackedHuggingFace:
 
     def __init__(self, hf_model: Any) -> None:
         require_encoder(hf_model)
-        self._network: Any = share(hf_model)
+        self._network: Any = copy_sharing_weights(hf_model)
         self._encoder: Any = self._network.base_model
 
     def __call__(
@@ -85,21 +85,23 @@ class PackedHuggingFace:
         """Compute the hidden states of each position.
 
         Args:
-            input_ids: Token ids ``(total,)`` of sequences that lie end to end.
-            cu_seqlens: Start of each sequence, and the total, ``(n + 1,)``; default: one
-                sequence.
-            max_seqlen: Length of the longest; needed where `cu_seqlens` is on a device.
-            layers: Numbers of the hidden states to return: 0 for the embeddings, i after
-                layer i, and the last one, -1, after the last layer norm too.
+            input_ids: Token ids ``(total,)`` of concatenated sequences.
+            cu_seqlens: Offsets of the sequences ``(n + 1,)``: the start of each sequence,
+                and the total length; default: one sequence.
+            max_seqlen: Length of the longest sequence; required if `cu_seqlens` is on a
+                device.
+            layers: Indices of the hidden states to return: 0 for the embeddings, i for
+                the output of layer i. The last index, -1, includes the final layer norm.
 
         Returns:
-            The last hidden states ``(total, width)``; with `layers` a list of these.
+            The last hidden states ``(total, width)``; with `layers`, a list of hidden
+            states.
 
         Raises:
-            ArgumentError: `layers` or `cu_seqlens` do not fit.
+            ArgumentError: `layers` or `cu_seqlens` are invalid.
             OutOfRangeError: A token is not in the vocabulary.
-            ShapeError: `input_ids` has other axes than one, or a sequence is longer than
-                the positions that the network has learned.
+            ShapeError: `input_ids` does not have one axis, or a sequence is longer than
+                the number of learned positions.
         """
         last = int(self._encoder.config.num_hidden_layers)
         numbers = number_layers((-1,) if layers is None else layers, last)
@@ -110,13 +112,13 @@ class PackedHuggingFace:
         return found[0] if layers is None else found
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """Score each token of the vocabulary at each position.
+        """Compute the logits of all tokens at each position.
 
         Args:
-            hidden: The last hidden states ``(..., width)``.
+            hidden: Last hidden states ``(..., width)``.
 
         Returns:
-            Numbers before the softmax, ``(..., vocabulary)``.
+            Logits ``(..., vocabulary)``.
 
         Raises:
             ArgumentError: The network has no head that predicts tokens.
@@ -140,18 +142,18 @@ class PackedHuggingFace:
         Args:
             batch: Batch of `sl.data.PackedStream`: ``input_ids``, ``cu_seqlens`` and
                 ``max_seqlen``.
-            layers: Numbers of the hidden states, as in a call of the network.
+            layers: Indices of the hidden states, as in a call of the network.
 
         Returns:
-            Hidden states ``(total, width)`` by the number of their layer.
+            Hidden states ``(total, width)`` by layer index.
 
         Raises:
             ArgumentError: A layer does not exist, or the batch is padded.
         """
         if "mask" in batch:
             raise ArgumentError(
-                "PackedHuggingFace takes packed batches, got a padded one; leave out "
-                "packing=False, or pass the network of transformers itself"
+                "PackedHuggingFace takes packed batches, got a padded one; omit "
+                "packing=False, or pass the transformers network itself"
             )
         packed = batch["input_ids"], batch.get("cu_seqlens"), batch.get("max_seqlen")
         return dict(zip(layers, self(*packed, layers=layers), strict=True))
@@ -161,16 +163,16 @@ class PackedHuggingFace:
         return self
 
     def parameters(self) -> Iterator[Any]:
-        """Yield the parameters, which are those of the network of transformers."""
+        """Yield the parameters of the transformers network."""
         return self._network.parameters()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what results depend on, as torch's tensors.
+        """Return all data that determine the results, as PyTorch tensors.
 
         Returns:
             The weights by their names in transformers, and as ``settings`` the bytes of
-            those settings that change results, such as the number of heads: by their hash
-            `sl.infer.embed` knows the network again.
+            the settings that affect results, such as the number of heads.
+            `sl.infer.embed` identifies the network by the hash of these data.
         """
         import torch
 
@@ -180,7 +182,7 @@ class PackedHuggingFace:
 
     @property
     def width(self) -> int:
-        """How many numbers a hidden state has."""
+        """Number of features of a hidden state."""
         return int(self._encoder.config.hidden_size)
 
     def __repr__(self) -> str:
@@ -189,17 +191,17 @@ class PackedHuggingFace:
     def _read(self, input_ids: Any) -> Tensor:
         """Return token ids on the device of the network."""
         device = str(next(self.parameters()).device)
-        tokens = as_operand(_find_anchor(device), input_ids)
+        tokens = as_operand(_get_device_tensor(device), input_ids)
         if tokens.ndim != 1:
             raise ShapeError(
-                "input_ids must be (total,): packed sequences end to end, got shape "
-                f"{tokens.shape}; padded ones are for the network of transformers"
+                "input_ids must be (total,), the concatenated sequences, got shape "
+                f"{tokens.shape}; pass padded sequences to the transformers network"
             )
         require_below("input_ids", tokens, self._encoder.config.vocab_size)
         return tokens
 
     def _run(self, tokens: Tensor, packing: Packing, numbers: Sequence[int]) -> Any:
-        """Return hidden states ``(1, total, width)`` by number, the last always."""
+        """Return hidden states ``(1, total, width)`` by index, always with the last one."""
         import torch
 
         last = int(self._encoder.config.num_hidden_layers)
@@ -219,14 +221,14 @@ class PackedHuggingFace:
 
 
 @cache
-def _find_anchor(device: str) -> Tensor:
-    """Return a tensor on a device of torch, beside which others are put."""
+def _get_device_tensor(device: str) -> Tensor:
+    """Return a tensor on a PyTorch device, to which other arrays are moved."""
     return find_backend(f"torch:{device}").tensor([0])
 
 
-_NAME = "seqloom_packed"  # of our attention, among those of transformers
-# What results depend on beside the weights.
-_SETTINGS = (
+_NAME = "seqloom_packed"  # of seqloom's attention in transformers
+# Settings that affect results, in addition to the weights.
+_RESULT_SETTINGS = (
     "num_attention_heads",
     "layer_norm_eps",
     "position_embedding_type",
@@ -237,7 +239,7 @@ _SETTINGS = (
 
 
 def require_encoder(model: Any) -> None:
-    """Refuse what is no encoder of ESM that takes another attention."""
+    """Raise if a model is not an ESM encoder with replaceable attention."""
     config: Any = getattr(model, "config", None)
     is_esm = getattr(config, "model_type", "") == "esm" and hasattr(model, "base_model")
     if not is_esm or config.is_decoder or config.is_folding_model:
@@ -248,68 +250,68 @@ def require_encoder(model: Any) -> None:
         )
     if not getattr(model, "_supports_attention_backend", False):
         raise ArgumentError(
-            f"{type(model).__name__} takes no attention but its own; install transformers "
-            "5 or newer"
+            f"{type(model).__name__} does not support other attention functions; install "
+            "transformers 5 or newer"
         )
 
 
-def share(model: Any) -> Any:
-    """Make a twin in evaluation mode with our attention and the same weights."""
+def copy_sharing_weights(model: Any) -> Any:
+    """Copy a model in evaluation mode with seqloom's attention, but share its weights."""
     _register()
     tensors = *model.parameters(), *model.buffers()
-    # What is in the memo is not copied: the weights are shared.
+    # Tensors in the memo are not copied.
     twin = deepcopy(model, {id(tensor): tensor for tensor in tensors}).eval()
     twin.set_attn_implementation(_NAME)
     return twin
 
 
 def list_settings(model: Any) -> dict[str, Any]:
-    """List the settings that results depend on, beside the weights."""
-    return {name: getattr(model.config, name, None) for name in _SETTINGS}
+    """Return the settings that affect results, in addition to the weights."""
+    return {name: getattr(model.config, name, None) for name in _RESULT_SETTINGS}
 
 
 def embed_tokens(parts: Any, tokens: Tensor, packing: Packing) -> Any:
-    """Compute ``(1, total, width)``, each sequence scaled by its own masks."""
+    """Compute embeddings ``(1, total, width)``, scaled by the masks of each sequence."""
     x = parts.word_embeddings(tokens.raw[None])
     if parts.token_dropout:
         x = _scale(x, tokens.raw == parts.mask_token_id, packing=packing)
-    # Learned positions begin behind that of padding.
+    # Learned positions start after the padding index.
     places = packing.position.raw[None] + parts.padding_idx + 1
     if hasattr(parts, "position_embeddings"):
-        _require_places(parts, packing.longest)
+        _require_positions(parts, packing.longest)
     return parts(inputs_embeds=x, position_ids=places)
 
 
 def _scale(x: Any, hidden: Any, *, packing: Packing) -> Any:
-    """Scale embeddings as the network does, in its order, with zeros for masks."""
+    """Zero masked embeddings and scale the rest, in the network's order of operations."""
     starts, owner = packing.offsets.raw.long(), packing.owner.raw.long()
     sums = hidden.new_zeros(hidden.shape[0] + 1, dtype=starts.dtype)
     sums[1:] = hidden.cumsum(0)
     share = sums[starts].diff().float() / starts.diff()
     x = x.masked_fill(hidden[None, :, None], 0.0)
-    return (x * UNMASKED_SHARE / (1 - share)[owner][None, :, None]).to(x.dtype)
+    return (x * UNMASKED / (1 - share)[owner][None, :, None]).to(x.dtype)
 
 
-def _require_places(parts: Any, longest: int) -> None:
-    """Refuse a sequence with more tokens than positions were learned."""
+def _require_positions(parts: Any, longest: int) -> None:
+    """Raise if a sequence is longer than the number of learned positions."""
     most = parts.position_embeddings.num_embeddings - parts.padding_idx - 1
     if longest > most:
         raise ShapeError(
             f"the network has learned {most} positions, got a sequence of {longest} "
-            "tokens; cut it in windows (max_length= of sl.infer.embed)"
+            "tokens; split it into windows (max_length= of sl.infer.embed)"
         )
 
 
 @cache
 def _register() -> None:
-    """Make our attention known to transformers."""
-    transformers: Any = sys.modules["transformers"]  # whoever has a network has loaded it
+    """Register seqloom's attention in transformers."""
+    transformers: Any = sys.modules["transformers"]  # imported, because a model exists
     transformers.AttentionInterface.register(_NAME, _attend)
     transformers.AttentionMaskInterface.register(_NAME, _mask_nothing)
 
 
 def _mask_nothing(*_args: Any, **_options: Any) -> None:
-    """Return the mask of packed sequences, which need none."""
+    """Return no mask, because packed sequences need none."""
 
 
 def _attend(
@@ -324,7 +326,7 @@ def _attend(
     scaling: float,
     **_options: Any,
 ) -> tuple[Any, None]:
-    """Compute attention of heads ``(1, h, total, d)``, each sequence by itself."""
+    """Compute attention of heads ``(1, h, total, d)`` within each sequence."""
     b: Any = find_backend(f"torch:{query.device}")
     q, k, v = (x[0].transpose(0, 1) for x in (query, key, value))
     rule = {"max_seqlen": max_length_q, "scale": scaling}

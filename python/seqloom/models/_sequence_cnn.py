@@ -1,4 +1,4 @@
-"""A convolutional network over encoded sequences, of one length or of any."""
+"""A convolutional network over encoded sequences of fixed or variable length."""
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self, cast
@@ -20,7 +20,7 @@ from seqloom.models._examples import (
     require_share,
     require_sizes,
 )
-from seqloom.models._sequence_layers import Aligned, Block, NumberReader, TokenReader
+from seqloom.models._sequence_layers import Aligned, Block, NumberInput, TokenInput
 from seqloom.nn import Config, Dropout, Linear, Module, functional as F
 from seqloom.tensor import Tensor, apply
 
@@ -34,28 +34,28 @@ class SequenceCNNConfig(Config):
     """Settings of a `SequenceCNN`.
 
     Args:
-        channels: Numbers a letter: the encoder's width; of tokens, those of an embedding;
-            of counts, the words.
-        outputs: Numbers a record: the classes, or the labels.
-        length: The one length of all sequences: the head then knows each position. None:
-            any length; the head sees each feature's mean and maximum.
-        widths: The features of each convolution.
-        kernel_size: The positions that a convolution sees at once, an odd number, for all
-            or for each of ``widths``.
-        pools: How many positions become one after each convolution; 1 keeps all. Only for
-            one length; default: all 1.
-        dropout: The share of the head's features that is left out in training.
-        inputs: What a record is: ``"channels"`` (channel, position), one-hot letters;
-            ``"tokens"`` (position), integers below ``vocabulary``, which an embedding
-            turns into channels; ``"numbers"`` (position), such as qualities; ``"counts"``
-            (word), which have no positions: each layer then reads all words.
-        vocabulary: How many different tokens there are.
-        aligned: The hidden features of a path that weighs each letter by its position,
-            with a linear model beside them; 0: none. It suits variants of one sequence,
-            and needs a length. With it ``widths`` may be empty.
+        channels: Number of channels of a position: the encoder's width; for tokens, the
+            width of the embedding; for counts, the number of k-mers.
+        outputs: Number of outputs of a record: the number of classes or labels.
+        length: Length of all sequences if it is fixed; the head then has weights for each
+            position. None for any length: the head gets the mean and maximum of each
+            feature.
+        widths: Number of features of each convolution.
+        kernel_size: Kernel size, an odd number, for all convolutions or for each.
+        pools: Pooling factor after each convolution; 1 for no pooling. Only with
+            `length`; default: all 1.
+        dropout: Probability of dropping a feature before the head in training.
+        inputs: Form of a record: ``"channels"`` (channel, position), one-hot residues;
+            ``"tokens"`` (position), integers below ``vocabulary`` that an embedding maps
+            to channels; ``"numbers"`` (position), such as qualities; or ``"counts"``
+            (k-mer), without positions, where each layer reads all counts.
+        vocabulary: Number of different tokens.
+        aligned: Number of hidden features of a branch with weights for each residue at
+            each position, plus a linear model; 0 for no branch. It suits variants of one
+            sequence, and needs `length`. With it, ``widths`` may be empty.
 
     Raises:
-        ArgumentError: A number makes no sense, or they do not go together.
+        ArgumentError: A setting is out of range, or settings are inconsistent.
 
     Examples:
         >>> import seqloom as sl
@@ -97,7 +97,7 @@ class SequenceCNNConfig(Config):
         self._check_inputs()
 
     def _check_inputs(self) -> None:
-        """Refuse settings of inputs that do not go together."""
+        """Raise if the settings of inputs are inconsistent."""
         if (self.inputs == "tokens") != (self.vocabulary is not None):
             raise ArgumentError(
                 "inputs='tokens' needs vocabulary, the number of different tokens; "
@@ -116,10 +116,10 @@ class SequenceCNNConfig(Config):
             )
 
     def spell_any_length(self) -> str:
-        """Spell settings of a network for the same records, but of any length.
+        """Return the settings of a network for the same records, but of any length.
 
         Returns:
-            A call of Python.
+            Python code that creates the settings.
 
         Examples:
             >>> SequenceCNNConfig(channels=4, outputs=3, length=30).spell_any_length()
@@ -135,14 +135,14 @@ class SequenceCNNConfig(Config):
 
     @property
     def kernel_sizes(self) -> tuple[int, ...]:
-        """The positions that each convolution sees at once."""
+        """Kernel size of each convolution."""
         if isinstance(self.kernel_size, int):
             return (self.kernel_size,) * len(self.widths)
         return self.kernel_size
 
     @property
     def places(self) -> int:
-        """The positions that a fixed window has after the last convolution."""
+        """Number of positions after the last convolution, for a fixed length."""
         left = self.length or 0
         for pool in self.pools:
             left //= max(pool, 1)
@@ -150,23 +150,24 @@ class SequenceCNNConfig(Config):
 
     @classmethod
     def for_data(cls, train: Examples, *others: Examples | None) -> Self:
-        """Choose settings for a training part.
+        """Choose settings for a training set.
 
-        Sequences of one length get a head that knows each position; its settings were
-        chosen by cross-validation (benchmarks/). Where most letters of such sequences are
-        those of one, as in a mutational scan, each letter is weighed by its position
-        instead (``aligned``). Tokens get an embedding. Records to look at are read.
+        Sequences of equal length get a head with weights for each position, with settings
+        that were chosen by cross-validation (benchmarks/). If most residues of these
+        sequences agree, as in a mutational scan, each residue has a weight for its
+        position instead (``aligned``). Tokens get an embedding. The function reads some
+        records to decide.
 
         Args:
             train: Encoded sequences with labels.
-            others: What the network is to read too, such as the validation and the test
-                part: where their lengths differ, it reads any length.
+            others: Other datasets that the network should read, such as the validation
+                and test set: if their lengths differ, the network accepts any length.
 
         Returns:
-            Settings that fit its encoder, labels and lengths.
+            Settings that fit the encoder, labels and lengths.
 
         Raises:
-            ArgumentError: The training part has no encoder or no labels.
+            ArgumentError: The training set has no encoder or no labels.
 
         Examples:
             >>> from pathlib import Path
@@ -180,7 +181,7 @@ class SequenceCNNConfig(Config):
             >>> config.channels, config.outputs, config.length
             (4, 2, 4)
         """
-        # Beside the training part there may be no other: for_data(train, None) is usual.
+        # for_data(train, None) is common: there may be no other dataset.
         parts = [part for part in (train, *others) if part is not None]
         for part in parts or [train]:
             check_examples("train" if part is train else "others", part)
@@ -197,13 +198,13 @@ class SequenceCNNConfig(Config):
         return replace(config, **for_windows(int(lengths[0]), train, inputs=config.inputs))
 
     def check_encoder(self, encoder: Any) -> None:
-        """Refuse an encoder whose records the network would read as something else.
+        """Raise if the network would misinterpret the records of an encoder.
 
         Args:
-            encoder: What made the records.
+            encoder: Encoder of the records.
 
         Raises:
-            ArgumentError: Its records have another form, or more different tokens.
+            ArgumentError: Its records have another form, or a larger vocabulary.
 
         Examples:
             >>> import seqloom as sl
@@ -213,7 +214,7 @@ class SequenceCNNConfig(Config):
         check_reading(encoder, self.inputs, self.vocabulary)
 
     def build(self) -> "SequenceCNN":
-        """Make the network, not yet bound to a backend.
+        """Create the network, not yet bound to a backend.
 
         Returns:
             A network in training mode.
@@ -227,13 +228,13 @@ class SequenceCNNConfig(Config):
 
 
 class SequenceCNN(Module):
-    """Convolutions with batch normalisation, then one linear layer.
+    """Convolutional network with batch norm and a linear head.
 
-    Positions beyond a sequence's end are zero in every layer and are in no mean or maximum,
-    so that a record's score does not depend on its neighbours' lengths.
+    Positions after the end of a sequence are zero in every layer, and excluded from means
+    and maxima. So the score of a record does not depend on the lengths of other records.
 
     Args:
-        config: Its settings.
+        config: Settings of the network.
 
     Examples:
         >>> import numpy as np, seqloom as sl
@@ -244,7 +245,7 @@ class SequenceCNN(Module):
     """
 
     config: SequenceCNNConfig
-    reader: TokenReader | NumberReader | None
+    reader: TokenInput | NumberInput | None
     aligned: Aligned | None
     blocks: list["Block"]
     dropout: Dropout
@@ -253,9 +254,9 @@ class SequenceCNN(Module):
     def __init__(self, config: SequenceCNNConfig) -> None:
         self.config, self.reader, self.aligned = config, None, None
         if config.vocabulary is not None:
-            self.reader = TokenReader(config.vocabulary, config.channels)
+            self.reader = TokenInput(config.vocabulary, config.channels)
         elif config.inputs != "channels":
-            self.reader = NumberReader(config.channels)
+            self.reader = NumberInput(config.channels)
         if config.aligned and config.length is not None:
             sizes = {"hidden": config.aligned, "outputs": config.outputs}
             self.aligned = Aligned(config.channels, config.length, **sizes)
@@ -274,35 +275,37 @@ class SequenceCNN(Module):
 
     @property
     def one_scale(self) -> tuple[str, ...]:
-        """The weights whose steps share one scale in the optimiser."""
+        """Patterns of parameters for which the optimiser uses one second average."""
         return () if self.aligned is None else self.aligned.one_scale
 
     @property
     def epochs(self) -> int | None:
-        """How often `fit` shows every record, where it is told nothing."""
+        """Default number of epochs for `fit`; None for its usual default."""
         return None if self.aligned is None else _ALIGNED_EPOCHS
 
     @property
     def weight_decay(self) -> float | None:
-        """How much weights shrink, where `fit` is told nothing."""
+        """Default weight decay for `fit`; None for its usual default."""
         return None if self.aligned is None else _ALIGNED_DECAY
 
     def logits(
         self, x: Tensor, *, mask: Tensor | None = None, key: Key | None = None
     ) -> Tensor:
-        """Return the outputs before any softmax or sigmoid.
+        """Compute the outputs before softmax or sigmoid.
 
         Args:
-            x: Encoded sequences ``(batch, channel, position)``, zero beyond their ends; of
-                tokens and numbers ``(batch, position)``, of counts ``(batch, word)``.
-            mask: ``(batch, position)``, 1 on a sequence and 0 beyond its end; None: all 1.
-            key: What dropout draws from; needed in training mode only.
+            x: Encoded sequences ``(batch, channel, position)``, zero after their ends;
+                ``(batch, position)`` for tokens and numbers, ``(batch, k-mer)`` for
+                counts.
+            mask: ``(batch, position)``, 1 on the sequence and 0 after its end; default:
+                all 1.
+            key: Random key for dropout; required in training mode.
 
         Returns:
             A tensor ``(batch, output)``.
 
         Raises:
-            ShapeError: The channels or the length are not those of the settings.
+            ShapeError: The number of channels or the length differs from the settings.
 
         Examples:
             >>> import numpy as np, seqloom as sl
@@ -321,7 +324,7 @@ class SequenceCNN(Module):
         return out if self.head is None else out + self._convolve(x, mask, key=key)
 
     def _convolve(self, x: Tensor, mask: Tensor | None, *, key: Key | None) -> Tensor:
-        """Return what the convolutions see of ``(batch, channel, position)``."""
+        """Return the outputs of the convolutions and the head."""
         for block in self.blocks:
             x = block(x, mask)  # (batch, channel, position)
         if self.config.length is not None:
@@ -333,11 +336,11 @@ class SequenceCNN(Module):
 
 
 def _check(config: SequenceCNNConfig, x: Tensor, mask: Tensor | None) -> Tensor | None:
-    """Refuse inputs that are not of the settings' shape; one length needs no mask."""
+    """Raise if inputs do not fit the settings; return the mask, None if not needed."""
     channels, length = _shape_of(config, x)
     if channels != config.channels:
         raise ShapeError(
-            f"this model reads {config.channels} numbers a letter, got {channels}; "
+            f"this model reads {config.channels} channels, got {channels}; "
             "encode with the encoder that it was trained with"
         )
     if config.length is None:
@@ -346,14 +349,14 @@ def _check(config: SequenceCNNConfig, x: Tensor, mask: Tensor | None) -> Tensor 
     if length != config.length or is_padded:
         found = "shorter ones" if is_padded else str(length)
         raise ShapeError(
-            f"this model reads sequences of {config.length} letters, got {found}; "
+            f"this model reads sequences of {config.length} residues, got {found}; "
             f"train one with {config.spell_any_length()} for any length"
         )
     return None
 
 
 def _shape_of(config: SequenceCNNConfig, x: Tensor) -> tuple[int, int]:
-    """Return the channels and the positions of inputs."""
+    """Return the numbers of channels and positions of inputs."""
     axes = 3 if config.inputs == "channels" else 2
     if x.ndim != axes:
         raise ShapeError(

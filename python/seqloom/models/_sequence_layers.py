@@ -1,4 +1,4 @@
-"""The parts of SequenceCNN: readers, blocks, the path for variants of one sequence."""
+"""Components of SequenceCNN: input layers, convolution blocks, the aligned branch."""
 
 from typing import ClassVar
 
@@ -20,8 +20,8 @@ from seqloom.nn._joint import find_joint, mean_jointly
 from seqloom.tensor import Tensor, apply
 
 
-class TokenReader(Module):
-    """Gives each token a row of numbers that is learned."""
+class TokenInput(Module):
+    """Learned embedding of token ids."""
 
     embedding: Embedding
 
@@ -29,77 +29,82 @@ class TokenReader(Module):
         self.embedding = Embedding(vocabulary, channels)
 
     def __call__(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Embed ``(batch, position)`` as ``(batch, channel, position)``; 0 in padding."""
+        """Embed ``(batch, position)`` as ``(batch, channel, position)``; 0 at padding."""
         if mask is None:
             return self.embedding(x).permute_dims((0, 2, 1))
-        # What stands in padding need not be a row: -1, say.
+        # Padding may contain invalid ids such as -1.
         tokens = x * apply("astype", mask, "int32")
         rows = self.embedding(tokens).permute_dims((0, 2, 1))
         return rows * apply("expand_dims", mask, axis=1)
 
 
-class NumberReader(Module):
-    """Brings amounts, such as qualities or counts, to mean 0 and deviation 1."""
+class NumberInput(Module):
+    """Normalisation of numbers, such as qualities or counts, to mean 0 and deviation 1."""
 
     norm: BatchNorm1d
 
     def __init__(self, channels: int) -> None:
-        # Probabilities of error vary little; a word that training never counted must not
-        # become a huge number.
+        # Error probabilities vary little, so eps must be tiny. A k-mer that is absent
+        # from
+        # training must not become a huge number, so eps must be larger for counts.
         self.norm = BatchNorm1d(channels, eps=1e-12 if channels == 1 else 1e-2)
 
     def __call__(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Bring ``(batch, number)`` to ``(batch, channel, position)``, zero in padding."""
+        """Map ``(batch, number)`` to ``(batch, channel, position)``; 0 at padding."""
         is_one = self.norm.num_features == 1
         x = apply("expand_dims", x, axis=1 if is_one else 2)
         return normalise(self.norm, x, mask)
 
 
 def normalise(norm: BatchNorm1d, x: Tensor, mask: Tensor | None) -> Tensor:
-    """Batch norm; by the running averages where a batch is one value for each channel."""
+    """Apply batch norm; use running averages if the batch has one value per channel."""
     is_one = x.shape[0] * x.shape[2] == 1
     return norm.by_averages(x, mask) if is_one else norm(x, mask=mask)
 
 
 class Block(Module):
-    """A convolution, batch normalisation, GELU and, if asked for, pooling."""
+    """Convolution, batch norm, GELU and optional pooling."""
 
     conv: Conv1d
     norm: BatchNorm1d
     pool: MaxPool1d | None
 
     def __init__(self, before: int, after: int, *, kernel_size: int, pool: int) -> None:
-        # The normalisation has a shift of its own, so the convolution needs no bias.
+        # The batch norm has a bias, so the convolution needs none.
         self.conv = Conv1d(before, after, kernel_size, padding="same", bias=False)
         self.norm = BatchNorm1d(after)
         self.pool = MaxPool1d(pool) if pool > 1 else None
 
     def __call__(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Return the features ``(batch, channel, position)``, zero where the mask is."""
+        """Return features ``(batch, channel, position)``, 0 where the mask is 0."""
         x = F.gelu(normalise(self.norm, self.conv(x), mask))
         return x if self.pool is None else self.pool(x)
 
 
-# The numbers that a letter is brought to, alike at all positions: what letters share.
-_FEATURES = 16
+# Width of the embedding of residues, which all positions share.
+_RESIDUE_FEATURES = 16
 _DROPOUT = 0.3
-# How far a unit of weight goes: an effect that few records show is found in few steps.
-_REACH = 3.0
-# The share of the newest batch in the mean.
-_NEWEST = 0.01
+# Factor of linear weights: with few records of an effect, few steps must suffice.
+_LINEAR_SCALE = 3.0
+# Weight of the newest batch in the running mean.
+_MOMENTUM = 0.01
 
 
 class Aligned(Module):
-    """A linear model of the letters at each position, and hidden features beside it."""
+    """Linear model of the residues at each position, plus a hidden layer."""
 
-    # Where most letters are those of one sequence, a letter that differs is rare. So the
-    # mean record is taken off first, and all weights of a position share one scale in the
-    # optimiser: with decay this shrinks what few records show, as ridge regression does.
-    # The hidden features see letters through an embedding that all positions share. They
-    # begin at zero.
+    # If most residues are those of one sequence, other residues are rare. So the mean
+    # record
+    # is subtracted first, and all weights share one second average in the optimiser:
+    # with
+    # weight decay, effects seen in few records shrink, as in ridge regression. The
+    # hidden
+    # layer reads residues through an embedding that all positions share. Both branches
+    # are
+    # initialised to zero.
 
     one_scale: ClassVar[tuple[str, ...]] = ("*linear", "*dense.weight")
-    mean: "Mean"
+    mean: "MeanSubtraction"
     linear: Param
     bias: Param
     letters: Linear
@@ -108,26 +113,26 @@ class Aligned(Module):
     last: Param
 
     def __init__(self, channels: int, positions: int, *, hidden: int, outputs: int) -> None:
-        self.mean = Mean(channels * positions)
+        self.mean = MeanSubtraction(channels * positions)
         self.linear = Param((outputs, channels * positions), Fill(0.0))
         self.bias = Param((outputs,), Fill(0.0))
-        self.letters = Linear(channels, _FEATURES, bias=False)
-        self.dense = Linear(_FEATURES * positions, hidden)
+        self.letters = Linear(channels, _RESIDUE_FEATURES, bias=False)
+        self.dense = Linear(_RESIDUE_FEATURES * positions, hidden)
         self.dropout = Dropout(_DROPOUT)
         self.last = Param((outputs, hidden), Fill(0.0))
 
     def __call__(self, x: Tensor, *, key: Key | None) -> Tensor:
-        """Bring ``(batch, channel, position)`` to ``(batch, output)``."""
+        """Map ``(batch, channel, position)`` to ``(batch, output)``."""
         records, channels, positions = x.shape
         x = self.mean(x.permute_dims((0, 2, 1)).reshape(records, -1))
-        straight = F.linear(x * _REACH, self.linear.value) + self.bias.value
+        straight = F.linear(x * _LINEAR_SCALE, self.linear.value) + self.bias.value
         letters = self.letters(x.reshape(records, positions, channels))
         hidden = F.gelu(self.dense(letters.reshape(records, -1)))
         return straight + F.linear(self.dropout(hidden, key=key), self.last.value)
 
 
-class Mean(Module):
-    """Takes off the mean record of what training has shown."""
+class MeanSubtraction(Module):
+    """Subtracts the running mean of the training records."""
 
     total: Buffer
     seen: Buffer
@@ -137,12 +142,12 @@ class Mean(Module):
         self.seen = Buffer((1,), Fill(0.0))
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Bring ``(batch, feature)`` to the same shape."""
+        """Subtract the mean from ``(batch, feature)``."""
         if self.training:
             joint, rows = find_joint(), x.detach()
-            # Several processes share the mean record of their batches.
+            # Several processes use the mean over all their batches.
             newest = rows.mean(axis=0) if joint is None else mean_jointly(joint, rows)
-            self.total.assign(self.total.value * (1 - _NEWEST) + newest * _NEWEST)
-            self.seen.assign(self.seen.value * (1 - _NEWEST) + _NEWEST)
-        # A running mean that began at zero has seen less than all of its weight.
-        return x - self.total.value / apply("maximum", self.seen.value, _NEWEST)
+            self.total.assign(self.total.value * (1 - _MOMENTUM) + newest * _MOMENTUM)
+            self.seen.assign(self.seen.value * (1 - _MOMENTUM) + _MOMENTUM)
+        # Bias correction: the running mean starts at zero.
+        return x - self.total.value / apply("maximum", self.seen.value, _MOMENTUM)

@@ -1,4 +1,4 @@
-"""What a model's outputs mean: the loss, the activation, the metrics and the header."""
+"""Tasks: the loss, activation, metrics and column names of a model's outputs."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -26,15 +26,15 @@ from seqloom.tensor import Tensor
 Labels: TypeAlias = NDArray[np.int64] | NDArray[np.float32]
 Scores: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 Outputs: TypeAlias = NDArray[np.floating[Any]]
-_HALF = 0.5
+_CUTOFF = 0.5
 
 
 @dataclass(frozen=True)
 class Task(JsonConfig, ABC):
-    """Base of the tasks: one output of the model a column of the predictions.
+    """Base class of tasks; each output of the model is a column of the predictions.
 
     Args:
-        columns: The header of the predictions: the classes' or the labels' names.
+        columns: Header of the predictions: the names of the classes or labels.
 
     Examples:
         >>> Task.from_dict(Classify(("EI", "IE")).to_dict()).columns
@@ -49,27 +49,27 @@ class Task(JsonConfig, ABC):
 
     @abstractmethod
     def loss(self, logits: Tensor, labels: Labels) -> Tensor:
-        """Return what training makes small, as a tensor that holds one number."""
+        """Return the training loss as a scalar tensor."""
 
     def targets(self, labels: Labels) -> Labels:
-        """Return what outputs are compared with, which is made before a compiled step."""
+        """Convert labels to targets of the loss, before a compiled step."""
         return labels
 
     def loss_of_targets(self, logits: Tensor, targets: Labels) -> Tensor:
-        """Return the loss of what `targets` made of labels."""
+        """Return the loss of the output of `targets`."""
         return self.loss(logits, targets)
 
     @abstractmethod
     def activate(self, logits: Outputs) -> Scores:
-        """Turn the model's outputs into what a person reads, without rounding it."""
+        """Convert outputs to scores, such as probabilities, without rounding."""
 
     def order(self, logits: Outputs) -> Outputs:
-        """Return numbers that rank records as `activate` does, without ties by rounding."""
+        """Return values with the same ranking as the scores, but without rounding ties."""
         return self.activate(logits)
 
     @abstractmethod
     def decide(self, scores: Scores) -> Labels | None:
-        """Turn scores into labels; None where scores are the answer."""
+        """Convert scores to labels; None if the scores are the predictions."""
 
     @abstractmethod
     def measure(
@@ -78,24 +78,24 @@ class Task(JsonConfig, ABC):
         """Compute the metrics; higher is better unless the name says otherwise.
 
         Args:
-            labels: The true labels.
-            scores: What `activate` gives.
-            order: What `order` gives, by which records are ranked. None: `scores`, in
-                which probabilities near 1 may be equal.
+            labels: True labels.
+            scores: Output of `activate`.
+            order: Output of `order`, used for rankings. Default: `scores`, where
+                probabilities near 1 may be tied.
         """
 
     def measure_outputs(self, labels: Labels, logits: Outputs) -> dict[str, float]:
-        """Compute the metrics of the model's outputs."""
+        """Compute the metrics from the outputs of the model."""
         return self.measure(labels, self.activate(logits), order=self.order(logits))
 
 
 @dataclass(frozen=True)
 class Classify(Task):
-    """One class for each record: softmax and cross-entropy.
+    """Classification with one class for each record: softmax and cross entropy.
 
     Args:
-        columns: The classes' names.
-        weights: What a record of each class counts in the loss; None: all the same.
+        columns: Names of the classes.
+        weights: Weight of each class in the loss; None for equal weights.
 
     Examples:
         >>> import numpy as np
@@ -108,12 +108,12 @@ class Classify(Task):
     name: ClassVar[str] = "classify"
 
     def loss(self, logits: Tensor, labels: Labels) -> Tensor:
-        """Return the cross-entropy, a weighted mean over the records."""
+        """Return the cross entropy, a weighted mean over the records."""
         weights = None if self.weights is None else np.asarray(self.weights, np.float32)
         return F.cross_entropy(logits, labels, weight=weights)
 
     def activate(self, logits: Outputs) -> NDArray[np.float64]:
-        """Return the probabilities of the classes, a softmax."""
+        """Return the class probabilities: the softmax of the outputs."""
         wide = logits.astype(np.float64)
         powers = np.exp(wide - wide.max(axis=1, keepdims=True))
         return powers / powers.sum(axis=1, keepdims=True)
@@ -125,7 +125,7 @@ class Classify(Task):
         shifted = wide - wide[rows, top, None]
         powers = np.exp(shifted)
         others = powers.sum(axis=1, keepdims=True) - powers
-        # The likeliest class is the most of the sum, which the difference would cancel.
+        # The likeliest class dominates the sum, so the difference would lose precision.
         others[rows, top] = 1.0
         found = shifted - np.log(others)
         shifted[rows, top] = -np.inf
@@ -133,14 +133,14 @@ class Classify(Task):
         return found
 
     def decide(self, scores: Scores) -> NDArray[np.int64]:
-        """Return the likeliest class, of equal ones the first."""
-        # As tables hold the scores, so that a table gives the same decisions.
+        """Return the class with the highest score; for ties, the first class."""
+        # Tables contain float32 scores, so round first to get the same decisions.
         return scores.astype(np.float32).argmax(axis=1)
 
     def measure(
         self, labels: Labels, scores: Scores, *, order: Outputs | None = None
     ) -> dict[str, float]:
-        """Return the metrics; the areas are of the second class where there are two."""
+        """Return the metrics; for two classes, areas are those of the second class."""
         size, guess = len(self.columns), self.decide(scores)
         ranked = scores if order is None else order
         areas = (labels, ranked if size > 2 else ranked[:, 1])  # noqa: PLR2004 - two classes
@@ -155,12 +155,12 @@ class Classify(Task):
 
 @dataclass(frozen=True)
 class Regress(Task):
-    """Numbers for each record: squared error of labels that were standardised.
+    """Regression with one or more numbers for each record: standardised squared error.
 
     Args:
-        columns: The labels' names.
-        mean: The training part's mean of each label.
-        deviation: The training part's standard deviation of each label.
+        columns: Names of the labels.
+        mean: Mean of each label in the training set.
+        deviation: Standard deviation of each label in the training set.
 
     Examples:
         >>> import numpy as np
@@ -174,11 +174,11 @@ class Regress(Task):
     name: ClassVar[str] = "regress"
 
     def loss(self, logits: Tensor, labels: Labels) -> Tensor:
-        """Return the mean squared error, in standard deviations of the training part."""
+        """Return the mean squared error, in standard deviations of the training set."""
         return self.loss_of_targets(logits, self.targets(labels))
 
     def targets(self, labels: Labels) -> Labels:
-        """Return the labels in standard deviations from the mean of the training part."""
+        """Standardise labels by the mean and standard deviation of the training set."""
         values = labels.reshape(len(labels), -1)
         scaled = (values - np.asarray(self.mean)) / np.asarray(self.deviation)
         return scaled.astype(np.float32)
@@ -188,18 +188,18 @@ class Regress(Task):
         return F.mse_loss(logits, targets)
 
     def activate(self, logits: Outputs) -> NDArray[np.float64]:
-        """Bring the outputs back to the labels' own units."""
+        """Convert outputs back to the units of the labels."""
         wide = logits.astype(np.float64) * np.asarray(self.deviation)
         return wide + np.asarray(self.mean)
 
     def decide(self, scores: Scores) -> None:
-        """Give None: the scores are the answer."""
+        """Return None, because the scores are the predictions."""
 
     def measure(
         self, labels: Labels, scores: Scores, *, order: Outputs | None = None
     ) -> dict[str, float]:
         """Return the metrics, each a mean over the labels; a lower `rmse` is better."""
-        del order  # the scores, which are not rounded
+        del order  # the scores are not rounded
         values = labels.reshape(scores.shape)
         return {
             "r2": r2(values, scores),
@@ -211,10 +211,10 @@ class Regress(Task):
 
 @dataclass(frozen=True)
 class Multilabel(Task):
-    """Any number of labels for each record: a sigmoid and binary cross-entropy each.
+    """Classification with any number of labels: sigmoid and binary cross entropy.
 
     Args:
-        columns: The labels' names.
+        columns: Names of the labels.
 
     Examples:
         >>> import numpy as np
@@ -225,7 +225,7 @@ class Multilabel(Task):
     name: ClassVar[str] = "multilabel"
 
     def loss(self, logits: Tensor, labels: Labels) -> Tensor:
-        """Return the binary cross-entropy, a mean over records and labels."""
+        """Return the binary cross entropy, a mean over records and labels."""
         return self.loss_of_targets(logits, self.targets(labels))
 
     def targets(self, labels: Labels) -> Labels:
@@ -233,28 +233,28 @@ class Multilabel(Task):
         return labels.astype(np.float32)
 
     def loss_of_targets(self, logits: Tensor, targets: Labels) -> Tensor:
-        """Return the binary cross-entropy."""
+        """Return the binary cross entropy."""
         return F.binary_cross_entropy_with_logits(logits, targets)
 
     def activate(self, logits: Outputs) -> NDArray[np.float64]:
         """Return the probability of each label."""
         wide = logits.astype(np.float64)
-        power = np.exp(-np.abs(wide))  # at most 1: no output is too large
+        power = np.exp(-np.abs(wide))  # at most 1, so it never overflows
         return np.where(wide < 0, power, 1.0) / (1 + power)
 
     def order(self, logits: Outputs) -> Outputs:
-        """Return the log-odds of each label: the output."""
+        """Return the log-odds of each label, which are the outputs."""
         return logits
 
     def decide(self, scores: Scores) -> NDArray[np.int64]:
-        """Return 1 for each label that is likelier there than not."""
-        # As tables hold the scores, so that a table gives the same decisions.
-        return (scores.astype(np.float32) > _HALF).astype(np.int64)
+        """Return 1 for each label with a probability above 0.5."""
+        # Tables contain float32 scores, so round first to get the same decisions.
+        return (scores.astype(np.float32) > _CUTOFF).astype(np.int64)
 
     def measure(
         self, labels: Labels, scores: Scores, *, order: Outputs | None = None
     ) -> dict[str, float]:
-        """Return the metrics: accuracy over all answers, the others over labels."""
+        """Return the metrics: accuracy over all labels, others as mean over the labels."""
         guess, ranked = self.decide(scores), scores if order is None else order
         pairs = list(zip(labels.astype(np.int64).T, guess.T, strict=True))
         return {
@@ -268,10 +268,10 @@ class Multilabel(Task):
 
 @dataclass(frozen=True)
 class Custom(Task):
-    """A task of a user's own: what outputs mean is known to the user's loss or step only.
+    """Custom task: the meaning of the outputs is defined by your loss or step.
 
     Args:
-        columns: No names: outputs may have any shape.
+        columns: Empty, because outputs may have any shape.
 
     Examples:
         >>> Custom().name
@@ -282,20 +282,20 @@ class Custom(Task):
     name: ClassVar[str] = "custom"
 
     def loss(self, logits: Tensor, labels: Labels) -> Tensor:
-        """Refuse to compute a loss: the user's is used."""
+        """Raise, because the loss is the one that you pass."""
         del logits, labels
-        raise ArgumentError("a custom task has no loss; give loss= or step=")
+        raise ArgumentError("a custom task has no loss; pass loss= or step=")
 
     def activate(self, logits: Outputs) -> Any:
-        """Return the outputs as they are."""
+        """Return the outputs unchanged."""
         return logits
 
     def decide(self, scores: Scores) -> None:
-        """Give None: the scores are the answer."""
+        """Return None, because the scores are the predictions."""
 
     def measure(
         self, labels: Labels, scores: Scores, *, order: Outputs | None = None
     ) -> dict[str, float]:
-        """Return nothing: the user's metrics are used."""
+        """Return no metrics, because yours are used."""
         del labels, scores, order
         return {}

@@ -1,4 +1,4 @@
-"""A network of torch as a module: its parameters are torch's, in the same memory."""
+"""TorchModule: a PyTorch network as a module, with parameters in shared memory."""
 
 from __future__ import annotations
 
@@ -25,22 +25,21 @@ if TYPE_CHECKING:
 
 
 class TorchModule(Module):
-    """Makes a ``torch.nn.Module`` a module: `seqloom.train.fit` does so by itself.
+    """Wraps a ``torch.nn.Module`` as a module; `seqloom.train.fit` does so automatically.
 
-    Parameters and persistent buffers keep torch's names and memory, so that optimisers,
-    records, checkpoints and averages of ours work on them, and torch sees each change. It
-    computes with torch only: dropout draws from torch's generator, which `fit` seeds with
-    the key of each step.
+    Parameters and persistent buffers keep their PyTorch names and memory. So seqloom's
+    optimisers, records, checkpoints and averages work on them, and PyTorch sees each
+    change. The network computes with PyTorch only: dropout uses PyTorch's generator,
+    which `fit` seeds with the key of each step.
 
     Args:
-        module: The network of torch. It is changed in place, by training and by
-            `load_record`.
+        module: PyTorch network. Training and `load_record` change it in place.
 
     Attributes:
-        module: That network.
+        module: The PyTorch network.
 
     Raises:
-        ArgumentError: `module` is no ``torch.nn.Module``, or is empty.
+        ArgumentError: `module` is not a ``torch.nn.Module``, or has no parameters.
 
     Examples:
         >>> import seqloom as sl, torch
@@ -66,11 +65,11 @@ class TorchModule(Module):
             raise ArgumentError(f"{type(module).__name__} has no parameters to train")
 
     def bind(self, backend: Backend | str, key: Key | int) -> Self:
-        """Move the network to the backend's device; its values stay as they are.
+        """Move the network to the backend's device; its values do not change.
 
         Args:
             backend: A torch backend or its name.
-            key: Not used: torch has initialised the parameters.
+            key: Ignored, because PyTorch has initialised the parameters.
 
         Returns:
             This module.
@@ -99,7 +98,7 @@ class TorchModule(Module):
         return self
 
     def to(self, backend: Backend | str, dtype: str | None = None) -> Self:
-        """Move the network to another device of torch, or another element type.
+        """Move the network to another PyTorch device or element type.
 
         Args:
             backend: A torch backend or its name, such as ``"torch:cuda"``.
@@ -124,16 +123,16 @@ class TorchModule(Module):
         return self.bind(backend, 0)
 
     def named(self, kind: type[Any] = object) -> Iterator[tuple[str, Any]]:
-        """Yield parameters and buffers under torch's names."""
+        """Yield parameters and buffers with their PyTorch names."""
         yield from ((path, it) for path, it in self.stored.items() if isinstance(it, kind))
 
     def train(self, mode: bool = True) -> Self:  # noqa: FBT001, FBT002 - as torch's
-        """Set training mode, for torch's parts too."""
+        """Set training mode, also in the PyTorch network."""
         self.module.train(mode)
         return super().train(mode)
 
     def map(self, change: Callable[[str, Tensor], Any]) -> Self:
-        """Make a copy of the module, and of torch's, with changed values."""
+        """Copy the module and the PyTorch network, with new values."""
         twin = type(self)(deepcopy(self.module)).bind(self.backend, 0)
         for path, part in twin.stored.items():
             part.assign(change(path, part.value))
@@ -141,19 +140,19 @@ class TorchModule(Module):
         return twin
 
     def to_record(self) -> Record:
-        """Return copies of the current values by the names of torch's ``state_dict``.
+        """Return copies of the current values by the names in PyTorch's ``state_dict``.
 
         Returns:
-            A record; a tensor that several names share is in it under each of them.
+            A record; a shared tensor is stored under each of its names.
         """
-        record = super().to_record().copy()  # torch writes its buffers in place
+        record = super().to_record().copy()  # PyTorch overwrites its buffers in place
         aliases = _list_aliases(self.module)
         return record | Record({alias: record[path] for alias, path in aliases.items()})
 
     def load_record(
         self, record: Mapping[str, Any], *, keys: KeyMap | None = None, **options: Any
     ) -> Self:
-        """Set parameters and buffers, of torch's module too."""
+        """Load parameters and buffers, also into the PyTorch network."""
         require_mapping(record)
         aliases = _list_aliases(self.module)
         super().load_record(_join_aliases(rename(record, keys), aliases), **options)
@@ -161,14 +160,14 @@ class TorchModule(Module):
         return self
 
     def forward(self, *args: Any, **options: Any) -> Any:
-        """Compute torch's outputs, without gradients.
+        """Compute the outputs of the PyTorch network, without gradients.
 
         Args:
-            *args: Arguments of torch's ``forward``; tensors of ours become torch's.
-            **options: Keyword arguments of it.
+            *args: Arguments of its ``forward``; seqloom tensors are converted to PyTorch.
+            **options: Keyword arguments of its ``forward``.
 
         Returns:
-            The outputs; a tensor of torch's becomes one of ours.
+            The outputs; a PyTorch tensor is converted to a seqloom tensor.
 
         Examples:
             >>> import seqloom as sl, torch
@@ -184,12 +183,12 @@ class TorchModule(Module):
         return Tensor(found, self.backend) if is_tensor else found
 
     def compute(self, *args: Any, **options: Any) -> Any:
-        """Compute torch's outputs as torch does: tensors of torch, on its own tape."""
+        """Compute the outputs as PyTorch tensors, recorded by PyTorch's autograd."""
         named = {name: to_torch(value) for name, value in options.items()}
         return self.module(*map(to_torch, args), **named)
 
     def gradients_of(self, loss: Any) -> Gradients:
-        """Compute the gradients of a loss of torch's by the trainable parameters."""
+        """Compute the gradients of a PyTorch loss for the trainable parameters."""
         import torch
 
         found = dict(self.module.named_parameters())
@@ -203,7 +202,7 @@ class TorchModule(Module):
         return Gradients(known, self.backend)
 
     def update_torch(self) -> None:
-        """Give torch the values that were replaced, and not written in place."""
+        """Update PyTorch tensors whose arrays were replaced instead of overwritten."""
         for path, tensor in _list_tensors(self.module):
             array = self.stored[path].array
             if array.data_ptr() != tensor.data_ptr():
@@ -211,7 +210,7 @@ class TorchModule(Module):
 
     @contextmanager
     def seeded(self, key: Any) -> Generator[None]:
-        """Let torch draw from a key; its own generator is as before afterwards."""
+        """Seed PyTorch from a key inside the block; restore its generators after it."""
         torch: Any = sys.modules["torch"]
         high, low = key.to_json()
         devices = [self.backend.device] if "cuda" in str(self.backend.device) else []
@@ -221,7 +220,7 @@ class TorchModule(Module):
 
     @contextmanager
     def evaluating(self, key: Any) -> Generator[None]:
-        """Let torch draw from a key and record no gradients."""
+        """Seed PyTorch from a key, and disable gradients, inside the block."""
         import torch
 
         with self.seeded(key), torch.no_grad():
@@ -232,26 +231,27 @@ class TorchModule(Module):
 
 
 def is_torch(value: object) -> bool:
-    """Return whether a value is a ``torch.nn.Module``, without an import of torch."""
-    # Another thread may be importing torch at this moment.
+    """Return whether a value is a ``torch.nn.Module``, without importing PyTorch."""
+    # Another thread may be importing PyTorch right now.
     nn = getattr(sys.modules.get("torch"), "nn", None)
     return isinstance(value, getattr(nn, "Module", ()))
 
 
 def as_module(value: Any) -> Any:
-    """Make a module of a torch.nn.Module; gives other values back."""
+    """Wrap a torch.nn.Module; return any other value unchanged."""
     return TorchModule(value) if is_torch(value) else value
 
 
 def to_torch(value: Any) -> Any:
-    """Return the tensor of torch in one of ours; other values as they are."""
+    """Return the PyTorch tensor in a seqloom tensor; other values unchanged."""
     return value.raw if isinstance(value, Tensor) else value
 
 
 def _seed(number: int, device: str) -> None:
-    """Seed what torch draws from on the host and on a device."""
-    # Not by torch.manual_seed: for each kind of device that is not in use it stores a call
-    # with its stack, which took 0.16 ms a step (AMD EPYC, AVX-512).
+    """Seed the generators of the host and a device."""
+    # torch.manual_seed is slow: for each unused kind of device it stores a call with
+    # its
+    # stack, which took 0.16 ms per step (AMD EPYC, AVX-512).
     torch: Any = sys.modules["torch"]
     torch.default_generator.manual_seed(number)
     kind = torch.device(device or "cpu").type
@@ -261,14 +261,14 @@ def _seed(number: int, device: str) -> None:
 
 
 def _list_tensors(module: Any) -> Iterator[tuple[str, Any]]:
-    """List parameters and those buffers that torch saves, each once."""
+    """Yield parameters and persistent buffers, each once."""
     kept = module.state_dict(keep_vars=True)
     yield from module.named_parameters()
     yield from ((path, it) for path, it in module.named_buffers() if path in kept)
 
 
 def _list_aliases(module: Any) -> dict[str, str]:
-    """List further names of shared tensors, each with the first one."""
+    """Map further names of shared tensors to the first name."""
     first = {id(tensor): path for path, tensor in _list_tensors(module)}
     kept = module.state_dict(keep_vars=True)
     paths = ((name, first.get(id(tensor))) for name, tensor in kept.items())
@@ -276,7 +276,7 @@ def _list_aliases(module: Any) -> dict[str, str]:
 
 
 def _join_aliases(values: dict[str, Any], aliases: dict[str, str]) -> dict[str, Any]:
-    """Leave out further names of shared tensors; refuses other values under them."""
+    """Drop further names of shared tensors; raise if their values differ."""
     for alias, path in aliases.items():
         if alias not in values:
             continue
@@ -288,25 +288,25 @@ def _join_aliases(values: dict[str, Any], aliases: dict[str, str]) -> dict[str, 
         if (one.shape, one.tobytes()) != (other.shape, other.tobytes()):
             raise RecordError(
                 f"{alias} and {path} are one tensor of this network, but the record has "
-                f"different values for them; leave one out: keys={{{alias!r}: None}}"
+                f"different values for them; omit one: keys={{{alias!r}: None}}"
             )
     return values
 
 
 def _check_sizes(module: Any) -> None:
-    """Refuse lazy layers, which have no parameters before they have seen a batch."""
+    """Raise for lazy layers, which have no parameters before their first batch."""
     tensors = (*module.named_parameters(), *module.named_buffers())
     is_lazy: Any = sys.modules["torch"].nn.parameter.is_lazy
     if lazy := [path for path, tensor in tensors if is_lazy(tensor)]:
         raise ArgumentError(
             f"{type(module).__name__} has lazy layers, whose sizes are not known yet "
             f"({', '.join(lazy[:3])}): call it once on a batch first, such as "
-            'net(torch.as_tensor(data.batch([0])["inputs"])), or give the sizes'
+            'net(torch.as_tensor(data.batch([0])["inputs"])), or pass the sizes'
         )
 
 
 def _declare(tensor: Any) -> Param | Buffer:
-    """Declare a parameter or a buffer; torch has made its values."""
+    """Declare a parameter or buffer, whose values PyTorch has initialised."""
     shape, name = tuple(tensor.shape), str(tensor.dtype).removeprefix("torch.")
     torch: Any = sys.modules["torch"]
     if not isinstance(tensor, torch.nn.Parameter):

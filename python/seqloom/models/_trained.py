@@ -1,4 +1,4 @@
-"""A trained network with all that it takes to use it, and the folder it lives in."""
+"""Trained: a network with its encoder and task; loading and saving run folders."""
 
 import json
 import os
@@ -9,7 +9,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-# config.json names classes of this package: they must be known when it is read.
+# config.json names classes of these packages, so they must be imported before it is
+# read.
 import seqloom.data  # noqa: F401  # pyright: ignore[reportUnusedImport]
 import seqloom.encode  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from seqloom._arguments import as_path, is_dict
@@ -23,9 +24,9 @@ from seqloom.models._torch_module import as_module
 from seqloom.models._training_facts import (
     TrainedOn,
     load_encoder,
-    load_letters,
+    load_training_hashes,
     save_encoder,
-    save_letters,
+    save_training_hashes,
 )
 from seqloom.nn import Config as NetworkConfig, Module
 from seqloom.record import load as load_record
@@ -33,29 +34,28 @@ from seqloom.tensor import Backend, backend as find_backend
 
 Settings = TypeVar("Settings", bound=JsonConfig)
 _VERSION = 1
-# The entries that a config.json may lack: older ones do.
+# Entries that config.json may lack, because older versions did not write them.
 ORIGIN = "trained_on"
 _FINISHED = "finished"
-_MADE_BY = ": what seqloom train --out or fit(out=) wrote"
+_MADE_BY = ", as written by seqloom train --out or fit(out=)"
 
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """A network, its encoder and what its outputs mean.
+    """Trained network with its encoder and the meaning of its outputs.
 
     Attributes:
-        model: The network, in evaluation mode.
-        encoder: What turns letters or genotypes into the network's input; None of a network
-            that was trained on arrays.
-        task: The loss, the metrics and the names of the outputs.
-        batch_size: The records of one evaluation batch. It is part of the model: another
-            one gives scores that differ in the last bits.
-        trained_on: How long the training records were, and of which files; None of a model
-            that does not know it.
-        known_letters: Hashes of the letters of the training records, by which `evaluate`
-            finds those among the records that judge; None where they have no letters, are
-            more than 1,048,576, or 1 GiB of letters.
-        is_finished: False where the run was stopped before the end of its training.
+        model: Network in evaluation mode.
+        encoder: Encoder of sequences or genotypes; None if the network was trained on
+            arrays.
+        task: Loss, metrics and names of the outputs.
+        batch_size: Number of records in an evaluation batch. It is stored with the model,
+            because another batch size changes the last bits of the scores.
+        trained_on: Lengths and files of the training set; None if unknown.
+        known_letters: Hashes of the training sequences, with which `evaluate` finds
+            duplicates in validation and test sets. None if the records are not sequences,
+            or the training set has more than 1,048,576 records or 1 GiB of residues.
+        is_finished: False if the run was stopped before the end of its training.
 
     Examples:
         >>> import seqloom as sl
@@ -75,19 +75,19 @@ class Trained:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The classes' or the labels' names, in the order of the scores' columns."""
+        """Names of the classes or labels, in the order of the score columns."""
         return self.task.columns
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write a folder that `load` reads: network, encoder and names together.
+        """Save network, encoder and names to a folder that `load` reads.
 
         Args:
-            folder: An empty folder, or one to be made.
-            overwrite: Replace the model or the run that is there.
+            folder: An empty or new folder.
+            overwrite: If True, replace a model or run in the folder.
 
         Raises:
             FileError: The folder cannot be written.
-            RunFolderError: It holds something already, or another process writes to it.
+            RunFolderError: The folder is not empty, or another process is writing to it.
 
         Examples:
             >>> import seqloom as sl
@@ -118,27 +118,29 @@ def load(
     backend: str | Backend = "numpy",
     num_threads: int | None = None,
 ) -> Trained:
-    """Load what a run folder holds: network, encoder and names together.
+    """Load network, encoder and names from a run folder.
 
     Args:
-        folder: A run folder, as `seqloom.train.fit` writes it.
-        model: The network to take the numbers, or the Config that builds it; needed only
-            where the network of `fit` has no field `config`, or is of torch.
-        base: Folder of the network that adapters are for, where it has moved since `fit`.
-        backend: What computes, and where: a name or a backend.
-        num_threads: The threads it may use; default: what the machine allows.
+        folder: Run folder that `seqloom.train.fit` wrote.
+        model: Network for the weights, or the Config that builds it. Required only if the
+            network passed to `fit` has no field `config`, or is a PyTorch module.
+        base: Folder of the base network of adapters, if it has moved since `fit`.
+        backend: A backend or its name.
+        num_threads: Number of threads; default: all that the machine allows.
 
     Returns:
-        The trained model, in evaluation mode.
+        The trained model in evaluation mode.
 
     Raises:
-        ArgumentError: The folder does not say what the network is, and `model` is None; its
-            network has no adapters, and `base` is given; or an argument is of another type.
-        ConfigError: ``config.json`` cannot be read or is of a newer version.
-        MissingFileError: There is no such folder, it is no run folder, its run was stopped
-            before a model was saved, or the base of its adapters is gone.
-        RecordError: A file of numbers is damaged, or of another run; or the base of the
-            adapters has other weights.
+        ArgumentError: The folder does not describe the network, and `model` is None;
+            `base` is passed, but the network has no adapters; or an argument has a wrong
+            type.
+        ConfigError: ``config.json`` cannot be read, or a newer version wrote it.
+        MissingFileError: The folder does not exist or is not a run folder, its run was
+            stopped before a model was saved, or the base network of its adapters is
+            missing.
+        RecordError: A weight file is damaged or belongs to another run, or the base
+            network of the adapters has other weights.
 
     Examples:
         >>> load("runs/none")  # doctest: +ELLIPSIS
@@ -148,7 +150,7 @@ def load(
     """
     home = _home(folder)
     facts = read_config(home)
-    encoder = facts["encoder"]  # None of a model that was trained on arrays
+    encoder = facts["encoder"]  # None if the model was trained on arrays
     if encoder is not None:
         encoder = load_encoder(home, _settings(home, encoder, JsonConfig))
     task = _task(home, facts["task"])
@@ -167,14 +169,14 @@ def load(
         task,
         facts["batch_size"],
         None if origin is None else _settings(home, origin, TrainedOn),
-        load_letters(home),
-        # Of an older run its results say whether training came to its end.
+        load_training_hashes(home),
+        # For an older run, its results show whether training was completed.
         bool(facts.get(_FINISHED, is_whole)),
     )
 
 
 def find_trained(model: object, *, num_threads: int | None = None) -> Trained:
-    """Take a trained model, a run that holds one, or load a run folder."""
+    """Return a trained model: the argument, the model of a run, or a loaded folder."""
     held = getattr(model, "trained", model)
     if isinstance(held, Trained):
         return held
@@ -182,24 +184,24 @@ def find_trained(model: object, *, num_threads: int | None = None) -> Trained:
 
 
 def save_config(folder: Path, trained: Trained) -> None:
-    """Write ``config.json``: everything of a trained model but its numbers.
+    """Write ``config.json``: everything of a trained model except its weights.
 
-    What the encoder has learned goes first into a file of its own, whose content is named
-    in ``config.json``.
+    Data that the encoder has learned are first written to a separate file, whose checksum
+    is stored in ``config.json``.
     """
     save_encoder(folder, trained.encoder)
-    save_letters(folder, trained.known_letters)
+    save_training_hashes(folder, trained.known_letters)
     write_config(folder, trained)
 
 
 def write_config(folder: Path, trained: Trained) -> None:
-    """Write ``config.json`` alone."""
+    """Write ``config.json`` only."""
     text = json.dumps(describe(trained), indent=2)
     write_atomic(folder / "config.json", f"{text}\n".encode())
 
 
 def describe(trained: Trained) -> dict[str, Any]:
-    """List what ``config.json`` says of a trained model."""
+    """Return the contents of ``config.json`` for a trained model."""
     config, known = config_of(trained.model), trained.trained_on
     return {
         "version": _VERSION,
@@ -213,13 +215,13 @@ def describe(trained: Trained) -> dict[str, Any]:
 
 
 def config_of(model: Module) -> NetworkConfig | None:
-    """Return settings that a module was made from, where it keeps them as ``config``."""
+    """Return the settings that a module was built from, if its `config` contains them."""
     config = getattr(model, "config", None)
     return config if isinstance(config, NetworkConfig) else None
 
 
 def _home(folder: object) -> Path:
-    """Return the run folder's path; a model in memory is told from it."""
+    """Return the path of the run folder; raise for a model in memory."""
     if isinstance(getattr(folder, "trained", folder), Trained):
         raise ArgumentError(
             "load expects a run folder, got a model in memory, which can be used without "
@@ -232,7 +234,7 @@ def _home(folder: object) -> Path:
 
 
 def read_config(home: Path) -> dict[str, Any]:
-    """Read ``config.json`` and checks that it is a run's."""
+    """Read ``config.json``; raise if it does not belong to a run."""
     path = home / "config.json"
     if not home.is_dir():
         found = "is a file" if home.exists() else "no such folder"
@@ -261,13 +263,13 @@ def read_config(home: Path) -> dict[str, Any]:
 
 
 def _check_count(path: Path, name: str, value: object) -> None:
-    """Refuse what is not an integer from 1 up."""
+    """Raise if a value is not a positive integer."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ConfigError(f"{path}: {name} must be an integer from 1, found {value!r}")
 
 
 def _task(home: Path, values: object) -> Task:
-    """Make the task; each of its columns has a name of its own."""
+    """Create the task; raise if its columns do not have unique names."""
     task = _settings(home, values, Task)
     is_empty = not task.columns and not isinstance(task, Custom)
     if is_empty or len(set(task.columns)) < len(task.columns):
@@ -279,7 +281,7 @@ def _task(home: Path, values: object) -> Task:
 
 
 def _settings(home: Path, values: object, kind: type[Settings]) -> Settings:
-    """Make settings; what is wrong with them is said with the file's name."""
+    """Create settings from a dict; errors name the file."""
     path = home / "config.json"
     if not is_dict(values):
         raise ConfigError(
@@ -292,13 +294,13 @@ def _settings(home: Path, values: object, kind: type[Settings]) -> Settings:
 
 
 def _network(home: Path, config: object, model: Any, *, base: object) -> Module:
-    """Make the network without numbers of its own; that of adapters has a base."""
+    """Build the network without weights; `base` is the folder for adapters."""
     found = None if config is None else _settings(home, config, NetworkConfig)
     if base is not None:
         if not hasattr(found, "base_hash"):
             raise ArgumentError(
-                f"{home}: base (--base) is of adapters, but this run trained a whole "
-                "network; leave it out"
+                f"{home}: base (--base) is for adapters, but this run trained a whole "
+                "network; omit it"
             )
         found = replace(cast("Any", found), base=str(as_path("base", base)))
     if found is not None:
@@ -309,9 +311,9 @@ def _network(home: Path, config: object, model: Any, *, base: object) -> Module:
             "" if model is None else f", which model={type(model).__name__} does not give"
         )
         raise ArgumentError(
-            f"{home}: does not name the class of its network{found}; in Python give a new "
+            f"{home}: does not name the class of its network{found}; in Python pass a new "
             "network or the Config that builds it: trained = sl.models.load(folder, "
-            'model=Net()), of PyTorch with backend="torch" too; sl.export.save(trained, '
-            '"model.seqloom") then writes what `seqloom predict` takes'
+            'model=Net()), for PyTorch with backend="torch"; sl.export.save(trained, '
+            '"model.seqloom") then writes a file for `seqloom predict`'
         )
     return network

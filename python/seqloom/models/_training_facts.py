@@ -1,4 +1,4 @@
-"""What a trained model keeps of its training: lengths, files, hashes, learned arrays."""
+"""Facts about training stored with a model: lengths, files, hashes, learned arrays."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainedOn(JsonConfig):
-    """Describes the records of a training part and the files that they came from.
+    """Summary of a training set and the files that it came from.
 
     Attributes:
-        records: How many records there were.
-        lengths: The letters of the shortest and of the longest; None where they have none.
-        files: The names of the files, without their folders.
-        digests: What tells each file again: a hash of its size, its begin and its end.
+        records: Number of records.
+        lengths: Smallest and largest number of residues; None if the records are not
+            sequences.
+        files: Names of the files, without their folders.
+        digests: Hash of size, beginning and end of each file, to recognise the files.
 
     Examples:
         >>> from pathlib import Path
@@ -46,7 +47,7 @@ class TrainedOn(JsonConfig):
 
     @classmethod
     def of(cls, part: Any) -> Self:
-        """Describe a training part; the files are those that tell its records apart."""
+        """Summarise a training set."""
         lengths = np.asarray(part.lengths) if has_letters(part) else np.empty(0, np.int64)
         files = files_of(part)
         return cls(
@@ -57,16 +58,16 @@ class TrainedOn(JsonConfig):
         )
 
     def find_again(self, paths: Iterable[Path]) -> list[Path]:
-        """Find those of some files that the network was trained on."""
+        """Return those of some files that were used for training."""
         files = (path for path in paths if path.is_file())
         return [path for path in files if file_digest(str(path)) in self.digests]
 
     def spell_lengths(self) -> str:
-        """Say how long the records were that taught; nothing of those without letters."""
+        """Return the range of training lengths as text; "" if there are no lengths."""
         return "" if self.lengths is None else f"{_range(*self.lengths)} letters"
 
     def describe_strange_lengths(self, data: Any, *, share: float = 0.0) -> str:
-        """Say how many records have other lengths, if they are more than a share."""
+        """Return a warning if more than a share of records have other lengths."""
         if self.lengths is None or not has_letters(data):
             return ""
         shortest, longest = self.lengths
@@ -83,93 +84,95 @@ class TrainedOn(JsonConfig):
 
 
 def files_of(part: Any) -> list[Path]:
-    """List the files of a part; of intervals in a genome those of the intervals."""
+    """Return the files of a dataset; for intervals, the interval files."""
     paths: tuple[str, ...] = getattr(part, "record_files", getattr(part, "paths", ()))
     return [path for path in map(Path, paths) if path.is_file()]
 
 
 def names_of(files: Iterable[Path]) -> list[str]:
-    """Name files without their folders, which say more of a machine than of the data."""
+    """Return printable file names without folders, which depend on the machine."""
     return [printable(file.name) for file in files]
 
 
 def _range(first: int, last: int) -> str:
-    """Spell a range of counts."""
+    """Format a range of counts."""
     return f"{first:,}" if first == last else f"{first:,} to {last:,}"
 
 
-# Beside config.json: a hash of the letters of each training record.
-LETTERS = "letters.safetensors"
-_HASHES = "hashes"
+# In the run folder: a hash of each training sequence.
+HASHES_FILE = "letters.safetensors"
+_HASHES_KEY = "hashes"
 
 Hashes = NDArray[np.uint64]
 
 
-def learn_letters(train: Any) -> Hashes | None:
-    """List the hashes of training records; None without letters, or of too many."""
+def compute_training_hashes(train: Any) -> Hashes | None:
+    """Return the hashes of training sequences; None for other records or too many."""
     hashes = hash_letters(train)
     return None if hashes is None else np.unique(hashes)
 
 
-def find_known(known: Hashes | None, examples: Any) -> NDArray[np.bool_] | None:
-    """Say which records have the letters of a training record; None where nobody can."""
+def find_duplicates(known: Hashes | None, examples: Any) -> NDArray[np.bool_] | None:
+    """Return a mask of records that duplicate a training sequence; None if unknown."""
     hashes = None if known is None else hash_letters(examples)
     return None if known is None or hashes is None else np.isin(hashes, known)
 
 
-def save_letters(folder: Path, known: Hashes | None) -> None:
-    """Write the hashes of training records, where there are any."""
+def save_training_hashes(folder: Path, known: Hashes | None) -> None:
+    """Write the hashes of training sequences, if there are any."""
     if known is not None:
-        Record({_HASHES: known.view(np.int64)}).save(folder / LETTERS)
+        Record({_HASHES_KEY: known.view(np.int64)}).save(folder / HASHES_FILE)
 
 
-def load_letters(folder: Path) -> Hashes | None:
-    """Read the hashes of training records; None of an older run, or of other records."""
-    path = folder / LETTERS
-    return np.asarray(load(path)[_HASHES]).view(np.uint64) if path.exists() else None
+def load_training_hashes(folder: Path) -> Hashes | None:
+    """Read the hashes of training sequences; None for older runs or other records."""
+    path = folder / HASHES_FILE
+    return np.asarray(load(path)[_HASHES_KEY]).view(np.uint64) if path.exists() else None
 
 
-# Beside model.safetensors; config.json names its content by the encoder's digest.
+# In the run folder: arrays of a fitted encoder; config.json contains their digest.
 ENCODER = "encoder.safetensors"
 
 
 @runtime_checkable
 class LearnedEncoder(Protocol):
-    """An encoder that is fitted to the training part: `seqloom.data.GenotypeEncoder`."""
+    """Encoder that is fitted to a training set: `seqloom.data.GenotypeEncoder`."""
 
-    # Its settings name the fitted arrays by a digest, so that equal encoders give equal
-    # numbers. What it encodes has `with_encoder`, which shows the same records through it.
+    # The settings identify the fitted arrays by a digest, so equal encoders return
+    # equal
+    # numbers. Its datasets have `with_encoder`, which replaces the encoder of the
+    # records.
 
     @property
     def is_fitted(self) -> bool:
-        """Whether it has learned."""
+        """True if the encoder is fitted."""
         ...
 
     def fit(self, examples: Any) -> Self:
-        """Return an encoder that has learned from some records, and from no others."""
+        """Return an encoder that is fitted to some records only."""
         ...
 
     def settings(self) -> dict[str, Any]:
-        """List what it was told, without what it has learned."""
+        """Return the settings without the fitted arrays."""
         ...
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """List what it has learned."""
+        """Return the fitted arrays."""
         ...
 
     def with_arrays(self, arrays: Mapping[str, ArrayLike]) -> Self:
-        """Return an encoder that has learned what `arrays` listed."""
+        """Return an encoder with the fitted arrays that `arrays` returned."""
         ...
 
 
 def save_encoder(folder: Path, encoder: Any) -> None:
-    """Write what an encoder has learned, if it is one that learns."""
+    """Write the fitted arrays of an encoder, if it has any."""
     if isinstance(encoder, LearnedEncoder):
         Record(encoder.arrays()).save(folder / ENCODER)
 
 
 def load_encoder(folder: Path, encoder: Any) -> Any:
-    """Return an encoder of ``config.json`` back what it had learned."""
+    """Restore the fitted arrays of an encoder from ``config.json``."""
     if not isinstance(encoder, LearnedEncoder):
         return encoder
     path = folder / ENCODER
@@ -182,8 +185,8 @@ def load_encoder(folder: Path, encoder: Any) -> Any:
         raise RecordError(f"{path}: {error}") from None
 
 
-def seen_by(encoder: Any, examples: Any) -> Any:
-    """Show records through a fitted encoder, where theirs is the same but not fitted."""
+def encode_with(encoder: Any, examples: Any) -> Any:
+    """Encode records with the fitted encoder, if theirs is the same but not fitted."""
     own = examples.encoder
     if not (isinstance(encoder, LearnedEncoder) and isinstance(own, LearnedEncoder)):
         return examples

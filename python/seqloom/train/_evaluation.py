@@ -25,7 +25,7 @@ from seqloom.infer._loop import run_model
 from seqloom.infer._predict import measure, score
 from seqloom.infer._scores import values_of
 from seqloom.models import Classify, Custom, Regress, Task, TorchModule
-from seqloom.models._training_facts import find_known
+from seqloom.models._training_facts import find_duplicates
 from seqloom.nn import Module
 from seqloom.report import (
     auprc_interval,
@@ -117,7 +117,7 @@ class Validation:
         scores, labels = score(trained, part), np.asarray(part.labels)
         found = measure(trained, part, scores)
         found |= self._measure_metrics(labels, values_of(trained.task, scores))
-        return Part(scores, labels, found, find_known(trained.known_letters, part))
+        return Part(scores, labels, found, find_duplicates(trained.known_letters, part))
 
     def _measure_metrics(
         self, labels: NDArray[Any], scores: NDArray[Any]

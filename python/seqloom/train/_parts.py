@@ -15,7 +15,7 @@ from seqloom.errors import ArgumentError, ShapeError
 from seqloom.infer._forward import Forward, label_name
 from seqloom.models import Examples
 from seqloom.models._examples import count_positions, noun_of
-from seqloom.models._training_facts import LearnedEncoder, seen_by
+from seqloom.models._training_facts import LearnedEncoder, encode_with
 from seqloom.nn import Config, Module
 from seqloom.tensor import Tensor
 from seqloom.train._ranks import Ranks
@@ -178,7 +178,7 @@ class Parts:
             """Return a part with this encoder; parts of one dataset stay parts of one."""
             whole = part.whole if isinstance(part, Dataset) else part
             if id(whole) not in wholes:
-                wholes[id(whole)] = seen_by(learned, whole)
+                wholes[id(whole)] = encode_with(learned, whole)
             found = wholes[id(whole)]
             return found if whole is part else found.select(part.indices)
 

@@ -36,7 +36,7 @@ from seqloom.models import (
 )
 from seqloom.models._examples import check_examples, noun_of
 from seqloom.models._trained import config_of
-from seqloom.models._training_facts import TrainedOn, learn_letters
+from seqloom.models._training_facts import TrainedOn, compute_training_hashes
 from seqloom.nn import Config, Module
 from seqloom.train._job import Job
 from seqloom.train._parts import Arrays, Data, LoaderBatches, Parts
@@ -183,7 +183,7 @@ def _prepare_known(
     examples = dict(parts.list_examples())
     train = examples["training"]
     size = evaluation_batch_size(train)
-    origin = TrainedOn.of(train), learn_letters(train)
+    origin = TrainedOn.of(train), compute_training_hashes(train)
     trained = Trained(network, train.encoder, described, size, *origin)
     for name, part in examples.items():
         try:
