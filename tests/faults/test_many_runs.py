@@ -81,9 +81,7 @@ def test_a_second_run_in_a_folder_is_refused_by_the_first_ones_number(
     second = run_apart(lambda: fit(tmp_path, **how))
     (tmp_path / "over").touch()
     assert second.error.startswith("RunFolderError")
-    assert f"{tmp_path}/run: is in use by another run (process {first} " in (
-        second.error
-    )
+    assert f"{tmp_path}/run: is in use by another run (process {first} " in (second.error)
     assert "choose another folder (out=, --out)" in second.error
     assert str(running.finish()) == "gave None"
     assert (read_run(tmp_path), names(tmp_path / "run")) == undisturbed

@@ -166,7 +166,7 @@ def test_another_type_is_one_sentence(fit, options, said):
 
 def test_a_loader_is_no_dataset(fit, toy):
     loader = sl.data.DataLoader(toy(), batch_size=4)
-    with pytest.raises(ArgumentError, match="give the dataset of the loader"):
+    with pytest.raises(ArgumentError, match="pass the dataset of the loader"):
         fit(train=loader)
 
 
