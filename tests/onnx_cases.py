@@ -270,7 +270,7 @@ SHAPES = [
     ),
 ]
 
-INDEXING = [
+KEY_OPERATIONS = [
     one("Gather", "x i", weights={"i": integers(2, 0, -1)}, axis=2),
     one("Gather", "x i", weights={"i": np.int64(1)}, axis=1),
     one(
@@ -640,6 +640,6 @@ DEFINED = [
 ]
 
 SINGLE = [
-    *(*ELEMENTWISE, *REDUCTIONS, *SHAPES, *INDEXING, *PRODUCTS, *NORMS, *WINDOWS),
+    *(*ELEMENTWISE, *REDUCTIONS, *SHAPES, *KEY_OPERATIONS, *PRODUCTS, *NORMS, *WINDOWS),
     *RECORDS,
 ]

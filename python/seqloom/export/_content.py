@@ -23,7 +23,7 @@ from seqloom.models import Classify, Multilabel, Regress
 from seqloom.nn._stored import Stored
 from seqloom.tensor._compile._numpy._fuse import find_dtype
 from seqloom.tensor._compile._numpy._groups import Aliases, Grouping, sort_groups
-from seqloom.tensor._compile._symbol import INDEXING
+from seqloom.tensor._compile._symbol import KEY_OPERATIONS
 from seqloom.tensor._graph import Operation, Value
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _normalise(operation: Operation) -> tuple[Any, ...]:
     args: tuple[Any, ...] = operation.args
     if operation.name == "astype":
         return (args[0], np.dtype(args[1]), *args[2:])
-    if operation.name not in INDEXING:
+    if operation.name not in KEY_OPERATIONS:
         return args
     parts = cast("tuple[Any, ...]", args[1] if isinstance(args[1], tuple) else args[1:2])
     key = [_Mark("newaxis") if part is None else part for part in parts]

@@ -20,10 +20,10 @@ from seqloom.export._unify import check_operations, has_all_symbols, unify
 from seqloom.nn import Module
 from seqloom.nn._stored import Stored
 from seqloom.tensor import Tensor
-from seqloom.tensor._compile._code import refuse_impure_calls
+from seqloom.tensor._compile._code import reject_impure_calls
 from seqloom.tensor._compile._passes import simplify
 from seqloom.tensor._compile._symbol import Symbol
-from seqloom.tensor._compile._trace import refuse_foreign_calls
+from seqloom.tensor._compile._trace import reject_outside_calls
 
 if TYPE_CHECKING:
     from collections.abc import (
@@ -194,8 +194,8 @@ def _run(
         new_input = capture.recorder.new_input
         symbols = {it: new_input(x.at(sizes), x.dtype) for it, x in call.inputs.items()}
         tensors = {name: Tensor(symbol, capture) for name, symbol in symbols.items()}
-        with _explaining(), capture.running(), refuse_impure_calls(set()):
-            with refuse_foreign_calls():
+        with _explaining(), capture.running(), reject_impure_calls(set()):
+            with reject_outside_calls():
                 result = call.run(model, tensors, sizes)
             _check_unchanged(capture)
     capture.recorder.graph.outputs = [_find_output(capture, result).value]

@@ -2,7 +2,7 @@
 
 from hypothesis import given, strategies as st
 
-from seqloom.tensor._compile._numpy._layout import Span, place_spans
+from seqloom.tensor._compile._numpy._layout import Span, set_offsets
 
 LINE = 64
 SPANS = st.lists(
@@ -29,7 +29,7 @@ def lowest_free(size, taken):
 @given(SPANS)
 def test_the_largest_lie_first_and_each_as_low_as_it_can(drawn):
     spans, done = spans_of(drawn), []
-    needed = place_spans(spans)
+    needed = set_offsets(spans)
     for span in sorted(spans.values(), key=lambda span: -span.nbytes):
         size = -(-span.nbytes // LINE) * LINE
         both = [each for each in done if each[0] <= span.last and span.first <= each[1]]

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from plan_graphs import Building, random_group, slowly
 from seqloom.tensor import backend
 from seqloom.tensor._compile._numpy import NumPyProgram
-from seqloom.tensor._compile._numpy._layout import Span, place_spans
+from seqloom.tensor._compile._numpy._layout import Span, set_offsets
 
 B = backend("numpy", num_threads=1)
 
@@ -159,7 +159,7 @@ def test_spans_that_are_needed_at_a_time_do_not_overlap(drawn):
         number: Span(number, size, min(a, b), max(a, b))
         for number, (a, b, size) in enumerate(drawn)
     }
-    total = place_spans(found)
+    total = set_offsets(found)
     for one, other in combinations(found.values(), 2):
         if one.first <= other.last and other.first <= one.last:
             apart = one.offset + one.nbytes <= other.offset

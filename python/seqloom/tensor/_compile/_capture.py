@@ -1,4 +1,4 @@
-"""Capture: a backend that computes nothing, and records every call as an operation."""
+"""A backend that records every call as an operation, and computes nothing."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 
 from seqloom.errors import CaptureError
 from seqloom.tensor._backend import REQUIRED, Backend
-from seqloom.tensor._compile._code import unwatched
+from seqloom.tensor._compile._code import no_profiling
 from seqloom.tensor._compile._symbol import (
-    INDEXING,
-    UNSIZED,
+    KEY_OPERATIONS,
+    VALUE_DEPENDENT_SHAPES,
     Symbol,
     SymbolKey,
     capturing,
     has_symbol,
-    refuse,
+    raise_no_value,
     replace_known_masks,
     require_known_shape,
     substitute,
@@ -38,25 +38,26 @@ if TYPE_CHECKING:
     Body = Callable[[list[Symbol], list[Symbol]], tuple[Sequence[Array], Sequence[Array]]]
 
 
-# These take a Python number beside arrays without making it an array.
-NUMBERS_ALONE = frozenset(
+# These functions take Python numbers together with arrays, and do not convert them.
+KEEP_NUMBERS = frozenset(
     {"asarray", "full", "adamw", "sgd", "dropout", "clip_by_global_norm"}
 )
-# With numbers only, these give a Python number when the step is not compiled.
-_ARITHMETIC = frozenset(
+# If all arguments are numbers, an uncompiled step gets a Python number from these.
+_ON_NUMBERS = frozenset(
     {"add", "subtract", "multiply", "divide", "pow", "negative", "abs", "remainder"}
     | {"floor_divide", "positive"}
 )
-# These compute no arrays, so there is nothing to record.
+# These functions compute no arrays, so they are not recorded.
 _NOT_RECORDED = frozenset({"finfo", "iinfo", "isdtype", "from_dlpack", "tensor", "program"})
 
 
 class Capture(Backend):
-    """Records the calls of a step, for a target backend.
+    """A backend that records the calls of a step for a target backend.
 
-    A function that the target overrides is recorded as one operation. Of any other one the
-    default body runs here, and its parts are recorded. A call without a symbol is computed
-    at once: its result is the same at every call of the program.
+    A function that the target overrides is recorded as one operation. The default
+    implementation of any other function runs on the capture, which records its
+    operations. A call without a symbol is computed immediately, because its result is the
+    same at every call of the program.
     """
 
     records = True
@@ -66,10 +67,10 @@ class Capture(Backend):
         self.name = f"capture({target.name})"
         self.threads = target.threads
         self.recorder = Recorder(target)
-        self.admitted: dict[int, tuple[Leaf, Value]] = {}  # by the leaf's id
+        self.admitted: dict[int, tuple[Leaf, Value]] = {}  # by the id of the leaf
         self._undo: list[Callable[[], None]] = []
-        # Values that are Python numbers when the step is not compiled.
-        self._of_numbers: set[int] = set()
+        # Numbers of values that are Python numbers in an uncompiled step.
+        self._number_results: set[int] = set()
         for name in _find_recorded(target):
             setattr(self, name, partial(self.record, name))
 
@@ -80,10 +81,10 @@ class Capture(Backend):
         found = getattr(self.target, name)
         return partial(self.record, name) if callable(found) else found
 
-    # The leaves and the thread of the captured step ---------------------------------------
+    # Leaves and thread of the captured step ---------------------------------------------
 
     def admit(self, leaf: Leaf) -> Leaf:
-        """Make a leaf an input of the graph; it shows a symbol until `restore`."""
+        """Make a leaf an input of the graph; until `restore`, its array is a symbol."""
         array = leaf.on(self.target)
         value = self.recorder.new_value(array.shape, self.target.dtype(array))
         self.recorder.root.inputs.append(value)
@@ -93,7 +94,7 @@ class Capture(Backend):
 
     @contextmanager
     def running(self) -> Generator[None]:
-        """Mark this thread as the one that runs the step on symbols."""
+        """Mark this thread as the thread that runs the step on symbols."""
         token = capturing.set(self)
         try:
             with suspend_scopes():  # symbols take no memory
@@ -102,12 +103,12 @@ class Capture(Backend):
             capturing.reset(token)
 
     def restore(self) -> None:
-        """End the substitution of all leaves."""
+        """Restore the arrays of all leaves."""
         for undo in reversed(self._undo):
             undo()
         self._undo.clear()
 
-    # Recording a call ---------------------------------------------------------------------
+    # Recording of a call ----------------------------------------------------------------
 
     def record(self, name: str, *args: Any, **options: Any) -> Any:
         """Record one call, or compute it if none of its arguments is a symbol."""
@@ -118,62 +119,59 @@ class Capture(Backend):
             )
         if not has_symbol(args):
             return getattr(self.target, name)(*args, **options)
-        with unwatched():  # no code of the user's runs from here on
-            # Records one call that has a symbol among its arguments.
+        with no_profiling():  # only library code runs in this block
+            # At least one argument is a symbol.
             require_known_shape(name, args)
-            if name in INDEXING:
+            if name in KEY_OPERATIONS:
                 args = (args[0], replace_known_masks(self.target, args[1]), *args[2:])
             values = tuple(self.recorder.to_value(arg) for arg in args)
-            is_number = name in _ARITHMETIC and all(map(self._is_number, values_in(values)))
-            if name not in NUMBERS_ALONE:
+            is_number = name in _ON_NUMBERS and all(map(self._is_number, values_in(values)))
+            if name not in KEEP_NUMBERS:
                 values = self._promote_numbers(values)
-            kinds, several = self._find_kinds(name, values, options)
+            kinds, several = self._infer_specs(name, values, options)
             outputs = self.recorder.write(name, values, options, kinds)
             if is_number:
-                self._of_numbers.update(symbol.value.number for symbol in outputs)
+                self._number_results.update(symbol.value.number for symbol in outputs)
             return _nest_results(name, values, outputs) if several else outputs[0]
 
     def _is_number(self, value: Value) -> bool:
-        """Return True for an input number, and for what is computed from such only."""
-        return value.weak or value.number in self._of_numbers
+        """Return whether a value is an input number, or computed only from such numbers."""
+        return value.weak or value.number in self._number_results
 
     def _promote_numbers(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return numbers the dtype of the arrays that they meet.
-
-        So they do not widen it.
-        """
+        """Cast numbers to the dtype of the arrays in the call, to avoid widening."""
         arrays = [value for value in values_in(args) if not self._is_number(value)]
         if not arrays and all(value.weak for value in values_in(args)):
             return tuple(self._to_default_float(arg) for arg in args)
-        # Also the float types that NumPy lacks.
+        # NumPy's dtype kind of bfloat16 and other small floats is not "f".
         dtypes = {
             it.dtype for it in arrays if it.dtype.kind == "f" or "float" in it.dtype.name
         }
-        if len(dtypes) != 1 or self._of_numbers.isdisjoint(
+        if len(dtypes) != 1 or self._number_results.isdisjoint(
             value.number for value in values_in(args)
         ):
             return args
-        return tuple(self._narrow(arg, *dtypes) for arg in args)
+        return tuple(self._cast_number(arg, *dtypes) for arg in args)
 
-    def _narrow(self, arg: Any, dtype: np.dtype[Any]) -> Any:
-        """Cast an argument if it is computed from numbers only."""
-        is_computed = isinstance(arg, Value) and arg.number in self._of_numbers
+    def _cast_number(self, arg: Any, dtype: np.dtype[Any]) -> Any:
+        """Cast an argument if it is computed only from numbers."""
+        is_computed = isinstance(arg, Value) and arg.number in self._number_results
         if not is_computed or arg.dtype == dtype:
             return arg
         return self.recorder.write("astype", (arg, dtype), {}, [((), dtype)])[0].value
 
     def _to_default_float(self, arg: object) -> Any:
-        """Make a number an array of the backend's default float."""
+        """Convert a number to an array of the default float type."""
         if not isinstance(arg, Value):
             return arg
         dtype = self.target.dtype(self.target.asarray(1.0))
         options = {"dtype": dtype}
         return self.recorder.write("asarray", (arg,), options, [((), dtype)])[0].value
 
-    def _find_kinds(
+    def _infer_specs(
         self, name: str, args: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[list[Spec], bool]:
-        """Find shapes and dtypes of the results; an error names the user's line."""
+        """Return shapes and dtypes of the results; add the line to error messages."""
         try:
             call = Call(self.target, name, args, options)
             return infer_specs(call, self._run_default)
@@ -184,7 +182,7 @@ class Capture(Backend):
             raise type(ours)(f"{current_line()}: {ours}") from error
 
     def _run_default(self, call: Call) -> Spec | list[Spec]:
-        """Find the results of a call by its default body, in a graph that is dropped."""
+        """Return the results of a default implementation, run in a temporary graph."""
         scratch = self._scratch
         scratch.recorder = Recorder(self.target)
         body = getattr(Backend, call.name)
@@ -196,12 +194,13 @@ class Capture(Backend):
     def _scratch(self) -> Capture:
         return Capture(self.target)
 
-    # Functions that are not recorded as they are called -----------------------------------
+    # Functions that are not recorded in the usual way -----------------------------------
 
     def asarray(self, data: Any, dtype: Any = None, *, copy: bool | None = None) -> Array:
-        """Cast a symbol if needed; any other data becomes an array of the target."""
+        """Cast a symbol if needed; convert other data to an array of the target."""
         if not isinstance(data, Symbol):
-            # A program lives long, so it keeps a copy of what the user may write.
+            # The program keeps a copy of constants, because the user may change the
+            # original.
             own = True if isinstance(data, np.ndarray) else copy
             return self.target.asarray(data, dtype=dtype, copy=own)
         if dtype is None:
@@ -210,7 +209,7 @@ class Capture(Backend):
         return data if wanted == data.dtype else self.astype(data, dtype)
 
     def accumulate(self, total: Array, more: Array) -> Array:
-        """Adds; the program decides whose memory the sum reuses."""
+        """Return the sum; the compiler decides whose memory it reuses."""
         return self.add(total, more)
 
     def key_words(self, key: Any) -> Array:
@@ -220,9 +219,9 @@ class Capture(Backend):
         return key if isinstance(key, Symbol) else self.target.key_words(key)
 
     def to_numpy(self, x: Array) -> Any:
-        """Return the values of a constant; refuses a symbol."""
+        """Return the values of a constant; raise for a symbol."""
         if isinstance(x, Symbol):
-            refuse("its values")
+            raise_no_value("its values")
         return self.target.to_numpy(x)
 
     def dtype(self, x: Array) -> np.dtype[Any]:
@@ -230,11 +229,11 @@ class Capture(Backend):
         return x.dtype if isinstance(x, Symbol) else self.target.dtype(x)
 
     def nbytes(self, x: Array) -> int:
-        """Return the number of bytes of the array to be."""
+        """Return the number of bytes that the array will have."""
         return x.value.nbytes if isinstance(x, Symbol) else self.target.nbytes(x)
 
     def result_type(self, *args: Any) -> Any:
-        """Return the dtype to which the target promotes."""
+        """Return the dtype to which the target promotes the arguments."""
         dtypes = [arg.dtype if isinstance(arg, Symbol) else arg for arg in args]
         return self.target.result_type(*dtypes)
 
@@ -250,7 +249,7 @@ class Capture(Backend):
         length: int,
         reverse: bool = False,
     ) -> tuple[list[Array], list[Array]]:
-        """Record a loop as one operation, whose body is a graph of its own."""
+        """Record a loop as one operation, with its body as a separate graph."""
         recorder = self.recorder
         first, rows = recorder.to_values(init), recorder.to_values(xs)
         graph = recorder.record_body(body, first, rows)
@@ -273,7 +272,7 @@ class Capture(Backend):
 
 
 def _to_symbols(arg: Any) -> Any:
-    """Return an argument with a symbol instead of each value in it."""
+    """Return an argument with a symbol instead of each value."""
     if isinstance(arg, Value):
         return Symbol(arg)
     if type(arg) in (list, tuple):
@@ -282,7 +281,7 @@ def _to_symbols(arg: Any) -> Any:
 
 
 def _nest_results(name: str, args: tuple[Any, ...], outputs: list[Symbol]) -> Any:
-    """Return several results as the function returns them: arrays, or lists of arrays."""
+    """Return results in the structure of the function: arrays, or lists of arrays."""
     if name not in LIST_RESULTS:
         return tuple(outputs)
     queue = iter(outputs)
@@ -291,7 +290,7 @@ def _nest_results(name: str, args: tuple[Any, ...], outputs: list[Symbol]) -> An
 
 
 def _find_recorded(target: Backend) -> Iterator[str]:
-    """Yield the functions that are recorded whole: required ones, and the target's own."""
+    """Yield the functions recorded as one operation: required or overridden ones."""
     for name in dir(Backend):
         is_free = not name.startswith("_") and name not in vars(Capture)
         is_own = getattr(type(target), name, None) is not getattr(Backend, name)
@@ -303,7 +302,7 @@ def _find_recorded(target: Backend) -> Iterator[str]:
         ):
             yield name
     yield from (name for name in REQUIRED - _NOT_RECORDED if name not in vars(Capture))
-    yield from (name for name in UNSIZED if hasattr(Backend, name))
+    yield from (name for name in VALUE_DEPENDENT_SHAPES if hasattr(Backend, name))
 
 
 Spec = tuple[tuple[int, ...], np.dtype[Any]]
@@ -313,16 +312,16 @@ class Recorder:
     """Adds values, constants and operations to a graph."""
 
     def __init__(self, target: Backend) -> None:
-        self.graph = self.root = Graph()  # `graph` is the body while a loop is recorded
+        self.graph = self.root = Graph()  # during a loop, `graph` is its body
         self._target = target
         self._count = 0
-        # The array is kept, or another one could get its id.
+        # Stores the arrays too, because a freed array's id can be reused.
         self._constants: dict[int, tuple[Value, Array]] = {}
 
     def new_value(
         self, shape: tuple[int, ...], dtype: np.dtype[Any] | str, *, weak: bool = False
     ) -> Value:
-        """Make a value that differs from all others."""
+        """Create a new value."""
         self._count += 1
         return Value(self._count - 1, tuple(shape), np.dtype(dtype), weak)
 
@@ -344,14 +343,14 @@ class Recorder:
         return [Symbol(value) for value in outputs]
 
     def to_value(self, arg: Any) -> Any:
-        """Return an argument with a value instead of each symbol and array in it."""
+        """Return an argument with a value instead of each symbol and array."""
         if isinstance(arg, Symbol):
             return arg.value
         if isinstance(arg, SymbolKey):
             return arg.symbol.value
         if type(arg) in (list, tuple):
             return type(arg)(self.to_value(part) for part in arg)
-        # An array of any library; types have these attributes too.
+        # Dtypes also have these attributes; only arrays are converted.
         is_array = hasattr(arg, "shape") and hasattr(arg, "dtype")
         return self._find_constant(arg) if is_array and not isinstance(arg, type) else arg
 

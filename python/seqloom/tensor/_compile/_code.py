@@ -1,8 +1,9 @@
-"""Code: the variables that a function reads, and its calls of clocks and generators.
+"""The variables that a function reads, and its impure calls.
 
-While a step is captured, a profile function (`sys.setprofile`) sees each call on this
-thread. It checks the calls in the user's own code, and skips the calls inside libraries.
-The states of random generators that the step can reach are compared before and after.
+During capture, a profile function (`sys.setprofile`) receives each call on this thread. It
+checks calls from the user's code for clocks and random generators, and skips calls from
+libraries. The states of random generators that the step can reach are compared before and
+after the capture.
 """
 
 from __future__ import annotations
@@ -36,18 +37,18 @@ STDLIB_FOLDERS = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstd
 
 
 class Missing:
-    """Marks a name that has no value yet."""
+    """Marks a name without a value."""
 
 
 @dataclass(slots=True)
-class Node:
-    """One value: its form, how to read its contents again, and its contents."""
+class Snapshot:
+    """The description of a value, and the functions that read it again."""
 
-    form: object
-    read: Callable[[Any], list[Any]] | None = None  # compared by identity
-    parts: Sequence[tuple[str, Any]] = ()  # contents: the end of the path, and the value
-    digest: Callable[[Any], object] | None = None  # compared by equality
-    problem: str = ""  # why it cannot be compared
+    form: object  # hashable; equal for equal values
+    read: Callable[[Any], list[Any]] | None = None  # contents, compared by identity
+    parts: Sequence[tuple[str, Any]] = ()  # contents: suffix of the path, and the value
+    digest: Callable[[Any], object] | None = None  # compared for equality
+    problem: str = ""  # the reason why the value cannot be compared
 
 
 def list_attributes(value: object) -> list[tuple[str, Any]]:
@@ -55,16 +56,16 @@ def list_attributes(value: object) -> list[tuple[str, Any]]:
     return [(f".{name}", item) for name, item in getattr(value, "__dict__", {}).items()]
 
 
-def describe_function(function: FunctionType, *, with_defaults: bool = True) -> Node:
+def describe_function(function: FunctionType, *, with_defaults: bool = True) -> Snapshot:
     """Describe a function by its code, the variables that it names and its imports."""
     code, around = function.__code__, function.__globals__
-    loads = () if is_of_library(function) else _find_globals(code)
+    loads = () if is_in_library(function) else _find_globals(code)
     names = [name for name in loads if name in around or not hasattr(builtins, name)]
     imports = _list_imports(function)
     read = _make_reader(function, names, imports)
     variables = [*code.co_freevars, *names]
     parts: list[tuple[str, Any]] = list(zip(variables, read(function), strict=False))
-    # A module that the step is the first to import is a further part at the next call.
+    # A module that the step imports for the first time is a new part at the next call.
     parts += [(name, sys.modules[name]) for name in imports if name in sys.modules]
     if with_defaults:
         defaults = function.__defaults__ or ()
@@ -75,7 +76,7 @@ def describe_function(function: FunctionType, *, with_defaults: bool = True) -> 
         parts += [(f"{function.__name__}({name})", by_name[name]) for name in by_name]
         parts += list_attributes(function)
     form = (FunctionType, make_identity(code))
-    return Node(form, read if parts or imports else None, parts)
+    return Snapshot(form, read if parts or imports else None, parts)
 
 
 def _make_reader(
@@ -96,8 +97,8 @@ def _make_reader(
 
 
 def _list_imports(function: FunctionType) -> list[str]:
-    """Return the names of the modules that a function of the user's imports."""
-    if is_of_library(function):
+    """Return the names of the modules that a user function imports."""
+    if is_in_library(function):
         return []
     package = function.__globals__.get("__package__")
     return [
@@ -107,7 +108,7 @@ def _list_imports(function: FunctionType) -> list[str]:
 
 
 def read_cell(cell: Any) -> Any:
-    """Return the value of a closure's variable."""
+    """Return the value of a closure variable."""
     try:
         return cell.cell_contents
     except ValueError:  # not yet filled
@@ -116,7 +117,7 @@ def read_cell(cell: Any) -> Any:
 
 @lru_cache(4096)
 def _find_globals(code: CodeType) -> tuple[str, ...]:
-    """Return the global names that a code and the functions in it load."""
+    """Return the global names that a code object and its inner functions load."""
     lines = (line for part in list_codes(code) for line in dis.get_instructions(part))
     loads = (line for line in lines if line.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
     return tuple(dict.fromkeys(line.argval for line in loads))
@@ -124,12 +125,12 @@ def _find_globals(code: CodeType) -> tuple[str, ...]:
 
 @lru_cache(4096)
 def _find_imports(code: CodeType) -> tuple[tuple[int, str], ...]:
-    """Return the imports in a code and the functions in it: level and module's name."""
+    """Return the imports in a code object and its inner functions: level and module."""
     found: dict[tuple[int, str], None] = {}
     for part in list_codes(code):
         loads: list[Any] = []
         for line in dis.get_instructions(part):
-            if line.opname == "IMPORT_NAME":  # its arguments: the level, and names
+            if line.opname == "IMPORT_NAME":  # its arguments are the level and the names
                 found[loads[-2], line.argval] = None
             elif line.opname.startswith("LOAD"):
                 loads.append(line.argval)
@@ -138,14 +139,14 @@ def _find_imports(code: CodeType) -> tuple[tuple[int, str], ...]:
 
 @lru_cache(4096)
 def find_names(code: CodeType) -> frozenset[str]:
-    """Return the names and texts in a code, among them the attributes that it reads."""
+    """Return the names and strings in a code object, including attribute names."""
     codes = list(list_codes(code))
     texts = (item for part in codes for item in part.co_consts if isinstance(item, str))
     return frozenset(texts).union(*(part.co_names for part in codes))
 
 
 def list_codes(code: CodeType) -> Iterator[CodeType]:
-    """Yield a code and those of the functions inside it."""
+    """Yield a code object and those of its inner functions."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -153,24 +154,24 @@ def list_codes(code: CodeType) -> Iterator[CodeType]:
 
 
 @lru_cache(4096)
-def _is_of_library(filename: str) -> bool:
+def _is_library_file(filename: str) -> bool:
     is_package = filename.startswith((str(PACKAGE_FOLDER), *STDLIB_FOLDERS))
     return is_package or "site-packages" in filename
 
 
-def is_of_library(value: Any) -> bool:
-    """Return True for a module, class or function whose code is a library's."""
+def is_in_library(value: Any) -> bool:
+    """Return True for a module, class or function of a library."""
     if isinstance(value, FunctionType):
-        return _is_of_library(value.__code__.co_filename)
+        return _is_library_file(value.__code__.co_filename)
     name: str = value.__name__ if isinstance(value, ModuleType) else value.__module__
     if name.partition(".")[0] in _LIBRARIES:
         return True
     module = value if isinstance(value, ModuleType) else sys.modules.get(name)
-    return _is_of_library(getattr(module, "__file__", None) or "")
+    return _is_library_file(getattr(module, "__file__", None) or "")
 
 
 # fmt: off
-_C_FUNCTIONS = {
+_IMPURE_C_FUNCTIONS = {
     "time": {"time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic",
              "monotonic_ns", "process_time", "process_time_ns", "thread_time",
              "thread_time_ns"},
@@ -178,23 +179,24 @@ _C_FUNCTIONS = {
     "torch": {"bernoulli", "multinomial", "normal", "poisson", "rand", "rand_like",
               "randint", "randint_like", "randn", "randn_like", "randperm"},
 }
-_TORCH_METHODS = frozenset({
+_RANDOM_METHODS = frozenset({
     "bernoulli", "bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_",
     "multinomial", "normal_", "random_", "uniform_",
 })
-_DATE_METHODS = frozenset({"now", "today", "utcnow"})
-_PYTHON_FUNCTIONS = {"uuid": {"uuid1", "uuid4"}}
+_CLOCK_METHODS = frozenset({"now", "today", "utcnow"})
+_IMPURE_FUNCTIONS = {"uuid": {"uuid1", "uuid4"}}
 # fmt: on
 
 
 @contextmanager
-def refuse_impure_calls(executed: set[CodeType]) -> Generator[None]:
-    """Collect the code that runs in the block; then refuses impure calls in it."""
-    # Does nothing if this thread has another profile function, such as cProfile's.
+def reject_impure_calls(executed: set[CodeType]) -> Generator[None]:
+    """Collect the code that runs in the block, and raise if it made impure calls."""
+    # Does nothing if this thread has another profile function, such as that of
+    # cProfile.
     if sys.getprofile() is not None:
         yield
         return
-    watch = _Watch(executed)
+    watch = _CallProfiler(executed)
     sys.setprofile(watch)
     try:
         yield
@@ -203,21 +205,21 @@ def refuse_impure_calls(executed: set[CodeType]) -> Generator[None]:
     if found := watch.found:
         raise CaptureError(
             f"{found[0]} inside a compiled step: the value changes at each call, but the "
-            "compiled step would repeat the first",
+            "compiled step would repeat the first value",
             advice=". Make the call before the step and pass "
             "the value as an argument; for random numbers use a key (sl.Key)",
         )
 
 
-class _Watch:
-    """The profile function: it is called twice for each call, so it decides quickly."""
+class _CallProfiler:
+    """The profile function. It runs twice for each call, so it must be fast."""
 
     def __init__(self, executed: set[CodeType]) -> None:
         self.found: list[str] = []
         self._executed = executed
 
     def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
-        """Note an impure call, if this event is one."""
+        """Record an impure call."""
         name = None
         if event == "c_call":
             if _is_user_file(frame.f_code.co_filename):
@@ -229,49 +231,49 @@ class _Watch:
         if name is not None:
             line = f"{frame.f_code.co_filename}:{frame.f_lineno}"
             last = name.rpartition(".")[2]
-            is_clock = name.startswith("time.") or last in _DATE_METHODS
+            is_clock = name.startswith("time.") or last in _CLOCK_METHODS
             what = "calls" if is_clock else "draws from a random generator with"
             self.found.append(f"{line} {what} {name}")
 
 
-class unwatched:  # noqa: N801  # a context manager
-    """Switches the watch of this thread off for a block that runs library code only."""
+class no_profiling:  # noqa: N801  # a context manager
+    """Disables the profile function of this thread for a block of library code."""
 
     def __enter__(self) -> None:
         self._watch = sys.getprofile()
-        if type(self._watch) is _Watch:
+        if type(self._watch) is _CallProfiler:
             sys.setprofile(None)
 
     def __exit__(self, *_: object) -> None:
-        if type(self._watch) is _Watch:
+        if type(self._watch) is _CallProfiler:
             sys.setprofile(self._watch)
 
 
 @cache
 def _is_user_file(name: str) -> bool:
-    """Return True for a file of the user's code, not of a library."""
+    """Return True for a file of user code."""
     is_library = "site-packages" in name or name.startswith((*STDLIB_FOLDERS, "<frozen"))
     return not (is_library or is_internal(name))
 
 
 def _name_c_call(function: Any) -> str | None:
-    """Return the name of a C function that is impure; None for any other."""
+    """Return the name of an impure C function, or None for other functions."""
     name, owner = function.__name__, getattr(function, "__self__", None)
     module = getattr(function, "__module__", None) or ""
     owner_module = type(cast("Any", owner)).__module__
-    if name in _C_FUNCTIONS.get(module, ()):
+    if name in _IMPURE_C_FUNCTIONS.get(module, ()):
         return f"{module}.{name}"
-    if name in _DATE_METHODS and isinstance(owner, type) and issubclass(owner, dt.date):
+    if name in _CLOCK_METHODS and isinstance(owner, type) and issubclass(owner, dt.date):
         return f"{owner.__name__}.{name}"
-    if name in _TORCH_METHODS and owner_module.startswith("torch"):
+    if name in _RANDOM_METHODS and owner_module.startswith("torch"):
         return f"torch.Tensor.{name}"
     return f"random.{name}" if _is_shared(owner) and name != "setstate" else None
 
 
 def _name_python_call(frame: FrameType) -> str | None:
-    """Return the name of a Python function that is impure; None for any other."""
+    """Return the name of an impure Python function, or None for other functions."""
     name, module = frame.f_code.co_name, frame.f_globals.get("__name__", "")
-    if name in _PYTHON_FUNCTIONS.get(module, ()) or module == "secrets":
+    if name in _IMPURE_FUNCTIONS.get(module, ()) or module == "secrets":
         return f"{module}.{name}"
     if name == "rvs" and module.startswith("scipy."):
         return "the method rvs of scipy.stats"
@@ -288,34 +290,34 @@ def _is_shared(generator: Any) -> bool:
     return generator is shared or isinstance(generator, random.SystemRandom)
 
 
-def list_shared(names: set[str]) -> list[object]:
-    """Return the generators that NumPy and Python share, if code names ``random``."""
+def shared_generators(names: set[str]) -> list[object]:
+    """Return the shared generators of NumPy and Python, if code names ``random``."""
     functions: list[Any] = [np.random.random, random.random]  # noqa: S311  # not called
     return [function.__self__ for function in functions] if "random" in names else []
 
 
 def find_generators(values: Iterable[object]) -> list[tuple[object, object]]:
-    """Return the random generators among values, each with its state."""
+    """Return the random generators among values, with their states."""
     return [(value, state) for value in values if (state := _find_state(value)) is not None]
 
 
-def require_undrawn(before: list[tuple[object, object]]) -> None:
-    """Refuse a step that has drawn from a generator since `find_generators`."""
+def require_unchanged_generators(before: list[tuple[object, object]]) -> None:
+    """Raise if the step has drawn from a generator since `find_generators`."""
     for generator, state in before:
         if _find_state(generator) != state:
             raise CaptureError(
-                f"the compiled step draws from a {type(generator).__name__} outside of it; "
-                "the program would repeat this draw at every call. Draw before the step "
-                "and pass the numbers, or use a key (sl.Key)"
+                f"the compiled step draws from a {type(generator).__name__} outside of it, "
+                "and would repeat these numbers at every call. Draw before the step and "
+                "pass the numbers, or use a key (sl.Key)"
             )
 
 
 def _find_state(value: object) -> object:
-    """Return the state of a random generator; None for any other object."""
+    """Return the state of a random generator, or None for other objects."""
     if isinstance(value, np.random.Generator):
         return repr(value.bit_generator.state)
     if isinstance(value, np.random.RandomState):
         return repr(value.get_state(legacy=False))
-    if isinstance(value, random.Random):  # noqa: S311  # the user's
+    if isinstance(value, random.Random):  # noqa: S311  # from user code
         return value.getstate()
     return None

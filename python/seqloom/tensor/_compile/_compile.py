@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, cast, overload
 
 from seqloom._warning import warn_user
 from seqloom.errors import ArgumentError
-from seqloom.tensor._compile._code import require_undrawn
+from seqloom.tensor._compile._code import require_unchanged_generators
 from seqloom.tensor._compile._environment import Environment
 from seqloom.tensor._compile._program import Program, Signature, renewed_at_fork
 from seqloom.tensor._compile._trace import trace
@@ -19,10 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import CodeType
 
-_BY_POSITION = (
-    inspect.Parameter.POSITIONAL_ONLY,
-    inspect.Parameter.POSITIONAL_OR_KEYWORD,
-)
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _WARNING_PROGRAMS = 8  # this number of programs causes a warning
 _MAX_PROGRAMS = 64  # the number of programs that are kept; each may hold memory
 
@@ -94,22 +91,22 @@ class Compiled:
         self.enabled = enabled
         self._function = function
         self._environments: dict[Any, Environment] = {}  # by signature key
-        self._kept: list[tuple[Any, Environment, int]] = []  # (key, environment, state)
-        self._made = 0
+        self._cached: list[tuple[Any, Environment, int]] = []  # (key, environment, state)
+        self._count = 0
         self._last: Any = None  # key and outside values of the newest program
         self.renew_lock()
         renewed_at_fork.add(self)
         self._parameters = inspect.signature(function)
         # Number of positional arguments; -1 if it varies.
         kinds = [parameter.kind for parameter in self._parameters.parameters.values()]
-        is_fixed = all(kind in _BY_POSITION for kind in kinds)
+        is_fixed = all(kind in _POSITIONAL for kind in kinds)
         self._arity = len(kinds) if is_fixed else -1
         update_wrapper(cast("Any", self), function)
 
     @property
     def recompiles(self) -> int:
         """Number of programs compiled after the first."""
-        return max(self._made - 1, 0)
+        return max(self._count - 1, 0)
 
     def renew_lock(self) -> None:
         """Create a new lock; a forked process may inherit a lock that is held forever."""
@@ -132,7 +129,7 @@ class Compiled:
                 "no argument of the compiled step is a tensor or a bound module, so its "
                 "backend is unknown; pass a tensor, as in backend.tensor(array)"
             )
-        return (self._find(signature.key) or self._make(arguments, signature))(signature)
+        return (self._find(signature.key) or self._build(arguments, signature))(signature)
 
     def _find(self, key: object) -> Program | None:
         """Return the cached program for a signature and the outside values, or None."""
@@ -147,7 +144,7 @@ class Compiled:
         bound.apply_defaults()
         return bound.args, bound.kwargs
 
-    def _make(self, arguments: object, signature: Signature) -> Callable[[Signature], Any]:
+    def _build(self, arguments: object, signature: Signature) -> Callable[[Signature], Any]:
         """Compile a program for new arguments or new outside values."""
         with self._lock:
             signature = Signature(arguments)  # another thread may have created state
@@ -161,38 +158,42 @@ class Compiled:
                 generators = environment.find_generators()
                 executed: set[CodeType] = set()
                 program, after = trace(
-                    self._function, arguments, signature, self._find, executed=executed
+                    self._function,
+                    arguments,
+                    signature,
+                    self._find,
+                    executed=executed,
                 )
-                require_undrawn(generators)
+                require_unchanged_generators(generators)
                 environment.require_comparable(executed)
                 environment.require_unchanged()
                 if self._environments.setdefault(after.key, environment) is environment:
-                    self._keep((after.key, environment, state), program, values)
+                    self._cache((after.key, environment, state), program, values)
         return lambda _: program(after)
 
-    def _keep(
+    def _cache(
         self, place: tuple[Any, Environment, int], program: Program, values: Any
     ) -> None:
         """Cache a program; if the cache is full, drop a program that is not in use."""
         key, environment, state = place
-        if len(self._kept) >= _MAX_PROGRAMS:
+        if len(self._cached) >= _MAX_PROGRAMS:
             self._drop_one()
-        self._kept.append(place)
+        self._cached.append(place)
         environment.programs[state] = program
-        before, self._last, self._made = self._last, (key, values), self._made + 1
-        if self._made == _WARNING_PROGRAMS:
+        before, self._last, self._count = (self._last, (key, values), self._count + 1)
+        if self._count == _WARNING_PROGRAMS:
             self._warn(before, self._last)
 
     def _drop_one(self) -> None:
         """Drop the oldest program that was not called since the previous drop."""
-        programs = [environment.programs[state] for _, environment, state in self._kept]
+        programs = [environment.programs[state] for _, environment, state in self._cached]
         first = next(
             (at for at, program in enumerate(programs) if not program.called), None
         )
         for program in programs[:first]:
             program.called = False
-        key, environment, state = self._kept.pop(first or 0)
-        self._kept = [*self._kept[first or 0 :], *self._kept[: first or 0]]
+        key, environment, state = self._cached.pop(first or 0)
+        self._cached = [*self._cached[first or 0 :], *self._cached[: first or 0]]
         environment.drop(state)
         if not environment.programs:
             del self._environments[key]

@@ -1,6 +1,6 @@
-"""Contents of the values that a step reaches from outside of its arguments.
+"""Descriptions of the outside values that a step can reach.
 
-`describe` returns a `Node`: a hashable form of the value, a function that reads its
+`describe` returns a `Snapshot` with a hashable form of the value, a function that reads its
 contents again, and the contents, such as the items of a list.
 """
 
@@ -35,9 +35,9 @@ import numpy as np
 from seqloom.tensor._backend import Backend
 from seqloom.tensor._compile._code import (
     Missing,
-    Node,
+    Snapshot,
     describe_function,
-    is_of_library,
+    is_in_library,
     list_attributes,
     read_cell,
 )
@@ -48,42 +48,43 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 
 PLAIN = frozenset({int, str, bytes, bool, type(None)})
-# An array is compared at each call, which takes time. Larger arrays are refused.
-_MAX_BYTES = 1 << 20
-# Modules whose objects in C hold no values that change: types, locks, compiled patterns.
-_CONSTANTS = frozenset({
+# Arrays are compared at each call, which takes time. Larger arrays raise an error.
+_MAX_COMPARED_BYTES = 1 << 20
+# Modules with C types whose instances are constant, such as locks and compiled
+# patterns.
+_CONSTANT_MODULES = frozenset({
     "builtins", "_abc", "_thread", "_operator", "datetime", "decimal", "re", "functools",
     "numpy", "torch", "jax", "jaxlib", "ml_dtypes", "seqloom",
 })  # fmt: skip
 
 
-_Describe = TypeVar("_Describe", bound="Callable[[Any], Node]")
-_DESCRIBE: list[tuple[tuple[type, ...], Callable[[Any], Node]]] = []
+_Describer = TypeVar("_Describer", bound="Callable[[Any], Snapshot]")
+_DESCRIBERS: list[tuple[tuple[type, ...], Callable[[Any], Snapshot]]] = []
 
 
-def _describes(*kinds: type) -> Callable[[_Describe], _Describe]:
-    """Note the function that describes values of some classes; the first noted decides."""
+def _register(*kinds: type) -> Callable[[_Describer], _Describer]:
+    """Register a function that describes values of classes; the first match is used."""
 
-    def note(function: _Describe) -> _Describe:
-        _DESCRIBE.append((kinds, function))
+    def note(function: _Describer) -> _Describer:
+        _DESCRIBERS.append((kinds, function))
         return function
 
     return note
 
 
-def describe(value: Any) -> Node:
+def describe(value: Any) -> Snapshot:
     """Describe a value that may change between two calls."""
-    for kinds, describe_kind in _DESCRIBE:
+    for kinds, describe_kind in _DESCRIBERS:
         if isinstance(value, kinds):
             return describe_kind(value)
     is_holder = hasattr(cast("Any", type(value)), "leaves")
     return _describe_holder(value) if is_holder else _describe_object(value)
 
 
-def _describe_holder(value: HasLeaves) -> Node:
-    """Describe a module or an optimiser by all but its arrays."""
+def _describe_holder(value: HasLeaves) -> Snapshot:
+    """Describe a module or an optimiser, without its arrays."""
     parts = list(list_objects(_read_static(value)))
-    return Node(type(value), parts=parts, digest=_read_static)
+    return Snapshot(type(value), parts=parts, digest=_read_static)
 
 
 def _read_static(value: HasLeaves) -> object:
@@ -105,40 +106,40 @@ def list_objects(static: object, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, getattr(static, "target", static)
 
 
-@_describes(Tensor, Gradients, Leaf, Backend, ModuleType, Logger, IOBase)
-def _constant(value: object) -> Node:
-    """Describe a value by its identity alone; its contents are not compared."""
-    return Node(make_identity(value))
+@_register(Tensor, Gradients, Leaf, Backend, ModuleType, Logger, IOBase)
+def _describe_constant(value: object) -> Snapshot:
+    """Describe a value by its identity; its contents are not compared."""
+    return Snapshot(make_identity(value))
 
 
-@_describes(np.generic)
-def _scalar(value: np.generic) -> Node:
-    return Node((type(value), value.dtype.str, value.tobytes()))
+@_register(np.generic)
+def _describe_scalar(value: np.generic) -> Snapshot:
+    return Snapshot((type(value), value.dtype.str, value.tobytes()))
 
 
-@_describes(int, float, complex, str, bytes)
-def _number(value: complex | str | bytes) -> Node:
-    """Describe a number or a text; one of a subclass may have attributes."""
+@_register(int, float, complex, str, bytes)
+def _describe_number(value: complex | str | bytes) -> Snapshot:
+    """Describe a number or string; instances of subclasses may have attributes."""
     kind = type(value)
     if kind in (float, complex):
-        return Node((kind, repr(value)))
+        return Snapshot((kind, repr(value)))
     own = list_attributes(value)
-    parts = own if is_of_library(kind) else [*own, ("", kind)]
-    return Node((kind, repr(value)), _read_attributes, parts)  # NaN has an equal text
+    parts = own if is_in_library(kind) else [*own, ("", kind)]
+    return Snapshot((kind, repr(value)), _read_fields, parts)  # repr, because NaN != NaN
 
 
-@_describes(np.dtype, PurePath, range, dt.date, dt.time, dt.timedelta)
-def _hashable(value: Hashable) -> Node:
-    """Describe a value that does not change, and may be equal to others."""
-    return Node((type(value), value))
+@_register(np.dtype, PurePath, range, dt.date, dt.time, dt.timedelta)
+def _describe_hashable(value: Hashable) -> Snapshot:
+    """Describe an immutable value, which may be equal to others."""
+    return Snapshot((type(value), value))
 
 
-@_describes(type)
-def _class(value: type) -> Node:
-    """Describe a class of the user's by its methods and attributes."""
-    if is_of_library(value):
-        return Node(make_identity(value))
-    # Without the attributes that Python itself sets, such as ``__module__``.
+@_register(type)
+def _describe_class(value: type) -> Snapshot:
+    """Describe a user class by its methods and attributes."""
+    if is_in_library(value):
+        return Snapshot(make_identity(value))
+    # Attributes that Python sets, such as ``__module__``, are left out.
     parts: list[tuple[str, object]] = [
         (f".{name}", item)
         for name, item in vars(value).items()
@@ -146,147 +147,147 @@ def _class(value: type) -> Node:
         or isinstance(item, (FunctionType, property))
     ]
     parts += [("", base) for base in (*value.__bases__, type(value))]
-    return Node(make_identity(value), lambda kind: [*kind.__dict__.values()], parts)
+    return Snapshot(make_identity(value), lambda kind: [*kind.__dict__.values()], parts)
 
 
-_describes(FunctionType)(describe_function)
+_register(FunctionType)(describe_function)
 
 
-@_describes(MethodType, BuiltinFunctionType, MethodWrapperType)
-def _bound_call(value: MethodType | BuiltinFunctionType) -> Node:
-    """Describe a method with the object that it belongs to."""
+@_register(MethodType, BuiltinFunctionType, MethodWrapperType)
+def _describe_method(value: MethodType | BuiltinFunctionType) -> Snapshot:
+    """Describe a method, with the object that it belongs to."""
     owner = value.__self__
     if owner is None or isinstance(owner, ModuleType):
-        return Node(make_identity(value))
+        return Snapshot(make_identity(value))
     name = getattr(value, "__func__", None) or value.__name__
     parts = [("", owner), ("", name)]
-    return Node(type(value), lambda method: [method.__self__], parts)
+    return Snapshot(type(value), lambda method: [method.__self__], parts)
 
 
-@_describes(partial)
-def _partial(value: partial[object]) -> Node:
-    """Describe a function with some of its arguments."""
+@_register(partial)
+def _describe_partial(value: partial[object]) -> Snapshot:
+    """Describe a partial function, with its arguments."""
     arguments = [*enumerate(value.args), *value.keywords.items()]
     parts = [("", value.func), *((f"({name})", item) for name, item in arguments)]
-    return Node(
+    return Snapshot(
         (partial, *(name for name, _ in arguments)),
         lambda it: [it.func, *it.args, *it.keywords, *it.keywords.values()],
         parts,
     )
 
 
-@_describes(property, staticmethod, classmethod)
-def _wrapper(
+@_register(property, staticmethod, classmethod)
+def _describe_wrapper(
     value: property | staticmethod[..., object] | classmethod[object, ..., object],
-) -> Node:
-    """Describe a property, a static method or a class method by its function."""
+) -> Snapshot:
+    """Describe a property, static method or class method by its function."""
     function = value.fget if isinstance(value, property) else value.__func__
-    return Node(type(value), parts=[("", function)])
+    return Snapshot(type(value), parts=[("", function)])
 
 
-@_describes(ReferenceType)
-def _reference(value: ReferenceType[Any]) -> Node:
+@_register(ReferenceType)
+def _describe_reference(value: ReferenceType[Any]) -> Snapshot:
     """Describe a weak reference by the object that it refers to."""
-    return Node(ReferenceType, lambda reference: [reference()], [("()", value())])
+    return Snapshot(ReferenceType, lambda reference: [reference()], [("()", value())])
 
 
-@_describes(np.ndarray)
-def _array(value: np.ndarray[Any, Any]) -> Node:
+@_register(np.ndarray)
+def _describe_array(value: np.ndarray[Any, Any]) -> Snapshot:
     """Describe an array by its contents."""
     if value.dtype.hasobject:
         items: list[object] = value.ravel().tolist()
         parts = [(f"[{index}]", item) for index, item in enumerate(items)]
         form = (type(value), value.shape)
-        return Node(form, lambda array: array.ravel().tolist(), parts)
+        return Snapshot(form, lambda array: array.ravel().tolist(), parts)
     form = (type(value), value.shape, value.dtype.str)
-    if value.nbytes > _MAX_BYTES:
+    if value.nbytes > _MAX_COMPARED_BYTES:
         problem = f"the array {{}} of {value.nbytes / 1e6:.0f} MB"
-        return Node((form, make_identity(value)), problem=problem)
-    return Node(
+        return Snapshot((form, make_identity(value)), problem=problem)
+    return Snapshot(
         form,
-        _read_attributes,
+        _read_fields,
         list_attributes(value),
         lambda array: (array.shape, array.dtype.str, zlib.crc32(array.tobytes())),
     )
 
 
-@_describes(dict, MappingProxyType)
-def _dict(value: Mapping[Any, Any]) -> Node:
-    """Describe a dict, and a subclass of it."""
+@_register(dict, MappingProxyType)
+def _describe_dict(value: Mapping[Any, Any]) -> Snapshot:
+    """Describe a dict, or an instance of a subclass."""
     parts: list[tuple[str, Any]] = [(f"[{key!r}]", item) for key, item in value.items()]
     parts += list_attributes(value)
-    return Node((type(value), *map(freeze, value)), _read_mapping, parts)
+    return Snapshot((type(value), *map(freeze, value)), _read_mapping, parts)
 
 
 def _read_mapping(value: Mapping[Any, Any]) -> list[Any]:
-    return [*value, *value.values(), *_read_attributes(value)]
+    return [*value, *value.values(), *_read_fields(value)]
 
 
-def _read_attributes(value: object) -> list[Any]:
+def _read_fields(value: object) -> list[Any]:
     return [*getattr(value, "__dict__", {}).values()]
 
 
-_DICTS: tuple[dict[Any, Any], ...] = ({}, OrderedDict())
+_DICT_TYPES: tuple[dict[Any, Any], ...] = ({}, OrderedDict())
 
 
-@_describes(*(type(it) for d in _DICTS for it in (d.keys(), d.values(), d.items())))
-def _view(value: Any) -> Node:
+@_register(*(type(it) for d in _DICT_TYPES for it in (d.keys(), d.values(), d.items())))
+def _describe_view(value: Any) -> Snapshot:
     """Describe the keys, values or items of a dict by the dict."""
-    node = _dict(value.mapping)
+    node = _describe_dict(value.mapping)
     form = (cast("Any", type(value)), node.form)
-    return Node(form, lambda view: _read_mapping(view.mapping), node.parts)
+    return Snapshot(form, lambda view: _read_mapping(view.mapping), node.parts)
 
 
-@_describes(CellType)
-def _cell(value: CellType) -> Node:
-    """Describe the variable of a closure by its value."""
+@_register(CellType)
+def _describe_cell(value: CellType) -> Snapshot:
+    """Describe a closure variable by its value."""
     parts = [(".cell_contents", read_cell(value))]
-    return Node(CellType, lambda cell: [read_cell(cell)], parts)
+    return Snapshot(CellType, lambda cell: [read_cell(cell)], parts)
 
 
-@_describes(list, tuple, set, frozenset, deque)
-def _container(value: Collection[Any]) -> Node:
-    """Describe a list, a tuple, a set or a deque, and a subclass of these."""
+@_register(list, tuple, set, frozenset, deque)
+def _describe_container(value: Collection[Any]) -> Snapshot:
+    """Describe a list, tuple, set or deque, or an instance of a subclass."""
     is_set = issubclass(type(value), (set, frozenset))
     items: list[Any] = sorted(value, key=repr) if is_set else list(value)
     parts = [(f"[{index}]", item) for index, item in enumerate(items)]
     parts += list_attributes(value)
-    return Node((type(value), len(value)), lambda it: [*it, *_read_attributes(it)], parts)
+    return Snapshot((type(value), len(value)), lambda it: [*it, *_read_fields(it)], parts)
 
 
 # Other objects --------------------------------------------------------------------------
 
 
-def _describe_object(value: Any) -> Node:
-    """Describe an object by its attributes, and by its class if that is the user's."""
+def _describe_object(value: Any) -> Snapshot:
+    """Describe an object by its attributes, and by its class if it is a user class."""
     kind = cast("type[Any]", type(value))
     if hasattr(kind, "__dlpack__"):
-        return Node(make_identity(value), digest=_read_version)
+        return Snapshot(make_identity(value), digest=_read_version)
     wrapped = getattr(value, "__dict__", {}).get("__wrapped__")
-    if wrapped is not None and is_of_library(kind):  # a compiled or cached function
-        return Node(make_identity(value), parts=[("", wrapped)])
-    # The attributes of a `threading.local` are those of this thread.
+    if wrapped is not None and is_in_library(kind):  # a compiled or cached function
+        return Snapshot(make_identity(value), parts=[("", wrapped)])
+    # The attributes of a `threading.local` are those of the current thread.
     if _has_hidden_state(kind) and not isinstance(value, local):
-        return _describe_hidden(value, kind)
+        return _describe_c_object(value, kind)
     slots = [(f".{slot.__name__}", _read_slot(slot, value)) for slot in _find_slots(kind)]
     parts = [*list_attributes(value), *slots]
-    if not is_of_library(kind):
+    if not is_in_library(kind):
         parts.append(("", kind))
-    return Node((kind, *(name for name, _ in parts)), _read_object, parts)
+    return Snapshot((kind, *(name for name, _ in parts)), _read_object, parts)
 
 
-def _describe_hidden(value: Any, kind: type[Any]) -> Node:
-    """Describe an object of C code."""
+def _describe_c_object(value: Any, kind: type[Any]) -> Snapshot:
+    """Describe an object that is implemented in C."""
     if hasattr(kind, "__next__"):
-        return Node(make_identity(value), problem="the iterator {}")
-    with suppress(TypeError):  # it is not a buffer, such as a bytearray
-        if memoryview(value).nbytes > _MAX_BYTES:
-            return Node(make_identity(value), problem="the large buffer {}")
-        return Node(kind, digest=lambda it: zlib.crc32(memoryview(it).tobytes()))
+        return Snapshot(make_identity(value), problem="the iterator {}")
+    with suppress(TypeError):  # not a buffer
+        if memoryview(value).nbytes > _MAX_COMPARED_BYTES:
+            return Snapshot(make_identity(value), problem="the large buffer {}")
+        return Snapshot(kind, digest=lambda it: zlib.crc32(memoryview(it).tobytes()))
     top = kind.__module__.partition(".")[0]
-    is_constant = top in _CONSTANTS or isinstance(value, type)
+    is_constant = top in _CONSTANT_MODULES or isinstance(value, type)
     problem = "" if is_constant else f"{{}}, a {kind.__name__},"
-    return Node(make_identity(value), problem=problem)
+    return Snapshot(make_identity(value), problem=problem)
 
 
 def _read_object(value: Any) -> list[Any]:
@@ -314,20 +315,21 @@ def _find_slots(kind: Any) -> tuple[Any, ...]:
 
 
 def _read_version(value: Any) -> object:
-    """Return a value that differs after an array of torch was written; None for jax."""
+    """Return a value that changes when a torch array is written; None for JAX arrays."""
     if getattr_static(cast("Any", type(value)), "_version", None) is None:
-        return None  # arrays of jax do not change
+        return None  # JAX arrays are immutable
     place = value.data_ptr()
-    if value.device.type != "cpu" or value.nbytes > _MAX_BYTES:
+    if value.device.type != "cpu" or value.nbytes > _MAX_COMPARED_BYTES:
         return (value._version, place)  # noqa: SLF001
-    uint8 = sys.modules["torch"].uint8  # torch is imported, as it made the array
+    uint8 = sys.modules["torch"].uint8  # torch is imported, because the array exists
     return (place, bytes(value.detach().contiguous().flatten().view(uint8).numpy()))
 
 
 @lru_cache(4096)
 def _has_hidden_state(kind: type) -> bool:
-    """Return True for a class whose objects hold more than Python attributes."""
-    # `copyreg` finds out in the same way whether attributes are enough to copy an object.
+    """Return True for a class whose instances contain more than Python attributes."""
+    # `copyreg` uses the same test to decide whether attributes suffice to copy an
+    # object.
     size = object.__basicsize__ + 8 * len(_find_slots(kind))
     size += 8 * (kind.__dictoffset__ > 0) + 8 * (kind.__weakrefoffset__ > 0)
     return kind.__basicsize__ > size or kind.__itemsize__ > 0

@@ -1,7 +1,7 @@
-"""Environment: the values that a step can reach from outside of its arguments.
+"""The outside values that a step can reach.
 
-They are compared before each call, and other values make another program. A value that
-cannot be compared is refused when the step is captured.
+The values are compared before each call; changed values compile a new program. A value
+that cannot be compared raises an error during capture.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import numpy as np
 from seqloom.errors import CaptureError
 from seqloom.tensor._compile._code import (
     Missing,
-    Node,
+    Snapshot,
     describe_function,
     find_generators,
     find_names,
-    is_of_library,
-    list_shared,
+    is_in_library,
+    shared_generators,
 )
 from seqloom.tensor._compile._contents import PLAIN, describe, list_objects
 from seqloom.tensor._compile._symbol import Symbol
@@ -35,34 +35,34 @@ if TYPE_CHECKING:
     from seqloom.tensor._compile._program import Program
 
 _MAX_VALUES = 10_000
-_REMEDY = "Pass it as an argument of the step, or pass the values that the step needs of it"
-_ARRAY_REMEDY = (
-    "Pass it as an argument of the step; make an array of a module an sl.nn.Buffer"
+_ADVICE = "Pass it as an argument of the step, or pass the values that the step needs"
+_ARRAY_ADVICE = (
+    "Pass it as an argument of the step; if it belongs to a module, use an sl.nn.Buffer"
 )
-_ITERATOR_REMEDY = "Call next() before the step and pass the value as an argument"
+_ITERATOR_ADVICE = "Call next() before the step and pass the value as an argument"
 _NO_CODE = compile("", "", "exec")
-_END = object()  # separates the contents of two owners
+_SEPARATOR = object()  # separates the contents of different objects
 
 
 class Environment:
-    """The values around a step, and the programs for each state of these values."""
+    """The values outside a step, and the programs for each state of these values."""
 
     def __init__(self, function: object, key: object) -> None:
         self._function, self._key = function, key
-        self._numbers: dict[object, int] = {}  # the number of each state
+        self._numbers: dict[object, int] = {}  # number of each state
         self._next = count()
-        self.programs: dict[int, Program] = {}  # by the number of the state
-        self._last = self._walk_again()
+        self.programs: dict[int, Program] = {}  # by state number
+        self._last = self._walk()
 
     def state(self) -> int:
-        """Return the number of the present state: the same for equal values only."""
+        """Return the number of the current state; equal values have equal numbers."""
         walk, number = self._last
         if not walk.is_current():
-            self._last = _, number = self._walk_again()
+            self._last = _, number = self._walk()
         return number
 
-    def _walk_again(self) -> tuple[Walk, int]:
-        """Visit all values; returns the walk and the number of the state."""
+    def _walk(self) -> tuple[Walk, int]:
+        """Visit all values; return the walk and the state number."""
         walk = Walk(self._function, self._key)
         form = tuple(walk.items)
         if form not in self._numbers:
@@ -80,19 +80,19 @@ class Environment:
         self._numbers = {form: n for form, n in numbers if n in self.programs}
 
     def find_generators(self) -> list[tuple[object, object]]:
-        """Return the random generators that the step may draw from, and their states."""
+        """Return the random generators that the step may use, and their states."""
         return find_generators(self._last[0].list_generators())
 
     def require_comparable(self, executed: set[CodeType] | None = None) -> None:
-        """Refuse a value that cannot be compared and that executed code may read."""
-        # Before the step has run, only its own code counts as executed.
+        """Raise if executed code may read a value that cannot be compared."""
+        # Before the step runs, only the code of the step itself counts as executed.
         if executed is None:
             executed = {getattr(self._function, "__code__", _NO_CODE)}
         if problems := Walk(self._function, self._key, executed).problems:
             raise CaptureError(problems[0])
 
     def require_unchanged(self) -> None:
-        """Refuse a step that has changed a value around it."""
+        """Raise if the step has changed a value outside of it."""
         before = self._last[0].items
         self.state()
         self._last[0].require_no_symbol()
@@ -109,8 +109,8 @@ class Environment:
 
 
 def _is_same(before: Any, after: Any) -> bool:
-    """Return True for equal forms, and if the value only has more parts afterwards."""
-    # A new part, such as a cached property, makes the next call trace the step again.
+    """Return True if forms are equal, or if the second only has additional parts."""
+    # A new part, such as a cached property, recompiles the step at the next call.
     if before == after or isinstance(before, Repeat):
         return True
     if type(before) is not tuple or type(after) is not tuple:
@@ -121,24 +121,24 @@ def _is_same(before: Any, after: Any) -> bool:
 
 
 class Repeat(NamedTuple):
-    """A further occurrence of an object that the walk has visited."""
+    """Another occurrence of an object that the walk has already visited."""
 
     number: int  # of the object
 
 
 class Walk:
-    """Visits each value that a step can reach once, and records it for comparisons."""
+    """Visits each value that a step can reach, and records it for comparisons."""
 
     def __init__(
         self, function: object, key: object, executed: set[CodeType] | None = None
     ) -> None:
-        self._executed = executed  # code of the user's functions to visit; None: all
-        self.items: list[tuple[str, object]] = []  # paths and forms: they make the state
-        self.problems: list[str] = []  # of the values that cannot be compared
-        self._places: dict[int, int] = {}  # the number of each object, by its id
-        self._objects: list[tuple[str, object]] = []  # holds them, so that ids stay unique
+        self._executed = executed  # code objects of user functions to visit; None: all
+        self.items: list[tuple[str, object]] = []  # paths and forms, which are the state
+        self.problems: list[str] = []  # errors about values that cannot be compared
+        self._places: dict[int, int] = {}  # number of each object, by id
+        self._objects: list[tuple[str, object]] = []  # keeps them alive, so ids are unique
         self._reads: list[tuple[Callable[[Any], list[Any]], Any]] = []
-        self._values: list[Any] = []  # the results of all reads, one after the other
+        self._values: list[Any] = []  # the results of all reads, concatenated
         self._digests: list[tuple[Callable[[Any], object], Any, object]] = []
         self._names: set[str] = set()
         self._modules: list[tuple[ModuleType, set[str]]] = []
@@ -147,7 +147,7 @@ class Walk:
             owner = function.__self__
             self._waiting.append((type(owner).__name__, owner))
             function = function.__func__
-        if isinstance(function, FunctionType) and not is_of_library(function):
+        if isinstance(function, FunctionType) and not is_in_library(function):
             self._add("", function, describe_function(function, with_defaults=False))
         else:
             self._waiting.append(("the step", function))
@@ -156,22 +156,22 @@ class Walk:
             self._visit(*self._waiting.popleft())
 
     def is_current(self) -> bool:
-        """Return True if every value is the one that was visited."""
+        """Return True if every value is the same object as before."""
         now: list[Any] = []
         for read, owner in self._reads:
             now += read(owner)
-            now.append(_END)
+            now.append(_SEPARATOR)
         before = self._values
         if len(now) != len(before) or not all(map(is_, now, before)):
             return False
         return all(digest(owner) == value for digest, owner, value in self._digests)
 
     def list_generators(self) -> list[object]:
-        """Return objects that may be random generators, with the shared ones in use."""
-        return [*(value for _, value in self._objects), *list_shared(self._names)]
+        """Return objects that may be random generators, including shared generators."""
+        return [*(value for _, value in self._objects), *shared_generators(self._names)]
 
     def require_no_symbol(self) -> None:
-        """Refuse a tensor of the step that the step has stored outside of it."""
+        """Raise if the step has stored one of its tensors outside of it."""
         for path, value in self._objects:
             raw: Any = value.raw if isinstance(value, Tensor) else None
             while hasattr(raw, "node"):  # recorded for a gradient
@@ -183,7 +183,7 @@ class Walk:
                 )
 
     def _visit(self, path: str, value: Any) -> None:
-        """Visit one value, and queues its contents."""
+        """Visit one value, and queue its contents."""
         kind = cast("Any", type(value))
         if kind in PLAIN or value is Missing:
             self.items.append((path, (kind, value)))
@@ -192,32 +192,32 @@ class Walk:
         else:
             self._add(path, value, describe(value))
 
-    def _add(self, path: str, value: Any, node: Node) -> None:
-        """Add a value by its description."""
+    def _add(self, path: str, value: Any, node: Snapshot) -> None:
+        """Add a value with its description."""
         self._places[id(value)] = len(self._places)
         self._objects.append((path, value))
         self.items.append((path, node.form))
         if node.problem:
-            self._refuse(node.problem.format(path), _find_remedy(value))
+            self._report(node.problem.format(path), _choose_advice(value))
         has_code = isinstance(value, (FunctionType, ModuleType))
-        if has_code and not is_of_library(value) and not self._collect_names(value):
+        if has_code and not is_in_library(value) and not self._collect_names(value):
             return
         if node.read is not None:
             self._reads.append((node.read, value))
-            self._values += [*node.read(value), _END]
+            self._values += [*node.read(value), _SEPARATOR]
         if node.digest is not None:
             digest = node.digest(value)
             self._digests.append((node.digest, value, digest))
             self.items.append((f"{path} ", digest))
         if len(self.items) + len(self._waiting) + len(node.parts) > _MAX_VALUES:
-            self._refuse(f"more than {_MAX_VALUES:,} values, the last ones in {path},")
+            self._report(f"more than {_MAX_VALUES:,} values, the last of them in {path},")
             return
-        is_function = isinstance(value, FunctionType)  # its variables have their names
+        is_function = isinstance(value, FunctionType)  # variables have full names
         parts = ((name if is_function else path + name, part) for name, part in node.parts)
         self._waiting.extend(parts)
 
     def _collect_names(self, value: FunctionType | ModuleType) -> bool:
-        """Collect the names in the code of a function; False if it did not run."""
+        """Collect the names in the code of a function; return False if it did not run."""
         if isinstance(value, ModuleType):
             self._modules.append((value, set()))
         elif self._executed and value.__code__ not in self._executed:
@@ -226,7 +226,7 @@ class Walk:
             self._names |= find_names(value.__code__)
         return True
 
-    def _refuse(self, what: str, remedy: str = _REMEDY) -> None:
+    def _report(self, what: str, remedy: str = _ADVICE) -> None:
         """Add the error message for a value that cannot be compared."""
         self.problems.append(
             f"the compiled step reads {what} from outside of it, where it may change; the "
@@ -234,25 +234,25 @@ class Walk:
         )
 
     def _add_module_names(self) -> bool:
-        """Add the values of the user's modules whose names occur in the code so far."""
+        """Add values of user modules whose names occur in the code visited so far."""
         for module, known in self._modules:
             new = sorted((self._names & vars(module).keys()) - known)
             known.update(new)
             if new:
                 self._reads.append((partial(_read_names, new), module))
-                self._values += [*_read_names(new, module), _END]
+                self._values += [*_read_names(new, module), _SEPARATOR]
             own = vars(module)
             self._waiting.extend((f"{module.__name__}.{name}", own[name]) for name in new)
         return bool(self._waiting)
 
 
-def _find_remedy(value: Any) -> str:
-    """Return the remedy for a value that cannot be compared."""
+def _choose_advice(value: Any) -> str:
+    """Return the advice for a value that cannot be compared."""
     if isinstance(value, np.ndarray):
-        return _ARRAY_REMEDY
-    return _ITERATOR_REMEDY if hasattr(cast("Any", type(value)), "__next__") else _REMEDY
+        return _ARRAY_ADVICE
+    return _ITERATOR_ADVICE if hasattr(cast("Any", type(value)), "__next__") else _ADVICE
 
 
 def _read_names(names: list[str], module: ModuleType) -> list[Any]:
-    """Return the values of some names of a module."""
+    """Return the values of the given names of a module."""
     return [vars(module).get(name, Missing) for name in names]

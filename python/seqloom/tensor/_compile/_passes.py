@@ -1,4 +1,4 @@
-"""Passes over a captured graph: unused operations out, copies and casts in."""
+"""Passes over a captured graph, which remove unused operations and insert copies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.tensor._compile._capture import NUMBERS_ALONE
+from seqloom.tensor._compile._capture import KEEP_NUMBERS
 from seqloom.tensor._graph import OVERWRITES, Graph, Operation, Value, map_values, values_in
 from seqloom.tensor._leaves import freeze
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-# Functions that change nothing if shape and dtype stay the same.
-_IDLE = frozenset(
+# Operations that have no effect if shape and dtype stay the same.
+_NO_EFFECT = frozenset(
     {
         *("reshape", "broadcast_to", "astype", "asarray"),
         *("positive", "stop_gradient", "to_full_precision"),
@@ -25,12 +25,12 @@ _IDLE = frozenset(
 
 
 def simplify(graph: Graph) -> Graph:
-    """Return the graph without repeated operations, and without unused ones."""
+    """Return the graph without repeated and unused operations."""
     return _remove_unused(_remove_repeated(graph))
 
 
 def _remove_repeated(graph: Graph) -> Graph:
-    """Remove operations that change nothing, or that equal an earlier one."""
+    """Remove operations without effect, and operations that repeat an earlier one."""
     replacements: dict[int, Value] = {}
     known: dict[Any, Operation] = {}
     kept: list[Operation] = []
@@ -44,7 +44,7 @@ def _remove_repeated(graph: Graph) -> Graph:
         if (same := _find_unchanged(current)) is not None:
             replacements[operation.outputs[0].number] = same
             continue
-        first = known.setdefault(_identify(current), current)
+        first = known.setdefault(_operation_key(current), current)
         if first is current:
             kept.append(current)
         else:
@@ -55,22 +55,22 @@ def _remove_repeated(graph: Graph) -> Graph:
 
 
 def _find_unchanged(operation: Operation) -> Value | None:
-    """Return the operand if the operation gives it back unchanged."""
+    """Return the operand if the operation returns it unchanged, or None."""
     source = operation.args[0] if operation.args else None
     if not isinstance(source, Value) or source.weak:
         return None
     result = operation.outputs[0]
     if (source.shape, source.dtype) != (result.shape, result.dtype):
         return None
-    # A copy is recorded as a product with Python's 1.
-    # True and 1.0 may change the dtype.
+    # A copy is recorded as a product with the Python integer 1; True and 1.0 may change
+    # the dtype.
     factor: Any = operation.args[-1]
     is_copy = operation.name == "multiply" and type(factor) is int and factor == 1
-    return source if is_copy or operation.name in _IDLE else None
+    return source if is_copy or operation.name in _NO_EFFECT else None
 
 
-def _identify(operation: Operation) -> object:
-    """Return what is equal for equal operations; a loop equals no other."""
+def _operation_key(operation: Operation) -> object:
+    """Return a key that is equal for equal operations; loops are never equal."""
     if operation.name == "scan":
         return id(operation)
     args = map_values(operation.args, lambda value: ("%", value.number))
@@ -78,7 +78,7 @@ def _identify(operation: Operation) -> object:
 
 
 def _remove_unused(graph: Graph) -> Graph:
-    """Keep only what the outputs depend on."""
+    """Keep only the operations that the outputs depend on."""
     needed = {value.number for value in graph.outputs}
     kept: list[Operation] = []
     for operation in reversed(graph.operations):
@@ -89,8 +89,8 @@ def _remove_unused(graph: Graph) -> Graph:
     return replace(graph, constants=constants, operations=kept[::-1])
 
 
-# Functions whose results may share the memory of their first argument.
-_VIEWS = frozenset(
+# Operations whose results may share the memory of their first argument.
+_SHARED = frozenset(
     {
         *("reshape", "permute_dims", "broadcast_to", "expand_dims", "squeeze", "index"),
         *("flip", "matrix_transpose", "unstack", "roll", "tile", "repeat"),
@@ -101,12 +101,13 @@ _VIEWS = frozenset(
 
 def insert_copies(
     graph: Graph,
-    shared: set[int],  # inputs that may be written later: state, and NumPy arrays
-    state_count: int,  # the number of outputs, the first ones, that are the new state
+    shared: set[int],  # inputs that may be changed later: state and NumPy arrays
+    state_count: int,  # number of outputs, at the start, that are new state
     new_value: Callable[..., Value],
 ) -> Graph:
-    """Return the graph with a copy wherever memory would be shared or overwritten."""
-    # Copies results that share memory with state, and state that shares it at all.
+    """Return the graph with copies where memory would be shared or overwritten."""
+    # Results that share memory with state are copied, and so is new state that shares
+    # memory.
     roots = _find_roots(graph.operations)
     fixed = {value.number for value in graph.inputs} | set(graph.constants)
     used, copies, outputs = set[int](), list[Operation](), list[Value]()
@@ -124,9 +125,9 @@ def insert_copies(
 
 
 def _copy_before_writes(graph: Graph, new_value: Callable[..., Value]) -> Graph:
-    """Copy what an operation would overwrite, unless it is the last reader and owner."""
+    """Copy values that an operation overwrites, unless it is the last reader and owner."""
     roots = _find_roots(graph.operations)
-    # Finds the last position where each memory is read; outputs are read at the end.
+    # Find the last position where each memory is read; outputs are read at the end.
     last: dict[int, int] = {}
     for position, operation in enumerate(graph.operations):
         for value in operation.inputs():
@@ -161,10 +162,10 @@ def _read_copies(operation: Operation, copies: dict[int, Operation]) -> Operatio
 
 
 def _find_roots(operations: list[Operation]) -> dict[int, int]:
-    """Find for each value that may be a view the value whose memory it may share."""
+    """Return, for each value that may be a view, the value whose memory it may share."""
     roots: dict[int, int] = {}
     for operation in operations:
-        sources = list(values_in(operation.args[:1])) if operation.name in _VIEWS else []
+        sources = list(values_in(operation.args[:1])) if operation.name in _SHARED else []
         for value in operation.outputs if sources else ():
             number = sources[0].number
             roots[value.number] = roots.get(number, number)
@@ -181,7 +182,7 @@ def _make_copy(value: Value, new_value: Callable[..., Value]) -> Operation:
 
 
 def cast_numbers(graph: Graph) -> Graph:
-    """Cast each number, an array without axes, to the dtype of the array it meets."""
+    """Cast each number, an array without axes, to the dtype of the other operand."""
     weak = {value.number for value in graph.inputs if value.weak}
     casts: dict[tuple[int, np.dtype[np.generic]], Operation] = {}
     operations: list[Operation] = []
@@ -202,7 +203,7 @@ def cast_numbers(graph: Graph) -> Graph:
 
     for operation in graph.operations:
         numbers = [value for value in operation.inputs() if value.number in weak]
-        if numbers and operation.name not in NUMBERS_ALONE:
+        if numbers and operation.name not in KEEP_NUMBERS:
             dtype = _find_common_dtype(operation, weak)
             args = map_values(operation.args, lambda v, d=dtype: cast(v, d))
             operation = replace(operation, args=args)  # noqa: PLW2901
@@ -211,7 +212,7 @@ def cast_numbers(graph: Graph) -> Graph:
 
 
 def _find_common_dtype(operation: Operation, weak: set[int]) -> np.dtype[np.generic]:
-    """Return the dtype of the result; of a comparison, the dtype of the array."""
+    """Return the dtype of the result, or of the array for a comparison."""
     dtype = operation.outputs[0].dtype
     if dtype.kind != "b":
         return dtype

@@ -1,4 +1,4 @@
-"""Program: what a compiled step does with arguments of one signature."""
+"""`Program`, the compiled form of a step, and `Signature`, the form of its arguments."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from seqloom.tensor._graph import Graph, Operation
 
 
-# Builds a result from the arrays of one call and the arguments of that call.
+# Builds a result from the output arrays and the arguments of one call.
 Build = Callable[["Iterator[Array]", "Signature", "Backend"], Any]
 
 
 class _Lockable(Protocol):
-    """Has a lock that a forked process must replace."""
+    """An object with a lock that a forked process must replace."""
 
     def renew_lock(self) -> None: ...
 
@@ -43,7 +43,7 @@ renewed_at_fork: WeakSet[_Lockable] = WeakSet()
 
 
 def _renew_locks() -> None:
-    """Replace all locks: a thread may have held one at the fork, and is not here."""
+    """Replace all locks, because a lock held at the fork is never released in the child."""
     _leaf_locks.clear()
     for lockable in list(renewed_at_fork):
         lockable.renew_lock()
@@ -53,29 +53,29 @@ after_fork(_renew_locks)
 
 
 class Program:
-    """Runs a graph on the state and the inputs of a call, and returns its results."""
+    """Runs a graph on the state and inputs of a call, and returns the results."""
 
     def __init__(
         self,
-        graph: Graph,  # the state comes first among inputs and outputs
-        run: Callable[..., Any],  # the graph, made by the backend
-        written: list[int],  # the leaves whose new arrays are the first outputs
+        graph: Graph,  # state comes first in inputs and outputs
+        run: Callable[..., Any],  # the graph, compiled by the backend
+        written: list[int],  # indices of leaves whose new arrays are the first outputs
         build: Build,
-        owned: list[tuple[int, int]],  # a state and its parameter, as indices of leaves
+        owned: list[tuple[int, int]],  # indices of a state and of its parameter
     ) -> None:
         self.graph = graph
-        self._run = run
+        self._run_operation = run
         self._written = written
         self._build = build
         self._owned = owned
-        self.called = False  # since the last time that a program was dropped
+        self.called = False  # since a program was last dropped
 
     def __call__(self, signature: Signature) -> Any:
-        """Read the leaves, runs the graph, writes the leaves, and return the results."""
+        """Read the leaves, run the graph, write the leaves, and return the results."""
         self.called = True
         if not self._written:
             return self._run_step(signature)
-        # Two calls must not write the same leaves at the same time.
+        # Concurrent calls must not write the same leaves.
         leaf = signature.leaves[self._written[0]]
         lock = _leaf_locks.get(leaf) or _leaf_locks.setdefault(leaf, threading.Lock())
         with lock:
@@ -96,7 +96,7 @@ class Program:
         arrays = [leaf.array for leaf in leaves]
         arrays += [to_array(value, backend) for value in signature.inputs]
         try:
-            outputs = self._run(arrays)
+            outputs = self._run_operation(arrays)
         except Exception as error:
             ours = explain_failure(error, self.graph, arrays, backend)
             if ours is error:
@@ -107,7 +107,7 @@ class Program:
         return self._build(iter(outputs[len(self._written) :]), signature, backend)
 
     def _prepare(self, leaves: list[Leaf], backend: Backend) -> None:
-        """Move all leaves to the backend; copies those that are written and shared."""
+        """Move all leaves to the backend; copy those that are written and shared."""
         for leaf in leaves:
             if leaf.array is None or leaf.backend is not backend:
                 leaf.on(backend)
@@ -117,37 +117,37 @@ class Program:
 
 
 def to_array(value: object, backend: Backend) -> Array:
-    """Convert an input of the step for the program: numbers stay numbers."""
+    """Convert an input of the step for the program; numbers stay Python numbers."""
     if type(value) is Tensor:
         return value.raw
     if type(value) is float:
         return value
     if isinstance(value, Key):
         return backend.key_words(value)
-    # The caller may write its array as soon as the call has returned.
+    # The caller may change its array after the call has returned.
     return backend.asarray(value, copy=backend.defers or None)
 
 
 def explain_failure(
     error: Exception, graph: Graph, arrays: Sequence[Array], backend: Backend
 ) -> SeqloomError:
-    """Return our error; it names the operation, its line, shapes and dtypes if found."""
+    """Return a SeqloomError that names the failed operation and its line, if found."""
     if isinstance(error, (SeqloomError, MemoryError)) or backend.device != "cpu":
         return translate(error, "a compiled step", tuple(arrays), backend)
     known: dict[int, Array] = dict(graph.constants)
     known.update((v.number, x) for v, x in zip(graph.inputs, arrays, strict=True))
     for operation in graph.operations:
         if operation.name in OVERWRITES or operation.name == "scan":
-            break  # it would overwrite the user's state, or is many operations
-        if (found := _run(operation, known, backend)) is not None:
+            break  # would overwrite state, or has many operations
+        if (found := _run_operation(operation, known, backend)) is not None:
             return found
     return translate(error, "a compiled step", tuple(arrays), backend)
 
 
-def _run(
+def _run_operation(
     operation: Operation, known: dict[int, Array], backend: Backend
 ) -> SeqloomError | None:
-    """Run an operation; returns its error."""
+    """Run an operation; return its error or None."""
     args = map_values(operation.args, lambda value: known[value.number])
     try:
         result = getattr(backend, operation.name)(*args, **operation.options)
@@ -160,29 +160,29 @@ def _run(
 
 
 class Signature:
-    """The arguments of one call, taken apart."""
+    """The arguments of one call, separated into inputs, state and constants."""
 
     __slots__ = ("_seen", "backend", "decorated", "holders", "inputs", "key", "leaves")
 
     def __init__(self, arguments: Any) -> None:
-        self.leaves: list[Leaf] = []  # the arrays that the step may write, each once
-        self.inputs: list[Any] = []  # the arrays and numbers that it only reads
-        self.holders: list[Any] = []  # the objects that hold the leaves
-        self.backend: Backend | None = None  # None if no argument has one
-        self.decorated = False  # whether a tensor is on a backend over another one
-        self._seen: set[int] = set()  # the ids of the leaves
+        self.leaves: list[Leaf] = []  # the state, without duplicates
+        self.inputs: list[Any] = []  # arrays and numbers that the step only reads
+        self.holders: list[Any] = []  # the objects that contain the leaves
+        self.backend: Backend | None = None  # None if no argument has a backend
+        self.decorated = False  # True if a tensor is on a backend that wraps another
+        self._seen: set[int] = set()  # ids of the leaves
         static = self.take(arguments)
-        # The backend itself: two of one name may differ in threads or in what they promise.
+        # The backend itself, because backends of one name may differ in threads.
         self.key = (static, self.backend, autocast_state.get())
 
     def take(self, value: Any) -> object:
-        """Take one argument apart; returns what of it decides the program."""
+        """Separate one argument; return its constant part, which selects the program."""
         kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType]
-        return (_TAKERS.get(kind) or _find_taker(value))(self, value)
+        return (_METHODS.get(kind) or _find_method(value))(self, value)
 
     def take_other(self, value: Any) -> object:
-        """Take a function, or a value that cannot change."""
-        if callable(value) or _is_immutable(value):
+        """Return the constant part of a function or an immutable value."""
+        if callable(value) or _is_constant(value):
             return freeze(value)
         raise ArgumentError(
             f"an argument of the compiled step is a {type(value).__name__}; pass tensors, "
@@ -191,67 +191,67 @@ class Signature:
         )
 
     def take_derived(self, value: Any) -> object:
-        """Take a value of a subclass of dict, list, tuple or array."""
-        kind = next(kind for kind in _KINDS if isinstance(value, kind))
-        return (type(cast("object", value)), _TAKERS[kind](self, value))
+        """Return the constant part of an instance of a subclass of dict, list or array."""
+        kind = next(kind for kind in _BASE_TYPES if isinstance(value, kind))
+        return (type(cast("object", value)), _METHODS[kind](self, value))
 
     def take_tensor(self, value: Tensor) -> object:
-        """Its shape and type."""
-        self._see(value.backend)
+        """Add an input; return the tensor's shape and type."""
+        self._check_backend(value.backend)
         self.inputs.append(value)
         return (Tensor, value.shape, value.dtype)
 
     def take_array(self, value: Any) -> object:
-        """Its shape and type."""
+        """Add an input; return the array's shape and type."""
         self.inputs.append(value)
         return (np.ndarray, value.shape, value.dtype)
 
     def take_input(self, value: Any) -> object:
-        """Its type: the value is an input."""
+        """Add an input; return its type."""
         self.inputs.append(value)
         return cast("Any", type(value))
 
     def take_float(self, value: Any) -> object:
-        """Its type: NumPy's floats count as Python's, as they do without compiling."""
+        """Add an input; NumPy floats count as Python floats, as in an uncompiled step."""
         self.inputs.append(float(value))
         return float
 
     def take_number(self, value: Any) -> object:
-        """Return the value itself: NumPy's integers and booleans count as Python's."""
+        """Return the value; NumPy integers and booleans count as Python's."""
         return value.item()
 
     def take_static(self, value: Any) -> object:
-        """Return the value itself; True is not 1."""
+        """Return the value with its type, because True equals 1."""
         return (type(cast("object", value)), value)
 
     def take_dict(self, value: dict[Any, Any]) -> object:
-        """Return the keys in their order, and the signatures of their values."""
+        """Return the keys in order, and the constant parts of the values."""
         return (dict, *((key, self.take(part)) for key, part in value.items()))
 
     def take_list(self, value: Any) -> object:
-        """Return the signatures of the parts."""
+        """Return the constant parts of the items."""
         return (list, *map(self.take, value))
 
     def take_tuple(self, value: Any) -> object:
-        """Return the signatures of the parts."""
+        """Return the constant parts of the items."""
         return (tuple, *map(self.take, value))
 
     def take_gradients(self, value: Gradients) -> object:
-        """Return the parameters that they belong to, and their shapes and dtypes."""
-        self._see(value.backend)
+        """Add the arrays as inputs; return their parameters, shapes and dtypes."""
+        self._check_backend(value.backend)
         arrays: list[Any] = [value.get(number) for number in value]
         self.inputs += [Tensor(array, value.backend) for array in arrays]
         return (Gradients, tuple(value), tuple((a.shape, str(a.dtype)) for a in arrays))
 
     def take_holder(self, value: HasLeaves) -> object:
-        """Return static part of its `leaves`, and which leaves it shares with others."""
+        """Add the leaves; return the constant part and the indices of shared leaves."""
         static, leaves = value.leaves()
         self.holders.append(value)
         for leaf in leaves:
             if leaf.purpose == "optimiser":
-                break  # its state goes to the backend of the model
+                break  # optimiser state moves to the model's backend
             if leaf.backend is not None:
-                self._see(leaf.backend)
+                self._check_backend(leaf.backend)
                 break
         seen, before = self._seen, len(self._seen)
         seen.update(map(id, leaves))
@@ -264,8 +264,8 @@ class Signature:
         self.leaves += leaves
         return static
 
-    def _see(self, backend: Backend | None) -> None:
-        """Note the backend of an argument, which all others must share."""
+    def _check_backend(self, backend: Backend | None) -> None:
+        """Record the backend of an argument; raise if it differs from other arguments."""
         if backend is None or backend is self.backend:
             return
         if hasattr(backend, "inner"):
@@ -279,7 +279,7 @@ class Signature:
             self.backend = backend
 
 
-_TAKERS: dict[type, Callable[[Signature, Any], object]] = {
+_METHODS: dict[type, Callable[[Signature, Any], object]] = {
     Tensor: Signature.take_tensor,
     np.ndarray: Signature.take_array,
     np.floating: Signature.take_float,
@@ -299,24 +299,24 @@ _TAKERS: dict[type, Callable[[Signature, Any], object]] = {
     tuple: Signature.take_tuple,
     Gradients: Signature.take_gradients,
 }
-# NumPy's numbers that count as Python's: each value makes another program.
+# NumPy scalars that count as Python numbers; each value compiles a new program.
 _STATIC_NUMBERS = (np.integer, np.bool_, np.complexfloating)
-_KINDS = (dict, list, tuple, np.ndarray, np.floating, *_STATIC_NUMBERS, np.generic)
+_BASE_TYPES = (dict, list, tuple, np.ndarray, np.floating, *_STATIC_NUMBERS, np.generic)
 
 
-def _find_taker(value: object) -> Callable[[Signature, Any], object]:
-    """Find the method for a class that is met for the first time."""
+def _find_method(value: object) -> Callable[[Signature, Any], object]:
+    """Find and cache the method for a new class of arguments."""
     if isinstance(value, HasLeaves):
         found = Signature.take_holder
-    elif isinstance(value, _KINDS):
+    elif isinstance(value, _BASE_TYPES):
         found = Signature.take_derived
     else:
         found = Signature.take_other
-    _TAKERS[type(cast("Any", value))] = found
+    _METHODS[type(cast("Any", value))] = found
     return found
 
 
-def _is_immutable(value: object) -> bool:
+def _is_constant(value: object) -> bool:
     """Return True for frozen dataclasses, bytes and complex numbers."""
     parameters = getattr(value, "__dataclass_params__", None)
     return (
@@ -337,7 +337,7 @@ def replace_inputs(value: object, symbols: Iterator[Any], backend: Backend) -> A
 
 
 def _replace_parts(value: Any, symbols: Iterator[Any], backend: Backend) -> Any:
-    """Replace the inputs in a container; returns any other value as it is."""
+    """Replace the inputs in a container; return other values unchanged."""
     kind = cast("Any", type(value))
     if isinstance(value, dict):
         items = cast("dict[Any, Any]", value).items()
@@ -346,13 +346,13 @@ def _replace_parts(value: Any, symbols: Iterator[Any], backend: Backend) -> Any:
     if isinstance(value, (list, tuple)):
         items = cast("list[Any]", value)
         made = [replace_inputs(part, symbols, backend) for part in items]
-        # A named tuple takes its parts one by one.
+        # A named tuple takes its items as separate arguments.
         return kind(*made) if hasattr(kind, "_fields") else kind(made)
     return value
 
 
 def dict_maker(value: dict[Any, Any]) -> Callable[[Any], dict[Any, Any]]:
-    """Return what makes a dict of the same class of the standard library from items."""
+    """Return a function that creates a dict of the same standard class from items."""
     if isinstance(value, defaultdict):
         make: Any = partial(cast("Any", defaultdict), value.default_factory)
         return make

@@ -1,8 +1,8 @@
-"""What a step computes with while it is captured: symbols instead of arrays and keys.
+"""Symbols, which replace arrays and keys while a step is captured.
 
-A leaf shows its symbol to the capture alone. Other threads continue to read and write the
-leaf's own array. During a capture the leaf has a class whose attributes depend on the
-thread that reads them; at all other times they are plain.
+Only the capture sees the symbol of a leaf. Other threads continue to read and write the
+array of the leaf. During a capture, the attributes of the leaf are properties that depend
+on the thread; at other times they are ordinary attributes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Symbol:
-    """The array that a `Value` will be: it has a shape and a dtype, but no elements yet."""
+    """A future array: it has a shape and a dtype, but no values."""
 
     __slots__ = ("value",)
 
@@ -38,49 +38,49 @@ class Symbol:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The lengths of the axes."""
+        """Lengths of the axes."""
         return self.value.shape
 
     @property
     def dtype(self) -> np.dtype[np.generic]:
-        """The element type."""
+        """Element type."""
         return self.value.dtype
 
     @property
     def nbytes(self) -> int:
-        """The bytes that it takes: none, for what reports memory while it is alive."""
+        """Size in memory, which is 0."""
         return 0
 
     @property
     def ndim(self) -> int:
-        """The number of axes."""
+        """Number of axes."""
         return len(self.value.shape)
 
     def __len__(self) -> int:
         return self.value.shape[0]
 
-    def __bool__(self) -> bool:  # noqa: PLE0304  # it only refuses
-        refuse("a branch on its values (bool)")
+    def __bool__(self) -> bool:  # noqa: PLE0304  # it always raises
+        raise_no_value("a branch on its values (bool)")
 
     def __float__(self) -> NoReturn:
-        refuse("its value as a Python float")
+        raise_no_value("its value as a Python float")
 
     def __int__(self) -> NoReturn:
-        refuse("its value as a Python int")
+        raise_no_value("its value as a Python int")
 
-    def __index__(self) -> int:  # noqa: PLE0305  # it only refuses
-        refuse("its value as an index")
+    def __index__(self) -> int:  # noqa: PLE0305  # it always raises
+        raise_no_value("its value as an index")
 
     def __array__(self, dtype: object = None, copy: object = None) -> NoReturn:
         del dtype, copy
-        refuse("its values as a NumPy array")
+        raise_no_value("its values as a NumPy array")
 
     def __repr__(self) -> str:
         return f"Symbol({self.value.declare()})"
 
 
 class SymbolKey:
-    """A random key with the interface of `Key`; what is derived from it is recorded."""
+    """A random key with the interface of `Key`; keys derived from it are recorded."""
 
     __slots__ = ("capture", "symbol")
 
@@ -89,27 +89,27 @@ class SymbolKey:
         self.capture = capture
 
     def fold(self, word: Any) -> SymbolKey:
-        """Derive one key."""
-        # A name is hashed to its counter here, because no backend can hash in a program.
+        """Return one derived key."""
+        # Strings are hashed here, because programs cannot compute hashes.
         counter = counter_of(word) if isinstance(word, (int, str)) else word
         return SymbolKey(self.capture.fold_in(self.symbol, counter), self.capture)
 
     def split(self, n: int) -> list[SymbolKey]:
-        """Derive several keys that differ from each other and from all folds."""
+        """Return `n` derived keys, which differ from each other and from all folds."""
         words = self.capture.split(self.symbol, n)
         rows = (self.capture.index(words, row) for row in range(n))
         return [SymbolKey(row, self.capture) for row in rows]
 
     @property
     def words(self) -> NoReturn:
-        """The words are known only when the step runs."""
-        refuse("the words of a key")
+        """Raise, because the words have no value before the step runs."""
+        raise_no_value("the words of a key")
 
     bits = uniform = each = to_json = words
 
 
 def has_symbol(tree: Iterable[object]) -> bool:
-    """Return True if there is a symbol in arguments, or in lists and tuples of them."""
+    """Return True if arguments, or lists and tuples in them, contain a symbol."""
     for part in tree:
         if isinstance(part, (Symbol, SymbolKey)):
             return True
@@ -118,33 +118,33 @@ def has_symbol(tree: Iterable[object]) -> bool:
     return False
 
 
-def refuse(request: str) -> NoReturn:
-    """Raise an error that names the line, and say what to do."""
+def raise_no_value(request: str) -> NoReturn:
+    """Raise an error with the line and advice."""
     raise CaptureError(
         f"{current_line()} needs {request}, but inside a compiled step a tensor has no "
         "values yet",
-        advice=". Choose with sl.tensor.where instead of `if`, return the tensor and "
-        "read it after the step, pass what decides as a Python argument, or switch "
-        "compiling off: sl.tensor.compile(step, enabled=False), or SEQLOOM_COMPILE=0",
+        advice=". Use sl.tensor.where instead of `if`, return the tensor and read it after "
+        "the step, pass the deciding value as a Python argument, or disable compilation: "
+        "sl.tensor.compile(step, enabled=False), or SEQLOOM_COMPILE=0",
     )
 
 
-# The capture that runs on this thread.
+# The capture that runs on this thread, if any.
 capturing: ContextVar[Backend | None] = ContextVar("capturing", default=None)
 
-_SUBSTITUTED = ("array", "backend", "is_shared", "version")
-_SUBSTITUTES = "_substitutes"  # by capture: values of the attributes above
-_CLASS = "_class_between_captures"
+_ATTRIBUTES = ("array", "backend", "is_shared", "version")
+_SUBSTITUTES = "_substitutes"  # by capture: substituted values
+_OWN_CLASS = "_class_between_captures"
 
 
 class _ClassLock:
-    """The lock under which classes change; a forked process gets a new one."""
+    """The lock for changes of `__class__`; a forked process gets a new lock."""
 
     lock = threading.Lock()
 
     @classmethod
     def renew(cls) -> None:
-        """Replace the lock, which another thread may have held at the fork."""
+        """Replace the lock, because a lock held at the fork is never released."""
         cls.lock = threading.Lock()
 
 
@@ -152,19 +152,19 @@ after_fork(_ClassLock.renew)
 
 
 def check_declared(stored: Any) -> None:
-    """Refuse a parameter that the captured step reads, but that is in no argument."""
+    """Raise if the captured step reads a parameter that is not in its arguments."""
     capture = capturing.get()
     if capture is not None and stored.backend is not capture:
         raise CaptureError(
-            f"{current_line()} reads {stored.path or stored!r}, which belongs to no "
-            "argument of the compiled step, so the program would never see it change",
+            f"{current_line()} reads {stored.path or stored!r}, which does not belong to "
+            "an argument of the compiled step, so the program would not see its changes",
             advice="; pass the module as an argument of the step",
         )
 
 
 def substitute(leaf: Leaf, array: Array, capture: Backend) -> Callable[[], None]:
-    """Show a capture another array in a leaf, until the returned function is called."""
-    hidden = (*_SUBSTITUTED, _SUBSTITUTES)
+    """Substitute a leaf's array for a capture; return a function that restores it."""
+    hidden = (*_ATTRIBUTES, _SUBSTITUTES)
     before = {key: value for key, value in vars(leaf).items() if key not in hidden}
     values = {
         "array": array,
@@ -181,26 +181,26 @@ def substitute(leaf: Leaf, array: Array, capture: Backend) -> Callable[[], None]
 
 
 def _restore(leaf: Leaf, capture: Backend, before: dict[str, Any]) -> None:
-    """End one substitution; after the last one the leaf has its own class again."""
+    """End one substitution; after the last one, restore the class of the leaf."""
     with _ClassLock.lock:
         substitutes = vars(leaf)[_SUBSTITUTES]
         del substitutes[capture]
         vars(leaf).update(before)
         if not substitutes:
-            leaf.__class__ = getattr(leaf, _CLASS)
+            leaf.__class__ = getattr(leaf, _OWN_CLASS)
             del vars(leaf)[_SUBSTITUTES]
 
 
 @cache
 def _make_class(kind: type[Leaf]) -> Any:
-    """Make a class like that of a leaf, whose attributes depend on who reads them."""
-    members: dict[str, Any] = {name: _make_property(name) for name in _SUBSTITUTED}
-    members |= {"__reduce_ex__": _reduce, "__module__": kind.__module__, _CLASS: kind}
+    """Return a subclass of a leaf class whose attributes depend on the thread."""
+    members: dict[str, Any] = {name: _make_property(name) for name in _ATTRIBUTES}
+    members |= {"__reduce_ex__": _reduce, "__module__": kind.__module__, _OWN_CLASS: kind}
     return type(kind.__name__, (kind,), members)
 
 
 def _make_property(name: str) -> property:
-    """Make an attribute that this thread's capture may have substituted."""
+    """Return a property that this thread's capture may have substituted."""
 
     def read(leaf: Leaf) -> Any:
         return _attributes(leaf)[name]
@@ -212,8 +212,8 @@ def _make_property(name: str) -> property:
 
 
 def _attributes(leaf: Leaf) -> dict[str, Any]:
-    """Return the attributes that this thread sees: the capture's, or the leaf's own."""
-    # Few calls: while a step is captured each costs an event of the profiling hook.
+    """Return the attributes that this thread sees: the capture's or the leaf's own."""
+    # Calls are expensive here, because the profile function runs for each one.
     own = leaf.__dict__
     capture = capturing.get()
     if capture is None:
@@ -225,15 +225,15 @@ def _attributes(leaf: Leaf) -> dict[str, Any]:
 
 
 def _reduce(leaf: Leaf, protocol: int) -> Any:
-    """Let another thread copy or pickle the leaf itself."""
+    """Support copy and pickle of the leaf by other threads."""
     del protocol
     hidden = (_SUBSTITUTES, "owner")
     own = {key: value for key, value in vars(leaf).items() if key not in hidden}
-    return object.__new__, (getattr(leaf, _CLASS),), own
+    return object.__new__, (getattr(leaf, _OWN_CLASS),), own
 
 
-# Refused by these names, although some have default bodies.
-UNSIZED = frozenset(
+# Operations that raise an error, because the shape of the result depends on values.
+VALUE_DEPENDENT_SHAPES = frozenset(
     {
         *("nonzero", "argwhere", "flatnonzero", "masked_select", "compress", "extract"),
         *("unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
@@ -241,34 +241,34 @@ UNSIZED = frozenset(
     }
 )
 
-# The second argument of these is an index.
-INDEXING = frozenset({"index", "slice_update", "slice_add", "scatter_index"})
+# Operations whose second argument is a key.
+KEY_OPERATIONS = frozenset({"index", "slice_update", "slice_add", "scatter_index"})
 
 
 def require_known_shape(name: str, args: tuple[Any, ...]) -> None:
-    """Refuse a call whose result has a shape that is known only when the step runs."""
-    if name in UNSIZED:
-        _refuse(name)
+    """Raise if the shape of a call's result depends on values."""
+    if name in VALUE_DEPENDENT_SHAPES:
+        _raise_unknown_shape(name)
     if name == "index":
         symbols = [part for part in key_parts(args[1]) if isinstance(part, Symbol)]
         if any(symbol.dtype == np.bool_ for symbol in symbols):
-            _refuse("x[mask]")
+            _raise_unknown_shape("x[mask]")
     if name == "repeat" and isinstance(args[1], Symbol):
-        _refuse("repeat")
+        _raise_unknown_shape("repeat")
 
 
-def _refuse(name: str) -> NoReturn:
-    """Raise an error that names the line, and say what to do."""
+def _raise_unknown_shape(name: str) -> NoReturn:
+    """Raise an error with the line and advice."""
     raise CaptureError(
-        f"{current_line()}: the shape of the result of {name} depends on values, which a "
-        "compiled step has only when it runs",
+        f"{current_line()}: the shape of the result of {name} depends on values, which are "
+        "not available inside a compiled step",
         advice="; use sl.tensor.where(mask, x, other) or a "
         "fixed number of elements, or do this outside of the step",
     )
 
 
 def replace_known_masks(target: Backend, key: Any) -> Any:
-    """Replace each mask of known values in an index by the positions of its elements."""
+    """Replace each mask with known values in a key by the indices of its elements."""
     if not any(_is_known_mask(part) for part in key_parts(key)):
         return key
     parts: list[Any] = []
@@ -282,5 +282,5 @@ def replace_known_masks(target: Backend, key: Any) -> Any:
 
 
 def _is_known_mask(part: object) -> bool:
-    """Return True for an array of booleans whose values are known."""
+    """Return True for a boolean array whose values are known."""
     return not isinstance(part, Symbol) and "bool" in str(getattr(part, "dtype", ""))

@@ -1,4 +1,4 @@
-"""Traces a step: makes a program from the step and the arguments of one call."""
+"""Capture of a step: creates a program from the step and the arguments of one call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from seqloom._key import Key
 from seqloom.errors import CaptureError, SeqloomError
 from seqloom.tensor._compile._capture import Capture
-from seqloom.tensor._compile._code import refuse_impure_calls
+from seqloom.tensor._compile._code import reject_impure_calls
 from seqloom.tensor._compile._passes import insert_copies, simplify
 from seqloom.tensor._compile._program import (
     Build,
@@ -39,23 +39,24 @@ def trace(
     function: Callable[..., Any],
     arguments: object,  # positional and keyword arguments
     signature: Signature,
-    find_known: Callable[[object], Program | None],  # by the key of a signature
-    executed: set[CodeType],  # gets the code that ran
+    find_known: Callable[[object], Program | None],  # by signature key
+    executed: set[CodeType],  # collects the code that ran
 ) -> tuple[Program, Signature]:
-    """Run a step once on symbols; returns its program, and the signature after it."""
-    # The signature is taken after the step, because an optimiser makes its states in it.
+    """Run a step once on symbols; return its program, and the signature afterwards."""
+    # The signature is taken afterwards, because an optimiser creates state in the step.
     capture = Capture(signature.backend)  # pyright: ignore[reportArgumentType]
     for leaf in signature.leaves:
-        leaf.on(capture.target)  # makes the arrays that are made on first use
-    with refuse_impure_calls(executed):
-        inputs, result, new = _run(capture, function, arguments, signature)
+        leaf.on(capture.target)  # creates lazily created arrays
+    with reject_impure_calls(executed):
+        inputs, result, new = _run_on_symbols(capture, function, arguments, signature)
     after = Signature(arguments)
-    # Refuses changes other than of arrays: they would happen once, not at every call.
+    # Raise for changes other than of arrays, which would happen once, not at every
+    # call.
     if unknown := [leaf for leaf in after.leaves if id(leaf) not in capture.admitted]:
         names = ", ".join(getattr(leaf, "path", "") or repr(leaf) for leaf in unknown)
         raise CaptureError(
-            f"the compiled step puts new parameters ({names}) into its arguments; make "
-            "them before the step, or switch compiling off"
+            f"the compiled step adds new parameters ({names}) to its arguments; create "
+            "them before the step, or disable compilation"
         )
     is_same = [id(leaf) for leaf in after.leaves] == [id(leaf) for leaf in signature.leaves]
     if is_same and after.key != signature.key:
@@ -64,30 +65,30 @@ def trace(
             "setting or a name), which would happen once instead of at every call; do that "
             "outside of the step"
         )
-    # A new optimiser of a step that was made with another one.
+    # The arguments match a program that another optimiser has compiled.
     if (program := find_known(after.key)) is not None:
         return program, after
-    results = Results(after.holders)
+    results = ResultPlan(after.holders)
     build = results.plan(result)
     graph, written = _finish_graph(capture, after, inputs, new, results.raws)
-    capture.admitted.clear()  # results may hold the capture, which must hold no state
+    capture.admitted.clear()  # results may keep the capture alive
     run = capture.target.program(graph)
     return Program(graph, run, written, build, list(_find_owned(after))), after
 
 
-def _run(
+def _run_on_symbols(
     capture: Capture, function: Callable[..., Any], arguments: object, signature: Signature
 ) -> tuple[list[Value], Any, dict[int, Any]]:
-    """Run the step on symbols; returns inputs, result, and the leaves' new arrays."""
+    """Run the step on symbols; return inputs, result, and the leaves' new arrays."""
     try:
         for leaf in signature.leaves:
             capture.admit(leaf)
         symbols = [_make_symbol(capture, value) for value in signature.inputs]
         args, options = replace_inputs(arguments, iter(symbols), capture)
-        with capture.running(), refuse_foreign_calls():
+        with capture.running(), reject_outside_calls():
             result = function(*args, **options)
             new = {key: leaf.array for key, (leaf, _) in capture.admitted.items()}
-    finally:  # the leaves show their own arrays again, after an error too
+    finally:  # restore the leaves, also after an error
         capture.restore()
     raws = [
         symbol.raw if isinstance(symbol, Tensor) else symbol.symbol for symbol in symbols
@@ -96,12 +97,12 @@ def _run(
 
 
 @contextmanager
-def refuse_foreign_calls() -> Generator[None]:
-    """Name the line that passes a symbol to a function of Python or NumPy."""
+def reject_outside_calls() -> Generator[None]:
+    """Raise an error that names the line where a symbol is passed to Python or NumPy."""
     try:
         yield
     except TypeError as error:
-        is_foreign = any(part in str(error) for part in _FOREIGN)
+        is_foreign = any(part in str(error) for part in _OUTSIDE_ERRORS)
         if isinstance(error, SeqloomError) or not is_foreign:
             raise
         line = extract_tb(error.__traceback__)[-1]
@@ -113,8 +114,8 @@ def refuse_foreign_calls() -> Generator[None]:
         ) from error
 
 
-# Messages of Python and NumPy about a tensor: ufuncs, round, trunc, divmod.
-_FOREIGN = (
+# Messages of Python and NumPy about tensors: ufuncs, round, trunc, divmod.
+_OUTSIDE_ERRORS = (
     "operand 'Tensor' does not support ufuncs",
     "type Tensor doesn't define __",
     "for divmod(): 'Tensor'",
@@ -122,7 +123,7 @@ _FOREIGN = (
 
 
 def _make_symbol(capture: Capture, value: object) -> Tensor | SymbolKey:
-    """Make what replaces an input within the step."""
+    """Return the symbol that replaces an input in the step."""
     array = to_array(value, capture.target)
     new_input = capture.recorder.new_input
     if isinstance(array, float):
@@ -138,7 +139,7 @@ def _finish_graph(
     new: dict[int, Any],  # the new array of each leaf, by the leaf's id
     results: list[Any],
 ) -> tuple[Graph, list[int]]:
-    """Return the graph, with state before inputs and results, and the written leaves."""
+    """Return the graph, with state before inputs and results, and the changed leaves."""
     recorder = capture.recorder
     graph = recorder.graph
     state = [capture.admitted[id(leaf)][1] for leaf in after.leaves]
@@ -155,7 +156,7 @@ def _finish_graph(
                 f"the compiled step changes {name} from {old.dtype}{list(old.shape)} to "
                 f"{value.dtype}{list(value.shape)}; a state must keep its shape and dtype"
             )
-    # The caller may write its NumPy arrays later.
+    # The caller may change its NumPy arrays later.
     pairs = zip(after.inputs, inputs, strict=True)
     arrays = [symbol for value, symbol in pairs if isinstance(value, np.ndarray)]
     shared = {value.number for value in (*state, *arrays)}
@@ -164,7 +165,7 @@ def _finish_graph(
 
 
 def _find_owned(after: Signature) -> Iterator[tuple[int, int]]:
-    """Yield the indices of a state and of its parameter, one state for each."""
+    """Yield the indices of one state and of the parameter, for each parameter."""
     indices = {id(leaf): index for index, leaf in enumerate(after.leaves)}
     owners = {id(leaf.owner()): leaf for leaf in after.leaves if leaf.owner}
     for owner, leaf in owners.items():
@@ -178,15 +179,15 @@ _IMMUTABLE = (
 )
 
 
-class Results:
-    """Knows how to put the results of a step together from the program's outputs."""
+class ResultPlan:
+    """Builds the results of a step from the program's outputs."""
 
     def __init__(self, holders: list[Any]) -> None:
         self._holders = holders  # the stateful objects among the arguments
         self.raws: list[Any] = []  # the symbols that become outputs of the program
 
     def plan(self, value: Any) -> Build:
-        """Collect the symbols of a result; returns what builds the like from arrays."""
+        """Collect the symbols of a result; return a function that builds it from arrays."""
         makers: list[tuple[Any, Callable[[Any], Build]]] = [
             (Tensor, self._plan_tensor),
             (SymbolKey, self._plan_key),
@@ -200,35 +201,35 @@ class Results:
         return _plan_constant(value)
 
     def _plan_tensor(self, value: Tensor) -> Build:
-        """Return a tensor; a Python number of the call stays one."""
+        """Plan a tensor; a Python number of the call stays a number."""
         raw = value.raw
         while hasattr(raw, "node"):  # recorded for a gradient
             raw = raw.value
         self.raws.append(raw)
         if isinstance(raw, Symbol) and raw.value.weak:
             return lambda arrays, _signature, _backend: float(next(arrays))
-        # `keep`: the memory scope of the call does not release a result.
+        # `keep`, so that the enclosing scope does not release a result.
         return lambda arrays, _signature, backend: Tensor(next(arrays), backend).keep()
 
     def _plan_key(self, value: SymbolKey) -> Build:
-        """Return a random key."""
+        """Plan a random key."""
         self.raws.append(value.symbol)
         return lambda arrays, _signature, backend: Key.from_json(
             [int(word) for word in backend.to_numpy(next(arrays))]
         )
 
     def _plan_holder(self, value: HasLeaves) -> Build:
-        """Return module or optimiser: the one in the same position among the arguments."""
+        """Plan a module or optimiser: the argument in the same position."""
         for index, holder in enumerate(self._holders):
             if holder is value:
                 return lambda _arrays, signature, _backend, at=index: signature.holders[at]
         raise CaptureError(
-            f"the compiled step returned a {type(value).__name__} that is not among its "
-            "arguments; return tensors, and modules and optimisers that the step was passed"
+            f"the compiled step returned a {type(value).__name__} that is not one of its "
+            "arguments; return tensors, or modules and optimisers that are arguments"
         )
 
     def _plan_container(self, value: Any) -> Build:
-        """Return a dict, list or tuple of results."""
+        """Plan a dict, list or tuple of results."""
         if isinstance(value, dict):
             items = cast("dict[Any, Any]", value).items()
             named = {key: self.plan(part) for key, part in items}
@@ -244,12 +245,12 @@ class Results:
         )
 
     def _plan_gradients(self, value: Gradients) -> Build:
-        """Gradients by the parameters of the call, which may be another instance's."""
+        """Plan gradients of the call's parameters, which may be those of another module."""
         self.raws += [value.get(number) for number in value]
         leaves = [leaf for holder in self._holders for leaf in holder.leaves()[1]]
         unique = {id(leaf): leaf for leaf in leaves}.values()
         known = {it.id: index for index, it in enumerate(unique) if hasattr(it, "id")}
-        # A parameter that is no argument of the step keeps its id.
+        # A parameter that is not an argument of the step keeps its id.
         indices = [(known.get(number, number), number in known) for number in value]
 
         def build(arrays: Iterator[Array], signature: Signature, backend: Backend) -> Any:
@@ -261,7 +262,7 @@ class Results:
 
 
 def _plan_constant(value: object) -> Build:
-    """Return a result that is the same at every call; an array is copied at each."""
+    """Plan a result that is the same at every call; arrays are copied at each call."""
     if isinstance(value, np.ndarray):
         array = cast("np.ndarray[Any, Any]", value)
         return lambda _arrays, _signature, _backend: array.copy()
@@ -275,7 +276,7 @@ def _plan_constant(value: object) -> Build:
 
 
 def _is_immutable(value: object) -> bool:
-    """Return True if a value cannot change, and hold no value that can."""
+    """Return True if a value and its contents are immutable."""
     if not isinstance(value, type) and dataclasses.is_dataclass(value):
         parts = [getattr(value, field.name) for field in dataclasses.fields(value)]
         instance: Any = value

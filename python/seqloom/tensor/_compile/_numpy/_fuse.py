@@ -1,4 +1,4 @@
-"""Fuses a group of elementwise operations into one program of the extension."""
+"""Fusion of a group of elementwise operations into one program of the extension."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from seqloom.tensor._operations import OPERATIONS
 if TYPE_CHECKING:
     from seqloom.tensor._graph import Operation
 
-# The operations have the same names in the extension.
-_KINDS = {name: line.kind for name, line in OPERATIONS.items()}
+# Operations have the same names in the extension.
+_OPERATION_KINDS = {name: line.kind for name, line in OPERATIONS.items()}
 # fmt: off
 _REDUCTIONS = {"sum": "sum", "mean": "mean", "max": "max", "min": "min", "prod": "prod",
                "any": "max", "all": "min"}
 # fmt: on
-# Powers that another operation computes faster.
-_POWERS = {2.0: "square", 0.5: "sqrt", -0.5: "rsqrt", -1.0: "reciprocal"}
-# In native byte order. To compare dtypes is faster than to ask for their names.
+# Exponents for which a faster operation exists.
+_FAST_POWERS = {2.0: "square", 0.5: "sqrt", -0.5: "rsqrt", -1.0: "reciprocal"}
+# In native byte order. Comparing dtypes is faster than reading their names.
 _FLOAT_NAMES = {np.dtype(name): name for name in ("float32", "float64")}
 _REDUCIBLE = frozenset(map(np.dtype, ("float32", "float64", "bool")))
-_READABLE = _REDUCIBLE | frozenset(map(np.dtype, ("int64", "int32", "uint32", "uint8")))
+_INPUTS = _REDUCIBLE | frozenset(map(np.dtype, ("int64", "int32", "uint32", "uint8")))
 _NUMBERS = (int, float, np.integer, np.floating)
 
-# The largest result of a reduction that does not run along the last axes.
-_MOST_KEPT = 65_536
+# Maximum size of the result of a reduction that is not along the last axes.
+_MAX_RESULT = 65_536
 
 
 def find_dtype(operation: Operation) -> str | None:
-    """Return the dtype in which a fused group computes an operation; None if it cannot."""
-    kind = _KINDS.get(operation.name)
+    """Return the dtype in which a fused group computes an operation, or None."""
+    kind = _OPERATION_KINDS.get(operation.name)
     if kind not in ("float", "bool") or not _has_plain_args(operation):
         return None
     operands = [arg for arg in operation.args if isinstance(arg, Value)]
-    if not all(value.dtype in _READABLE for value in operands):
+    if not all(value.dtype in _INPUTS for value in operands):
         return None
     if kind == "float":
         return _FLOAT_NAMES.get(operation.outputs[0].dtype)
@@ -65,7 +65,7 @@ def _is_boolean(arg: object) -> bool:
 
 
 def find_reduction(operation: Operation) -> str | None:
-    """Return the name of a reduction in the extension; None if it cannot be fused."""
+    """Return the extension's name for a reduction, or None if it cannot be fused."""
     name, options = operation.name, operation.options
     if name not in _REDUCTIONS or not set(options) <= {"axis", "keepdims"}:
         return None
@@ -77,7 +77,7 @@ def find_reduction(operation: Operation) -> str | None:
 
 
 def _is_reducible(operation: Operation, x: Value) -> bool:
-    """Return True if a fused group can compute in the dtype of operand and result."""
+    """Return True if a fused group can compute with the dtypes of operand and result."""
     if x.dtype != operation.outputs[0].dtype:
         return False
     is_boolean = operation.name in ("any", "all")
@@ -85,29 +85,29 @@ def _is_reducible(operation: Operation, x: Value) -> bool:
 
 
 def _is_cheap(operation: Operation) -> bool:
-    """Return True if a reduction runs along the last axes, or its result is small."""
+    """Return True if a reduction is along the last axes, or its result is small."""
     shape: tuple[int, ...] = operation.args[0].shape
     axes = find_reduced_axes(operation)
     if axes == tuple(range(len(shape) - len(axes), len(shape))):
         return True
     kept = int(np.prod([size for axis, size in enumerate(shape) if axis not in axes]))
-    return kept <= _MOST_KEPT and 4 * kept <= int(np.prod(shape))
+    return kept <= _MAX_RESULT and 4 * kept <= int(np.prod(shape))
 
 
 def find_reduced_axes(operation: Operation) -> tuple[int, ...]:
-    """Return the axes that a reduction removes, sorted and not negative."""
+    """Return the axes that a reduction removes, sorted and nonnegative."""
     rank = len(operation.args[0].shape)
     axis = operation.options.get("axis")
     if axis is None:
         return tuple(range(rank))
     axes = cast("tuple[int, ...]", axis if isinstance(axis, (tuple, list)) else (axis,))
-    # An array without axes may be reduced along axis 0, which it does not have.
+    # An array without axes may be reduced along axis 0.
     return tuple(sorted(axis % rank for axis in axes)) if rank else ()
 
 
 @dataclass(slots=True)
 class FusedGroup:
-    """A program of the extension, with the values of the graph that it reads and stores."""
+    """A program of the extension, with the graph values that it reads and writes."""
 
     program: _native.ElementwiseProgram
     inputs: list[Value]
@@ -115,8 +115,8 @@ class FusedGroup:
 
 
 def fuse(operations: list[Operation], dtype: str, stored: set[int]) -> FusedGroup:
-    """Compile a group; only the values whose numbers are in `stored` go to memory."""
-    draft = _Draft()
+    """Compile a group; only values whose numbers are in `stored` are written to memory."""
+    draft = _ProgramBuilder()
     values = [value for operation in operations for value in operation.outputs]
     own = {value.number for value in values}
     for operation in operations:
@@ -135,8 +135,8 @@ def fuse(operations: list[Operation], dtype: str, stored: set[int]) -> FusedGrou
 
 
 @dataclass(slots=True)
-class _Draft:
-    """A program while it is written. Slots number its inputs, constants and then steps."""
+class _ProgramBuilder:
+    """A program under construction; slots number inputs, constants and steps."""
 
     inputs: list[Value] = field(default_factory=list["Value"])
     constants: dict[float, int] = field(default_factory=dict[float, int])
@@ -152,18 +152,18 @@ class _Draft:
             self.inputs.append(arg)
         self.constants.setdefault(0.0, len(self.constants))
 
-    def _slot_of(self, arg: object) -> int:
+    def _get_slot(self, arg: object) -> int:
         """Return the slot of an argument."""
         if isinstance(arg, Value):
             return self._slots[arg.number]
         return len(self.inputs) + self.constants[_to_float(arg)]
 
     def add_step(self, operation: Operation) -> None:
-        """Add an elementwise operation; a reduction belongs to its result instead."""
+        """Add an elementwise operation; reductions are described with their results."""
         if find_dtype(operation) is None:
             return
-        name, args = _lower(operation)
-        slots = [self._slot_of(arg) for arg in args]
+        name, args = _lower_operation(operation)
+        slots = [self._get_slot(arg) for arg in args]
         if name is None:
             self._slots[operation.outputs[0].number] = slots[0]
             return
@@ -174,24 +174,24 @@ class _Draft:
     def describe_result(
         self, value: Value, maker: Operation
     ) -> tuple[int, str | None, list[int]]:
-        """Return the slot of a result, its reduction, and the axes of this."""
+        """Return the slot of a result, its reduction, and the reduced axes."""
         if find_dtype(maker) is not None:
             return self._slots[value.number], None, []
-        slot = self._slot_of(maker.args[0])
+        slot = self._get_slot(maker.args[0])
         return slot, find_reduction(maker), list(find_reduced_axes(maker))
 
 
-def _lower(operation: Operation) -> tuple[str | None, tuple[object, ...]]:
-    """Return an operation as the extension knows it; the name None does nothing."""
+def _lower_operation(operation: Operation) -> tuple[str | None, tuple[object, ...]]:
+    """Return an operation and its operands in the extension's terms; None is a no-op."""
     name, args = operation.name, operation.args
     if name == "astype":
         to_boolean = operation.outputs[0].dtype == np.bool_ != args[0].dtype
         return ("not_equal", (args[0], 0.0)) if to_boolean else (None, args[:1])
-    if name == "pow" and not isinstance(args[1], Value) and float(args[1]) in _POWERS:
-        return _POWERS[float(args[1])], args[:1]
+    if name == "pow" and not isinstance(args[1], Value) and float(args[1]) in _FAST_POWERS:
+        return _FAST_POWERS[float(args[1])], args[:1]
     return name, args
 
 
 def _to_float(arg: object) -> float:
-    """Return a number as a float, and 0 for what no step reads, such as a dtype."""
+    """Return a number as a float, or 0 for arguments that no step reads, such as dtypes."""
     return float(cast("float", arg)) if isinstance(arg, _NUMBERS) else 0.0

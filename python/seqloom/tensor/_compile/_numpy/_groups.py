@@ -1,4 +1,4 @@
-"""Groups of operations, each run by one call, their order, and values that share memory."""
+"""Groups of operations that run in one call, and values that share memory."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ class OperationGroup:
 
     number: int  # in order of creation
     operations: list[Operation]
-    dtype: str | None = None  # in which a fused group computes; None: a single operation
-    shape: tuple[int, ...] = ()  # over which a fused group iterates
-    dependencies: set[int] = field(default_factory=set[int])  # groups that run before
-    # The dependencies that cannot be merged with this group, because it needs their
+    dtype: str | None = None  # of a fused group; None for a single operation
+    shape: tuple[int, ...] = ()  # of the iteration of a fused group
+    dependencies: set[int] = field(default_factory=set[int])  # groups that run earlier
+    # Dependencies that cannot be merged with this group, because it needs their
     # complete result, such as that of a reduction.
     barriers: set[int] = field(default_factory=set[int])
     span: tuple[int, int] = (0, 0)  # positions of the first and the last operation
 
     def is_urgent(self) -> bool:
-        """Return True if the group runs as soon as its dependencies have run."""
-        # An optimiser's update frees the memory of gradients. It waits for scalars, such as
-        # the norm that clips them, so these are urgent too.
+        """Return True if the group should run as soon as possible."""
+        # An optimiser update frees the memory of gradients, so it should run early. So
+        # should the scalars that it waits for, such as the norm for clipping.
         if self.operations[0].name in ("adamw", "sgd"):
             return True
         return all(value.shape == () for value in self.outputs())
@@ -52,20 +52,17 @@ class OperationGroup:
             yield from operation.outputs
 
     def inputs(self) -> Iterator[Value]:
-        """Yield each value that the operations read and this group does not compute.
-
-        A value that is read twice comes twice.
-        """
+        """Yield, with repetitions, the values that the group reads but does not compute."""
         own = {value.number for value in self.outputs()}
         for operation in self.operations:
             yield from (value for value in operation.inputs() if value.number not in own)
 
 
 class Grouping:
-    """Adds the operations, in the order of the graph, to groups, and merges these.
+    """Adds operations, in the order of the graph, to groups, and merges groups.
 
-    The number of a merged group stays valid: `_find` goes from it to the group that took it
-    in (a union-find). So a merge does not have to update the sets of the other groups.
+    The number of a merged group stays valid: `_group` returns the group that it was merged
+    into (union-find). Therefore a merge does not have to update the other groups.
     """
 
     def __init__(
@@ -75,20 +72,20 @@ class Grouping:
         *,
         with_reductions: bool = True,
     ) -> None:
-        # find_dtype returns the dtype in which a fused group computes an operation.
+        # `find_dtype` returns the dtype in which a fused group computes an operation.
         self._find_dtype = find_dtype
         self._with_reductions = with_reductions
         self._groups: dict[int, OperationGroup] = {}
-        self._merged_into: dict[int, int] = {}  # number of a merged group: of its new group
+        self._merged_into: dict[int, int] = {}  # merged group: its new group
         self._aliases = aliases
-        self._producers: dict[int, int] = {}  # value, not a view: number of its group
+        self._producers: dict[int, int] = {}  # value (not a view): its group
         self._reductions: set[int] = set()  # values that are results of reductions
-        self._readers: dict[int, set[int]] = {}  # buffer: the groups that read it
-        self._positions: dict[int, int] = {}  # id of an operation: position in the graph
+        self._readers: dict[int, set[int]] = {}  # buffer: groups that read it
+        self._positions: dict[int, int] = {}  # id of an operation: its position
         self._numbers = count()
 
     def add(self, operation: Operation) -> None:
-        """Add an operation to an existing group or to a new one."""
+        """Add an operation to an existing group or to a new group."""
         self._positions[id(operation)] = len(self._positions)
         dtype = self._find_dtype(operation)
         reduction = find_reduction(operation) if self._with_reductions else None
@@ -101,19 +98,19 @@ class Grouping:
             self._append(operation, OperationGroup(next(self._numbers), [], dtype, shape))
         if dtype:
             for value in operation.inputs():
-                group = self._find(self._producers[operation.outputs[0].number])
+                group = self._group(self._producers[operation.outputs[0].number])
                 producer = self._find_producer(value.number) or group
                 if producer is not group and self._can_merge(producer, group):
                     self._merge(producer, group)
 
     def finish(self) -> dict[int, OperationGroup]:
-        """Return the groups by number; sorts the operations of each as in the graph."""
+        """Return the groups by number, with their operations in graph order."""
         for group in self._groups.values():
             group.operations.sort(key=lambda operation: self._positions[id(operation)])
             self._update_dependencies(group)
         return self._groups
 
-    def _find(self, number: int) -> OperationGroup:
+    def _group(self, number: int) -> OperationGroup:
         """Return the group with a number, or the group that it was merged into."""
         last = number
         while last in self._merged_into:
@@ -125,14 +122,14 @@ class Grouping:
         return self._groups[last]
 
     def _update_dependencies(self, group: OperationGroup) -> set[int]:
-        """Replace merged groups in a group's dependencies; returns these."""
-        current = {self._find(number).number for number in group.dependencies}
+        """Replace merged groups in a group's dependencies, and return the dependencies."""
+        current = {self._group(number).number for number in group.dependencies}
         group.dependencies = current - {group.number}
         return group.dependencies
 
     def _find_producer(self, number: int) -> OperationGroup | None:
-        """Return the group that computes a value; None for an input of the graph."""
-        return self._find(self._producers[number]) if number in self._producers else None
+        """Return the group that computes a value, or None for an input of the graph."""
+        return self._group(self._producers[number]) if number in self._producers else None
 
     def _choose_reduction_group(self, operation: Operation) -> OperationGroup:
         """Return the fused group that computes the reduction's input, or a new group."""
@@ -158,13 +155,13 @@ class Grouping:
             self._add_dependency(group, value)
             self._readers.setdefault(self._aliases.root(value), set()).add(group.number)
         for root in self._aliases.overwritten_roots(operation):
-            # The operation overwrites this buffer, so all groups that read it run first.
+            # All groups that read this buffer must run before it is overwritten.
             group.dependencies |= self._readers[root]
         for value in operation.outputs:
             self._producers[value.number] = group.number
 
     def _add_dependency(self, group: OperationGroup, value: Value) -> None:
-        """Make a group run after the group that computes a value."""
+        """Make a group depend on the group that computes a value."""
         producer = self._find_producer(self._aliases.origin(value))
         if producer is None or producer is group:
             return
@@ -173,7 +170,7 @@ class Grouping:
             group.barriers.add(producer.number)
 
     def _can_merge(self, one: OperationGroup, other: OperationGroup) -> bool:
-        """Return True if two groups have one dtype and shape, and nothing runs between."""
+        """Return True if groups match in dtype and shape, with no group between them."""
         if one.dtype is None or (one.dtype, one.shape) != (other.dtype, other.shape):
             return False
         if self._is_barrier(one, other) or self._is_barrier(other, one):
@@ -184,7 +181,7 @@ class Grouping:
 
     def _is_barrier(self, first: OperationGroup, last: OperationGroup) -> bool:
         """Return True if `last` needs the complete result of `first`."""
-        last.barriers = {self._find(number).number for number in last.barriers}
+        last.barriers = {self._group(number).number for number in last.barriers}
         return first.number in last.barriers
 
     def _has_indirect_path(self, first: OperationGroup, last: OperationGroup) -> bool:
@@ -193,8 +190,8 @@ class Grouping:
         pending = list(self._update_dependencies(last) - seen)
         while pending:
             third = self._groups[pending.pop()]
-            # A group that ends in the graph before `first` begins cannot depend on it, and
-            # neither can its dependencies.
+            # A group that ends before `first` begins cannot depend on it, and neither
+            # can the dependencies of that group.
             if third.span[1] < first.span[0]:
                 continue
             dependencies = self._update_dependencies(third)
@@ -208,7 +205,8 @@ class Grouping:
         """Merge the second group into the first, which keeps its number."""
         del self._groups[other.number]
         self._merged_into[other.number] = one.number
-        # The shorter list is moved, for speed: `finish` sorts the operations later.
+        # The shorter list is moved, which is faster; `finish` sorts the operations
+        # later.
         lists = sorted((one.operations, other.operations), key=len)
         one.operations = lists[1]
         one.operations += lists[0]
@@ -218,7 +216,7 @@ class Grouping:
 
 
 def sort_groups(groups: dict[int, OperationGroup]) -> list[OperationGroup]:
-    """Sort the groups so that each follows its dependencies; urgent ones come first."""
+    """Sort the groups so that each follows its dependencies; urgent groups come first."""
     missing = {number: len(group.dependencies) for number, group in groups.items()}
     dependents: dict[int, list[int]] = {number: [] for number in groups}
     for number, group in groups.items():
@@ -242,40 +240,40 @@ def sort_groups(groups: dict[int, OperationGroup]) -> list[OperationGroup]:
     return ordered
 
 
-def _index(x: Array, key: object) -> Array:
-    """Index with integers and slices; gives an array even if no axis remains."""
+def _index_view(x: Array, key: object) -> Array:
+    """Index with integers and slices; return an array even if no axis remains."""
     parts = key_parts(key)
     return x[parts if any(part is ... for part in parts) else (*parts, ...)]
 
 
-def _keep(x: Array, *_: object) -> Array:
+def _return_array(x: Array, *_: object) -> Array:
     """Return the array itself."""
     return x
 
 
-_VIEWS: dict[str, Callable[..., Any]] = {
-    # Without a copy: NumPy raises ValueError where that is not possible.
+_VIEW_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    # NumPy raises ValueError if a view is not possible.
     "reshape": partial(np.reshape, copy=False),
     "permute_dims": np.permute_dims,
     "matrix_transpose": np.matrix_transpose,
     "expand_dims": np.expand_dims,
     "squeeze": np.squeeze,
     "broadcast_to": np.broadcast_to,
-    "index": _index,
-    "stop_gradient": _keep,
-    "astype": _keep,
+    "index": _index_view,
+    "stop_gradient": _return_array,
+    "astype": _return_array,
 }
 
 
 class Aliases:
-    """Knows for each value of a graph in which value's memory it lies."""
+    """Finds, for each value of a graph, the value whose memory it uses."""
 
     def __init__(self, graph: Graph, *, with_views: bool = True) -> None:
-        # with_views: False if each operation of the graph makes a new array
+        # with_views: False if each operation creates a new array
         self.views: dict[int, Operation] = {}  # by the number of the view
         self.values: dict[int, Value] = {}  # by number
         self._with_views = with_views
-        self._overwritten: dict[int, Value] = {}  # by the number of an update's output
+        self._overwritten: dict[int, Value] = {}  # by number of an update's output
         self._strided: dict[int, Array] = {}
         for value in (*graph.inputs, *graph.outputs):
             self.values[value.number] = value
@@ -288,23 +286,23 @@ class Aliases:
                 self._overwritten[after.number] = before
 
     def _is_view(self, operation: Operation) -> bool:
-        """Return True if an operation gives a view."""
-        # Fused programs read memory forwards only.
-        is_backward = operation.name == "index" and _flips(operation.args[-1])
+        """Return True if an operation returns a view."""
+        # Fused programs only read memory forwards.
+        is_backward = operation.name == "index" and _has_negative_step(operation.args[-1])
         can_view = self._with_views and is_alias(operation) and not is_backward
         return can_view and self._try_view(operation)
 
     def _try_view(self, operation: Operation) -> bool:
-        """Return True if the strides allow the view: a reshape may need a copy."""
+        """Return True if the strides allow a view; a reshape may need a copy."""
         try:
-            view = make_view(operation, self._strides_of(operation.args[0]))
+            view = make_view(operation, self._get_strided(operation.args[0]))
         except ValueError:
             return False
         self._strided[operation.outputs[0].number] = view
         return True
 
-    def _strides_of(self, value: Value) -> Array:
-        """Return an array with the strides of a value, whose memory is not readable."""
+    def _get_strided(self, value: Value) -> Array:
+        """Return an array with the strides of a value; its memory must not be read."""
         if value.number not in self._strided:
             shape, dtype = value.shape, value.dtype
             steps = np.cumprod([dtype.itemsize, *(size or 1 for size in shape[:0:-1])])
@@ -314,21 +312,21 @@ class Aliases:
         return self._strided[value.number]
 
     def origin(self, value: Value) -> int:
-        """Return the number of the value that a view shows; its own if it is no view."""
+        """Return the number of the value that a view refers to, or of the value itself."""
         while value.number in self.views:
             value = self.views[value.number].args[0]
         return value.number
 
     def root(self, value: Value) -> int:
-        """Return the number of the value in whose memory a value lies."""
+        """Return the number of the value whose memory a value uses."""
         number = self.origin(value)
         while number in self._overwritten:
             number = self.origin(self._overwritten[number])
         return number
 
     def is_whole(self, value: Value) -> bool:
-        """Return True if a value is all of its memory, and contiguous."""
-        return self._strides_of(value).flags.c_contiguous and (
+        """Return True if a value is contiguous and covers all of its memory."""
+        return self._get_strided(value).flags.c_contiguous and (
             value.nbytes == self.values[self.root(value)].nbytes
         )
 
@@ -339,7 +337,7 @@ class Aliases:
 
 def is_alias(operation: Operation) -> bool:
     """Return True if the result may share the memory of the first argument."""
-    if operation.name not in _VIEWS:
+    if operation.name not in _VIEW_FUNCTIONS:
         return False
     first, rest = operation.args[0], operation.args[1:]
     if not isinstance(first, Value) or any(values_in(rest)):
@@ -351,18 +349,18 @@ def is_alias(operation: Operation) -> bool:
 
 
 def make_view(operation: Operation, x: Array) -> Array:
-    """Return the view of an array that an operation gives."""
-    return _VIEWS[operation.name](x, *operation.args[1:], **operation.options)
+    """Return the view of an array that an operation returns."""
+    return _VIEW_FUNCTIONS[operation.name](x, *operation.args[1:], **operation.options)
 
 
-def _flips(key: object) -> bool:
-    """Return True if a slice of an index has a negative step."""
+def _has_negative_step(key: object) -> bool:
+    """Return True if a key contains a slice with a negative step."""
     steps = (getattr(part, "step", None) for part in key_parts(key))
     return any(step is not None and step < 0 for step in steps)
 
 
 def _pair_updates(operation: Operation) -> Iterator[tuple[Value, Value]]:
-    """Pair each value that an update overwrites with the value afterwards."""
+    """Pair each value that an update overwrites with the new value."""
     positions = OVERWRITES.get(operation.name, ())
     before = [value for position in positions for value in operation.args[position]]
     return zip(before, operation.outputs, strict=False)

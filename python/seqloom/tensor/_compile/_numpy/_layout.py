@@ -1,4 +1,4 @@
-"""Layout: in which order the groups of a graph run, and in which memory each value lies."""
+"""The order in which the groups of a graph run, and the memory of its values."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ class Layout:
 
     graph: Graph
     aliases: Aliases
-    groups: list[OperationGroup]  # in the order in which they run
-    stored: list[list[Value]]  # the values that each group writes into given arrays
+    groups: list[OperationGroup]  # in execution order
+    stored: list[list[Value]]  # values that each group writes to given arrays
     fresh: set[int]  # values that get new memory at each call
-    copied: set[int]  # positions of the outputs that are copied
-    spans: dict[int, Span]  # of the values in the memory of the program
-    nbytes: int  # of that memory
+    copied: set[int]  # indices of the outputs that are copied
+    spans: dict[int, Span]  # of the values in the program's memory
+    nbytes: int  # size of the program's memory
 
 
-def lay_out(graph: Graph, backend: Backend) -> Layout:
+def make_layout(graph: Graph, backend: Backend) -> Layout:
     """Group the operations of a graph, and choose the memory of its values."""
     aliases = Aliases(graph)
     grouping = Grouping(aliases)
     for operation in graph.operations:
-        if operation.outputs[0].number not in aliases.views:  # views do not run
+        if operation.outputs[0].number not in aliases.views:  # views are not computed
             grouping.add(operation)
     groups = sort_groups(grouping.finish())
     read = [value for group in groups for value in group.inputs()]
@@ -57,14 +57,14 @@ def lay_out(graph: Graph, backend: Backend) -> Layout:
     numbers = {value.number for values in stored for value in values}
     fresh, copied = _choose_outputs(graph, aliases, numbers)
     spans = find_spans(groups, aliases, numbers - fresh, graph.outputs)
-    nbytes = place_spans(spans)
+    nbytes = set_offsets(spans)
     return Layout(graph, aliases, groups, stored, fresh, copied, spans, nbytes)
 
 
 def _list_stored(group: OperationGroup, needed: set[int], backend: Backend) -> list[Value]:
-    """Return the values that a group writes into an array that it is passed.
+    """Return the values that a group writes into a given array.
 
-    `needed` are the values that another group reads, or that are outputs.
+    `needed` contains the values that another group reads, and the outputs.
     """
     if group.dtype is not None:
         return [value for value in group.outputs() if value.number in needed]
@@ -77,9 +77,9 @@ def _list_stored(group: OperationGroup, needed: set[int], backend: Backend) -> l
 def _choose_outputs(
     graph: Graph, aliases: Aliases, stored: set[int]
 ) -> tuple[set[int], set[int]]:
-    """Return the values that get new memory, and the positions of the copied outputs.
+    """Return the values that get new memory, and the indices of the copied outputs.
 
-    No output may lie in memory that the next call overwrites.
+    An output must not use memory that the next call overwrites.
     """
     fresh, copied, seen = set[int](), set[int](), set[int]()
     inputs = {value.number for value in graph.inputs}
@@ -94,27 +94,27 @@ def _choose_outputs(
     return fresh, copied
 
 
-CACHE_LINE = 64  # bytes; vectors are read fastest from the start of one
+CACHE_LINE = 64  # bytes; aligned vectors are read fastest
 
 
 @dataclass(slots=True)
 class Span:
-    """The bytes of one value, which are in use from one group to another."""
+    """The memory of one value, and the groups between which it is in use."""
 
-    number: int  # of the value
+    number: int  # number of the value
     nbytes: int
-    first: int  # position of the group that writes the value
-    last: int  # position of the last group that reads it
-    over: int | None = None  # the value whose bytes this one reuses in place
+    first: int  # index of the group that writes the value
+    last: int  # index of the last group that reads it
+    over: int | None = None  # the value whose memory this value reuses in place
     offset: int = 0
 
 
 def find_spans(
     groups: list[OperationGroup], aliases: Aliases, internal: set[int], outputs: list[Value]
 ) -> dict[int, Span]:
-    """Return a span, still without an offset, for each internal value of a program."""
+    """Return a span, without an offset, for each internal value of a program."""
     spans = _find_lifetimes(groups, aliases, internal)
-    for value in outputs:  # an output inside the memory is copied after all has run
+    for value in outputs:  # these outputs are copied at the end
         if (span := spans.get(aliases.root(value))) is not None:
             span.last = len(groups)
     for position, group in enumerate(groups):
@@ -126,7 +126,7 @@ def find_spans(
 def _find_lifetimes(
     groups: list[OperationGroup], aliases: Aliases, internal: set[int]
 ) -> dict[int, Span]:
-    """Find the group that writes each value, and the last that reads it."""
+    """Find the group that writes each value, and the last group that reads it."""
     spans: dict[int, Span] = {}
     for position, group in enumerate(groups):
         for value in group.inputs():
@@ -141,7 +141,7 @@ def _find_lifetimes(
 def _reuse_in_place(
     group: OperationGroup, position: int, aliases: Aliases, spans: dict[int, Span]
 ) -> None:
-    """Let the results of a fused group reuse the bytes of operands that it reads last."""
+    """Let results of a fused group reuse the memory of operands after their last use."""
     reads = list(group.inputs())
     plain = {
         value.number
@@ -156,8 +156,8 @@ def _reuse_in_place(
         for root, numbers in views.items()
         if root in spans and spans[root].last == position and numbers <= plain
     ]
-    # A reduction along an axis of length 1 has the group's shape, but is no elementwise
-    # result.
+    # A reduction along an axis of length 1 has the shape of the group, but is not an
+    # elementwise result.
     reductions = {
         operation.outputs[0].number
         for operation in group.operations
@@ -173,10 +173,11 @@ def _reuse_in_place(
             free.remove(same[0])
 
 
-def place_spans(spans: dict[int, Span]) -> int:
-    """Set the offset of each span; returns the total number of bytes."""
-    # Spans that are in use at the same time do not overlap. The largest come first, each at
-    # the lowest offset that is free. Spans that reuse each other's bytes share an offset.
+def set_offsets(spans: dict[int, Span]) -> int:
+    """Set the offset of each span; return the total number of bytes."""
+    # Spans that are in use at the same time do not overlap. The largest spans come
+    # first, each at the lowest free offset. Spans that reuse each other's memory share
+    # an offset.
     chains: dict[int, list[Span]] = {}
     for span in spans.values():
         start = span
@@ -198,25 +199,25 @@ def place_spans(spans: dict[int, Span]) -> int:
 def _find_gap(used: NDArray[np.int64], size: int) -> int:
     """Return the lowest free offset for `size` bytes; `used` is sorted by offset."""
     starts, ends = used
-    # Everything below an offset ends at the highest end before it.
+    # At each offset, the memory below is free after the highest end before it.
     free = np.maximum.accumulate(np.append(0, ends))
-    is_wide = np.append(starts - free[:-1] >= size, True)  # there is room after the last
+    is_wide = np.append(starts - free[:-1] >= size, True)  # free after the last span
     return int(free[is_wide.argmax()])
 
 
-_HALF = 2  # bytes
+_HALF_BYTES = 2  # bytes
 
 
 def find_function(backend: Backend, operation: Operation) -> Callable[..., Any]:
-    """Return NumPy's own function or a method of the backend.
+    """Return the fastest function for an operation, from NumPy or the backend.
 
-    The types of the values are known, so the checks of them are skipped where possible.
+    The types of the values are known, so type checks are skipped where possible.
     """
     if operation.name == "reshape":
         return _copy_reshaped
     function: Any = getattr(backend, operation.name)
     values = (*operation.inputs(), *operation.outputs)
-    has_half = any(v.dtype.itemsize == _HALF and v.dtype.kind in "fV" for v in values)
+    has_half = any(v.dtype.itemsize == _HALF_BYTES and v.dtype.kind in "fV" for v in values)
     if has_half or (hasattr(function, "ufunc") and _mixes_kinds(operation)):
         return function
     plain = getattr(function, "of_arrays", getattr(function, "__wrapped__", function))
@@ -228,7 +229,7 @@ def find_function(backend: Backend, operation: Operation) -> Callable[..., Any]:
 
 
 def _mixes_kinds(operation: Operation) -> bool:
-    """Return True if integers meet floats or become floats: a ufunc would widen them."""
+    """Return True if integers are mixed with or become floats, which ufuncs would widen."""
     are_integers = [v.dtype.kind in "biu" for v in operation.inputs()]
     has_floats = any(v.dtype.kind not in "biu" for v in operation.outputs)
     return any(are_integers) and (has_floats or not all(are_integers))

@@ -1,4 +1,4 @@
-"""NumPyProgram: a graph as prepared calls, in memory that is laid out before."""
+"""The compiled form of a graph on NumPy: prepared calls in preallocated memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from seqloom.tensor._compile._numpy._fuse import find_reduced_axes, find_reduction
 from seqloom.tensor._compile._numpy._groups import make_view
-from seqloom.tensor._compile._numpy._layout import CACHE_LINE, lay_out
+from seqloom.tensor._compile._numpy._layout import CACHE_LINE, make_layout
 from seqloom.tensor._compile._numpy._writer import Writer
 from seqloom.tensor._families._numpy_arrays import reserves
 from seqloom.tensor._graph import Graph, Operation, Value
@@ -30,17 +30,17 @@ reserves.append(lambda: sum(program.held for program in list(_PROGRAMS)))
 
 
 class NumPyProgram:
-    """Runs a graph on NumPy's arrays.
+    """Runs a graph on NumPy arrays.
 
-    Groups of elementwise operations run fused. The results inside the graph lie in one
-    piece of memory, which every call reuses. Outputs are new arrays, or lie in the memory
-    of an input that the caller donated. As text it shows what runs.
+    Groups of elementwise operations are fused. Intermediate results use one block of
+    memory, which every call reuses. Outputs are new arrays, or use the memory of inputs
+    that the caller has donated. ``str()`` returns the source of the program.
     """
 
     def __init__(self, graph: Graph, backend: Backend, *, poison: bool = False) -> None:
-        # poison: tests fill memory with NaN as soon as nothing reads it any more
+        # poison: tests overwrite memory with NaN as soon as it is not needed
         graph = rewrite(graph)
-        self._layout = lay_out(graph, backend)
+        self._layout = make_layout(graph, backend)
 
         def make_inner(body: Graph) -> NumPyProgram:
             return NumPyProgram(body, backend, poison=poison)
@@ -49,20 +49,21 @@ class NumPyProgram:
         self._scope = writer.source.scope
         self._views = writer.source.views
         self.text = "\n".join(writer.source.lines)
-        self.nbytes = self._layout.nbytes  # of the memory that one running call needs
+        self.nbytes = self._layout.nbytes  # memory that one call needs
         self._code = compile(self.text, "<program>", "exec")
-        self.held = 0  # bytes kept for all calls
+        self.held = 0  # bytes allocated for all calls
         _PROGRAMS.add(self)
         self._scalars = [at for at, value in enumerate(graph.inputs) if not value.shape]
         self._idle: list[Callable[..., list[Array]]] = []
 
     def __call__(self, arrays: Sequence[Any]) -> list[Array]:
-        """Return the graph's outputs. Calls that run at the same time share no memory."""
+        """Return the outputs of the graph. Concurrent calls do not share memory."""
         try:
             run = self._idle.pop()
         except IndexError:
             run = self._bind_memory()
-        # NumPy's scalars become arrays without axes: fused groups take no others.
+        # NumPy scalars are converted to arrays, because fused groups accept only
+        # arrays.
         converted = list(arrays)
         for at in self._scalars:
             if isinstance(converted[at], np.generic):
@@ -78,7 +79,7 @@ class NumPyProgram:
         return f"{head}; {self.nbytes:,} bytes\n{self.text}"
 
     def _bind_memory(self) -> Callable[..., list[Array]]:
-        """Return the function of this program over newly allocated memory."""
+        """Return the function of this program with newly allocated memory."""
         scope = dict(self._scope)
         constants = self._layout.graph.constants.items()
         scope.update((f"v{number}", np.asarray(array)) for number, array in constants)
@@ -87,7 +88,7 @@ class NumPyProgram:
         memory = memory[-memory.ctypes.data % CACHE_LINE :]
         for number, span in self._layout.spans.items():
             value = self._layout.aliases.values[number]
-            # Kernels compare the addresses of arrays, of empty ones too.
+            # Kernels compare the addresses of arrays, also of empty ones.
             shared = memory if span.nbytes else np.empty(0, np.uint8)
             room = shared[span.offset : span.offset + span.nbytes]
             scope[f"bytes{number}"] = room
@@ -99,12 +100,12 @@ class NumPyProgram:
         return scope["run"]
 
 
-_ADAMW_LISTS = 4  # parameters, gradients, first and second moments
-_LARGE_PARAMETER = 65_536  # elements
+_ADAMW_ARGUMENTS = 4  # parameters, gradients, first and second moments
+_MIN_SINGLE_UPDATE = 65_536  # elements
 
 
 def rewrite(graph: Graph) -> Graph:
-    """Return an equal graph with split updates, split unstacks and plain reductions."""
+    """Return an equivalent graph with updates and unstacks split into parts."""
     operations = [
         part
         for operation in graph.operations
@@ -118,13 +119,13 @@ def rewrite(graph: Graph) -> Graph:
 
 def _split_update(operation: Operation) -> Iterator[Operation]:
     """Yield one AdamW update for each large parameter, and one for all small ones."""
-    # A large one then runs when its gradient is ready: the gradient is still in the cache,
-    # and its memory is free for the next gradient.
+    # The update of a large parameter then runs when its gradient is ready. The gradient
+    # is still in the cache, and its memory can be used for the next gradient.
     if operation.name != "adamw":
         yield operation
         return
     params: list[Value] = operation.args[0]
-    is_large = [prod(value.shape) >= _LARGE_PARAMETER for value in params]
+    is_large = [prod(value.shape) >= _MIN_SINGLE_UPDATE for value in params]
     large = [[index] for index, is_one in enumerate(is_large) if is_one]
     small = [index for index, is_one in enumerate(is_large) if not is_one]
     for indices in (*large, small):
@@ -133,19 +134,19 @@ def _split_update(operation: Operation) -> Iterator[Operation]:
 
 
 def _update_some(operation: Operation, indices: list[int]) -> Operation:
-    """Return the update of some of the parameters."""
+    """Return the update of the parameters with the given indices."""
     args, total = operation.args, len(operation.args[0])
-    lists = [[values[index] for index in indices] for values in args[:_ADAMW_LISTS]]
+    lists = [[values[index] for index in indices] for values in args[:_ADAMW_ARGUMENTS]]
     decays = [operation.options["decays"][index] for index in indices]
     starts = range(0, len(operation.outputs), total)
     outputs = tuple(operation.outputs[start + at] for start in starts for at in indices)
     options = {**operation.options, "decays": decays}
-    args = (*lists, *args[_ADAMW_LISTS:])
+    args = (*lists, *args[_ADAMW_ARGUMENTS:])
     return Operation("adamw", args, options, outputs, operation.where)
 
 
 def _split_unstack(operation: Operation) -> Iterator[Operation]:
-    """Yield an index, which is a view, for each slice of an unstacked value."""
+    """Yield an index operation, which is a view, for each slice of an unstack."""
     if operation.name != "unstack":
         yield operation
         return
@@ -159,9 +160,9 @@ def _split_unstack(operation: Operation) -> Iterator[Operation]:
 def _reduce_before_reshape(
     operation: Operation, reshapes: dict[int, Operation]
 ) -> Operation:
-    """Reduce the value before a reshape that only joined the reduced axes."""
-    # A linear layer reshapes (batch, length, width) to (batch * length, width). The sum for
-    # its bias gives the same without the reshape, and can then be fused.
+    """Reduce the value before a reshape that only merged the reduced axes."""
+    # A linear layer reshapes (batch, length, width) to (batch * length, width). The
+    # gradient of its bias is the same sum without the reshape, and can then be fused.
     if find_reduction(operation) is None or operation.options.get("keepdims"):
         return operation
     x: Value = operation.args[0]
@@ -178,7 +179,7 @@ def _reduce_before_reshape(
 
 
 def _reshape_sources(x: Value, reshapes: dict[int, Operation]) -> Iterator[Value]:
-    """Return the values that a value was reshaped from, the first of the chain first."""
+    """Return the values that a value was reshaped from, oldest first."""
     sources: list[Value] = []
     while x.number in reshapes and isinstance(reshapes[x.number].args[0], Value):
         x = reshapes[x.number].args[0]

@@ -1,4 +1,4 @@
-"""Writes the function that runs a layout: one line for each group."""
+"""Source of the function that runs a layout: one line for each group."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     Run = Callable[[list[Array]], list[Array]]
 
 
-_SMALL = 16_384  # elements: for fewer, a ufunc of NumPy's is faster than a fused program
-_ALIASING = frozenset({"flip", "sort", "astype", "matrix_transpose"})
+_MIN_FUSED = 16_384  # elements; below, a NumPy ufunc is faster than a fused program
+_MAY_ALIAS = frozenset({"flip", "sort", "astype", "matrix_transpose"})
 
 
 class Writer:
@@ -38,7 +38,7 @@ class Writer:
         self,
         layout: Layout,
         backend: Backend,
-        make_inner: Callable[[Graph], Run],  # makes the program of a loop's body
+        make_inner: Callable[[Graph], Run],  # compiles the body of a loop
         *,
         poison: bool,
     ) -> None:
@@ -49,7 +49,7 @@ class Writer:
         self.source = SourceText(layout.aliases, inputs, fixed)
         self.source.scope.update(threads=backend.threads, own=_copy, copied=_copy)
         self._poison = poison
-        # Writes the whole function.
+        # Write the whole function.
         graph, source = self._layout.graph, self.source
         parameters = ", ".join(f"v{value.number}" for value in graph.inputs)
         source.lines.append(f"def run({parameters}):")
@@ -58,7 +58,7 @@ class Writer:
             if position not in donated and not value.weak and len(value.shape) > 0:
                 name = f"v{value.number}"
                 is_strided = f"not {name}.flags.c_contiguous"
-                if min(value.shape) <= 1:  # NumPy ignores the strides of such an axis
+                if min(value.shape) <= 1:  # NumPy ignores the strides of these axes
                     strides = np.empty(value.shape, value.dtype).strides
                     is_strided = f"{name}.strides != {strides}"
                 self.source.write(f"if {is_strided}: {name} = copied({name})")
@@ -72,13 +72,13 @@ class Writer:
         source.write(f"return [{', '.join(names)}]")
 
     def _write_group(self, group: OperationGroup, stored: list[Value]) -> None:
-        """Write the line of a group, after the lines that make its arguments."""
+        """Write the line of a group, after the lines for its arguments."""
         operation = group.operations[0]
         function = find_function(self._backend, operation)
-        is_small = len(group.operations) == 1 and prod(group.shape) < _SMALL
+        is_small = len(group.operations) == 1 and prod(group.shape) < _MIN_FUSED
         is_small_ufunc = is_small and isinstance(function, np.ufunc)
         if group.dtype is not None and not is_small_ufunc:
-            # Writes the call of a fused program.
+            # Write the call of a fused program.
             fused = fuse(group.operations, group.dtype, {value.number for value in stored})
             inputs = "".join(f"{self.source.name(value)}, " for value in fused.inputs)
             outputs = "".join(f"{self._name_result(value)}, " for value in fused.outputs)
@@ -91,7 +91,7 @@ class Writer:
             self._write_call(operation, stored)
 
     def _write_call(self, operation: Operation, stored: list[Value]) -> None:
-        """Write the call of a backend's function, with `out=` where it takes that."""
+        """Write the call of a backend function, with `out=` if the function accepts it."""
         source = self.source
         function = source.bind(operation.name, find_function(self._backend, operation))
         if stored:
@@ -100,11 +100,11 @@ class Writer:
             source.write(source.call(function, operation, f"out={out}"))
             return
         call = source.call(function, operation)
-        shares_memory = operation.name in _ALIASING or is_alias(operation)
+        shares_memory = operation.name in _MAY_ALIAS or is_alias(operation)
         self._write_assignment(operation, f"own({call})" if shares_memory else call)
 
     def _write_assignment(self, operation: Operation, call: str) -> None:
-        """Write a line that names the results of a call."""
+        """Write a line that assigns the results of a call."""
         names = "".join(f"{self.source.define(value)}, " for value in operation.outputs)
         is_nested = operation.name in LIST_RESULTS or operation.name == "scan"
         is_single = len(operation.outputs) == 1 and not is_nested
@@ -112,7 +112,7 @@ class Writer:
         self.source.write(f"{names[:-2] if is_single else names} = {call}")
 
     def _write_loop(self, operation: Operation) -> None:
-        """Write the call of a loop; its body also reads the constants of the graph."""
+        """Write the call of a loop, whose body also reads the constants of the graph."""
         body, options = operation.options["body"], operation.options
         body.constants.update(self._layout.graph.constants)
         length, reverse = options["length"], options["reverse"]
@@ -121,7 +121,7 @@ class Writer:
         self._write_assignment(operation, f"{name}({args})")
 
     def _name_result(self, value: Value) -> str:
-        """Return the name of the array that a value is written into."""
+        """Return the name of the array that a value is written to."""
         if value.number not in self._layout.fresh:
             return f"v{value.number}"
         dtype = f"dtype_{value.dtype.name}_"
@@ -131,7 +131,7 @@ class Writer:
         return name
 
     def _write_poison(self, position: int) -> None:
-        """Overwrite the memory that nothing reads after the group at a position."""
+        """Write lines that overwrite memory that is not read after a group."""
         spans = self._layout.spans.values()
         reused = {span.over for span in spans}
         for span in spans:
@@ -140,7 +140,7 @@ class Writer:
 
 
 class ScanLoop:
-    """Runs the program of a body once for each slice, and passes the carry on."""
+    """Runs the program of a loop body once per slice, and passes on the carry."""
 
     def __init__(self, body: Run, length: int, reverse: bool) -> None:  # noqa: FBT001
         self._body = body
@@ -171,26 +171,26 @@ class SourceText:
     """Lines of source, with names for values, views and other objects."""
 
     def __init__(self, aliases: Aliases, inputs: set[int], fixed: set[int]) -> None:
-        # fixed: numbers of the values whose memory is the same at every call
+        # fixed: numbers of values whose memory is the same at every call
         self.lines: list[str] = []
-        self.views: list[Operation] = []  # of fixed memory: made once, not at every call
+        self.views: list[Operation] = []  # views of fixed memory, created only once
         self.scope: dict[str, Any] = {"empty": np.empty, "flatten": flatten}
-        self._names: dict[int, str] = {}  # by the object's id
+        self._names: dict[int, str] = {}  # by object id
         self._aliases = aliases
         self._fixed = fixed
-        self._defined = inputs | fixed  # values whose names are bound to arrays
+        self._defined = inputs | fixed  # values with an assigned name
 
     def write(self, line: str) -> None:
         """Add a line to the body of the function."""
         self.lines.append(f"    {line}")
 
     def define(self, value: Value) -> str:
-        """Return the name of a value that the next line binds to an array."""
+        """Return the name of a value that the next line assigns."""
         self._defined.add(value.number)
         return f"v{value.number}"
 
     def name(self, value: Value) -> str:
-        """Return the name of a value; writes a line for a view that is used first here."""
+        """Return the name of a value; write a line for a view at its first use."""
         number = value.number
         if number not in self._defined and number in self._aliases.views:
             operation = self._aliases.views[number]
@@ -233,9 +233,9 @@ class SourceText:
         return self.bind("plain", arg)
 
     def bind(self, kind: str, thing: object) -> str:
-        """Return a name for an object."""
+        """Store an object in the scope, and return its name."""
         name = self._names.setdefault(id(thing), f"{kind}_{len(self.scope)}")
-        self.scope[name] = thing  # keeps the object alive, so its id stays its own
+        self.scope[name] = thing  # keeps the object alive, so that its id stays unique
         return name
 
     def call(self, function: str, operation: Operation, *more: str) -> str:
