@@ -19,7 +19,7 @@ import numpy as np
 
 import seqloom as sl
 from seqloom.train import _parts
-from seqloom.train._checkpoints import STEPS
+from seqloom.train._checkpoints import STEPS_KEY
 
 DEMO = Path(sl.__file__).parent / "_demo"
 CALLS = ("fsync", "replace", "rename", "link", "unlink", "open")
@@ -93,7 +93,7 @@ def is_within_epoch(folder):
     last = folder / "checkpoint/last.safetensors"
     record = sl.record.load(last) if last.exists() else {}
     assert all(np.isfinite(np.asarray(array)).all() for array in record.values())
-    return STEPS in record
+    return STEPS_KEY in record
 
 
 def content_of(folder):

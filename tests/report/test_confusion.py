@@ -1,4 +1,4 @@
-"""Confusion matrices: the figure, and numbers made from the counts."""
+"""Confusion matrices: the picture, and the metrics computed from the counts."""
 
 import math
 import xml.etree.ElementTree as ET
@@ -22,20 +22,20 @@ def test_precision_recall_and_f1_equal_those_of_scikit_learn():
     assert [r[1] for r in rows] == expected[3].tolist()
 
 
-def test_a_class_that_was_never_called_has_no_precision():
+def test_a_class_that_was_never_predicted_has_no_precision():
     row = class_table(Confusion("test", ("a", "b"), [[3, 0], [2, 0]])).rows[1]
     assert math.isnan(float(row[2]))
     assert row[3:] == (0.0, pytest.approx(0.0))
 
 
 def cells_of(confusion):
-    """The opacity of each cell's colour, by its title."""
+    """Return the opacity of each cell's colour, by the cell's title."""
     body = ET.fromstring(f"<svg>{draw_confusion(confusion).body}</svg>")  # noqa: S314 - ours
     opacities = [float(it.attrib["fill-opacity"]) for it in body.iter("rect")]
     return dict(zip((it.text for it in body.iter("title")), opacities, strict=True))
 
 
-def test_a_cell_says_what_it_counts_and_a_larger_share_is_darker():
+def test_a_cell_has_a_tooltip_and_a_larger_share_is_darker():
     cells = cells_of(Confusion("test", ("a<", "b"), [[9, 1], [2, 1234]]))
     assert list(cells) == [
         "a< predicted as a<: 9 (90.0 %)",
@@ -47,7 +47,7 @@ def test_a_cell_says_what_it_counts_and_a_larger_share_is_darker():
     assert right > wrong > rare > 0
 
 
-def test_of_many_classes_only_cells_with_records_are_drawn():
+def test_with_many_classes_only_cells_with_records_are_drawn():
     counts = np.eye(40, dtype=int)
     counts[3, 7] = 2
     cells = cells_of(Confusion("t", [f"class-{it}" for it in range(40)], counts))

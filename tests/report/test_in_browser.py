@@ -1,4 +1,4 @@
-"""The page in Chromium: it fits, it can be read, and it is all there is."""
+"""The page in Chromium: it fits the screen, is legible, and loads no other file."""
 
 import functools
 import http.server
@@ -26,7 +26,7 @@ from seqloom.report import (
 from seqloom.train._probabilities import calibration_section, curve_section
 
 pytestmark = pytest.mark.skipif(not chromium.find(), reason="no Chromium")
-# The smallest text that can be read on a telephone, in pixels.
+# The smallest legible text on a phone, in pixels.
 SMALLEST = 9
 RUNS = 8
 TEXTS = "svg text:not(.letter), td, p, li, span, b"
@@ -38,7 +38,7 @@ SIZES = f"""[...document.querySelectorAll('{TEXTS}')].map(it => {{
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files and says nothing."""
+    """A server of files that prints nothing."""
 
     def log_message(self, format, *args):  # noqa: A002
         """Say nothing."""
@@ -73,7 +73,7 @@ def full():
     )
 
 
-# How many lines each interval of a table takes, as in "(0.93 to 0.97)".
+# The number of lines that each interval of a table takes, as in "(0.93 to 0.97)".
 LINES = """[...document.querySelectorAll("td")]
   .filter((it) => /\\sto\\s\\S+\\)$/u.test(it.innerText))
   .map(({ firstChild: text }) => {
@@ -86,7 +86,7 @@ LINES = """[...document.querySelectorAll("td")]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A report and a comparison of eight folders of a run of a small network."""
+    """A report, and a comparison of eight runs of a small network."""
     home = tmp_path_factory.mktemp("pages")
     (home / "report.html").write_bytes(make_page(full()))
     (home / "a.fa").write_text("".join(f">{i}\n{'ACGT'[i % 4] * 8}\n" for i in range(24)))
@@ -112,14 +112,14 @@ def address(folder):
 
 @pytest.fixture(params=[("report", True), ("compare", False)], ids=["report", "compare"])
 def page(request, address, tmp_path):
-    """A page on a telephone."""
+    """A page on a phone."""
     name, dark = request.param
     with chromium.Page(tmp_path / "profile", width=390, dark=dark) as made:
         made.open(f"{address}/{name}.html")
         yield made
 
 
-def test_a_page_fits_a_telephone_fetches_nothing_and_can_be_read(page):
+def test_a_page_fits_a_phone_loads_no_other_file_and_is_legible(page):
     assert page.value("document.documentElement.scrollWidth") == 390
     fetched = {url.rsplit("/", 1)[1] for url in page.requests if url.startswith("http")}
     assert fetched - {"favicon.ico"} in ({"report.html"}, {"compare.html"})
@@ -127,11 +127,11 @@ def test_a_page_fits_a_telephone_fetches_nothing_and_can_be_read(page):
     assert min(page.value(SIZES)) >= SMALLEST
 
 
-def test_an_interval_stands_on_one_line(page):
+def test_an_interval_is_not_broken_over_two_lines(page):
     assert set(page.value(LINES)) == {1}
 
 
-def test_what_is_moved_can_be_reached_by_the_keyboard(page):
+def test_scrollable_boxes_can_be_reached_with_the_keyboard(page):
     moved = (
         "[...document.querySelectorAll('*')].filter((it) => it.scrollWidth > it.clientWidth"
     )
@@ -140,7 +140,7 @@ def test_what_is_moved_can_be_reached_by_the_keyboard(page):
     assert page.value(f"{moved}.every((it) => it.tabIndex == 0)")
 
 
-def test_plots_take_the_colours_of_the_scheme(address, tmp_path):
+def test_plots_follow_the_light_or_dark_colour_scheme(address, tmp_path):
     line = "getComputedStyle(document.querySelector('.line.c0')).stroke"
     found = []
     for dark in (False, True):
@@ -171,7 +171,7 @@ def test_a_comparison_draws_a_line_for_each_run(address, tmp_path):
         assert legend == [f"...seed-{seed}" for seed in range(RUNS)]
 
 
-def test_a_browser_that_does_not_answer_is_an_error(tmp_path, monkeypatch):
+def test_a_browser_that_does_not_respond_is_an_error(tmp_path, monkeypatch):
     with chromium.Page(tmp_path / "profile") as page:
         page.process.send_signal(signal.SIGSTOP)
         monkeypatch.setattr(chromium, "SECONDS", 0.5)

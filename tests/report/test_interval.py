@@ -1,4 +1,4 @@
-"""The 95 % intervals of shares and of areas under curves."""
+"""The 95 % intervals of proportions and of areas under curves."""
 
 import numpy as np
 import pytest
@@ -9,17 +9,17 @@ from seqloom.nn._metric_inputs import RankCurve
 from seqloom.report import auprc_interval, auroc_interval, wilson_interval
 
 
-def test_equals_the_interval_that_newcombe_published():
+def test_the_wilson_interval_equals_the_one_that_newcombe_published():
     # Newcombe (1998), Statistics in Medicine 17, table I: 81 of 263, the score method.
     assert wilson_interval(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
 
 
-def test_nothing_seen_is_nothing_known():
+def test_the_interval_of_zero_trials_is_0_to_1():
     assert wilson_interval(0, 0) == (0.0, 1.0)
 
 
 @given(st.integers(1, 10_000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
-def test_the_share_lies_inside(counts):
+def test_a_proportion_is_inside_its_interval(counts):
     hits, total = counts
     low, high = wilson_interval(hits, total)
     assert 0 <= low <= hits / total + 1e-12
@@ -27,7 +27,7 @@ def test_the_share_lies_inside(counts):
 
 
 def coverage(area, interval, *, positives=40, negatives=60, shift=1.2):
-    """How often an interval holds the area of two normal distributions."""
+    """Return how often an interval contains the true area of two normal distributions."""
     rng, times = np.random.default_rng(0), 400
     labels = np.repeat([1, 0], (positives, negatives))
     held = 0
@@ -38,13 +38,13 @@ def coverage(area, interval, *, positives=40, negatives=60, shift=1.2):
     return held / times
 
 
-def test_the_interval_of_an_auroc_holds_the_true_one_as_often_as_it_says():
+def test_the_auroc_interval_contains_the_true_area_in_95_percent_of_cases():
     area = norm.cdf(1.2 / np.sqrt(2))
     held = coverage(area, lambda it: auroc_interval(it.auroc, 40, 60))
     assert held == pytest.approx(0.95, abs=0.025)
 
 
-def test_the_interval_of_an_auprc_holds_the_true_one_at_least_as_often_as_it_says():
+def test_the_auprc_interval_contains_the_true_area_in_at_least_95_percent_of_cases():
     thresholds = np.linspace(10, -9, 20_001)
     recall, false = norm.sf(thresholds - 1.2), norm.sf(thresholds)
     area = np.trapezoid(40 * recall / (40 * recall + 60 * false), recall)
@@ -55,7 +55,7 @@ def test_the_interval_of_an_auprc_holds_the_true_one_at_least_as_often_as_it_say
 @pytest.mark.parametrize("positives", [20, 100, 500])
 @pytest.mark.parametrize("share", [0.5, 0.1])
 @pytest.mark.parametrize("shift", [0.5, 1, 2, 3])
-def test_the_interval_of_an_auprc_holds_the_true_one_in_95_of_100_cases(
+def test_the_auprc_interval_contains_the_true_area_for_many_sizes_and_areas(
     shift, share, positives
 ):
     rng = np.random.default_rng(0)
@@ -72,7 +72,7 @@ def test_the_interval_of_an_auprc_holds_the_true_one_in_95_of_100_cases(
     assert held / times >= 0.94
 
 
-def test_of_a_perfect_area_the_interval_ends_at_1_and_begins_below():
+def test_the_interval_of_an_area_of_1_begins_below_1_and_ends_at_1():
     for low, high in (auroc_interval(1.0, 20, 20), auprc_interval(1.0, 20)):
         assert high == pytest.approx(1.0)
         assert 0.7 < low < 0.95

@@ -1,4 +1,4 @@
-"""The report as files: complete, self-contained, whole or absent."""
+"""The files of a report: complete, self-contained, and written as a whole."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -24,7 +24,7 @@ FULL = Report(
 
 
 class Tags(HTMLParser):
-    """Checks that tags nest, and keeps every address that a browser would open."""
+    """Checks that tags nest, and collects every address that a browser would open."""
 
     def __init__(self):
         super().__init__()
@@ -59,13 +59,13 @@ def tags(page):
     return parser
 
 
-def test_writes_the_page_and_its_pictures_and_nothing_else(folder):
+def test_a_report_writes_the_page_and_its_pictures_only(folder):
     names = ["confusion.svg", "learning-curve.svg", "report.html", "scatter.svg"]
     assert sorted(path.name for path in folder.iterdir()) == names
 
 
 @pytest.mark.parametrize("name", ["confusion", "learning-curve", "scatter"])
-def test_a_picture_is_well_formed_and_has_colours_that_every_viewer_knows(folder, name):
+def test_a_picture_is_valid_svg_without_css_variables(folder, name):
     text = (folder / f"{name}.svg").read_text("utf-8")
     assert ET.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"  # noqa: S314 - ours
     assert "var(" not in text
@@ -75,7 +75,7 @@ def test_every_tag_is_closed(tags):
     assert tags.open == []
 
 
-def test_the_page_opens_nothing_but_itself(page, tags):
+def test_the_page_loads_no_other_file(page, tags):
     assert not tags.addresses
     assert not tags.seen & {"script", "link", "iframe", "object"}
     assert not re.search(r"url\(|@import", page)
@@ -92,16 +92,16 @@ def test_the_page_opens_nothing_but_itself(page, tags):
         "&lt;x&gt;",
     ],
 )
-def test_the_page_shows_what_it_was_given(page, text):
+def test_the_page_shows_every_part_of_the_report(page, text):
     assert text in page
 
 
-def test_numbers_are_set_to_be_read(page):
+def test_numbers_are_formatted_for_reading(page):
     assert ">1,234<" in page
     assert ">0.9877<" in page
 
 
-def test_a_title_is_enough(tmp_path):
+def test_a_report_needs_only_a_title(tmp_path):
     page = write_report(tmp_path, Report(title="empty"))
     assert "<h1>empty</h1>" in page.read_text("utf-8")
 
@@ -119,6 +119,6 @@ def test_many_classes_and_a_single_epoch_can_be_drawn(tmp_path):
     assert write_report(tmp_path, report).exists()
 
 
-def test_a_folder_that_is_not_there_is_an_error(tmp_path):
+def test_a_missing_folder_is_an_error(tmp_path):
     with pytest.raises(FileError, match=r"report\.html"):
         write_report(tmp_path / "none", Report(title="t"))

@@ -1,4 +1,4 @@
-"""Plots of the page: what they are made of, and what of it can be read."""
+"""The plots of a page, as a reader sees them."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -30,20 +30,20 @@ def show_plot(plot):
 
 
 def svg_of(plot):
-    return ET.fromstring(re.search(r"<svg.*</svg>", show_plot(plot))[0])  # noqa: S314 - of our own making
+    return ET.fromstring(re.search(r"<svg.*</svg>", show_plot(plot))[0])  # noqa: S314 - written by seqloom
 
 
 def ticks(plot):
     return [it.text for it in svg_of(plot).iter("text") if "transform" not in it.attrib]
 
 
-def test_a_plot_is_well_formed_and_says_what_it_shows():
+def test_a_plot_is_valid_svg_with_a_title_and_a_legend():
     plot = Plot("loss <1>", [Trace("a&b", [1, 2], [0.5, 0.25])], x_label="epoch")
     assert svg_of(plot).attrib["aria-label"] == "loss <1>"
     assert "a&amp;b</li>" in show_plot(plot)
 
 
-def test_the_points_of_a_line_stand_where_the_ticks_say():
+def test_the_points_of_a_line_match_the_ticks():
     # The drawing is 340 by 256; numbers of one digit leave 33 on the left.
     # The axes run from there to 328, and from 214 up to 8.
     plot = Plot("t", [Trace("", [0, 5, 10], [0, 1, 4])], x_range=(0, 10), y_range=(0, 4))
@@ -57,12 +57,12 @@ def test_ticks_are_round_numbers():
     assert ticks(plot)[5:10] == ["0", "10", "20", "30", "40"]
 
 
-def test_epochs_are_counted_in_whole_numbers():
+def test_the_ticks_of_epochs_are_integers():
     plot = Plot("t", [Trace("", [1, 2], [0, 1])], x_scale="whole")
     assert ticks(plot)[-3:-1] == ["1", "2"]
 
 
-def test_a_missing_value_parts_a_line():
+def test_a_missing_value_interrupts_a_line():
     plot = Plot("t", [Trace("", [0, 1, 2, 3], [0, 1, np.nan, 1])])
     (line,) = (it for it in svg_of(plot).iter("path") if it.attrib["class"] == "line c0")
     assert line.attrib["d"].count("M") == 2
@@ -73,12 +73,12 @@ def test_a_million_points_do_not_make_a_large_page():
     assert len(show_plot(Plot("t", [Trace("", x, np.sin(9 * x))]))) < 100_000
 
 
-def test_places_and_values_must_go_together():
-    with pytest.raises(ShapeError, match="2 values of bars need 3 places, got 2"):
+def test_the_numbers_of_positions_and_values_must_match():
+    with pytest.raises(ShapeError, match="2 values of bars need 3 positions in x, got 2"):
         Trace("counts", [0, 1], [3, 4], shape="bars")
 
 
-def test_a_section_shows_its_table_and_folds_its_details_away():
+def test_a_section_shows_its_table_and_collapses_its_details():
     plot = Plot("p", [Trace("a line", [0, 1], [0, 1])])
     shown = page(
         sections=(Section(title="A <title>", note="How & why.", drawings=(plot,)),)
@@ -87,11 +87,11 @@ def test_a_section_shows_its_table_and_folds_its_details_away():
         assert words in shown
 
 
-def test_the_learning_curve_has_a_line_for_each_part_and_marks_the_epoch():
+def test_the_learning_curve_has_a_line_for_each_set_and_marks_the_best_epoch():
     curve = Curve("loss", {"training": [0.9, 0.5, 0.4], "validation": [0.8, 0.6, 0.7]})
     shown = page(curves=(curve,), best_epoch=2)
     assert shown.count('<path class="line c') == 2
-    assert "epoch 2, kept</li>" in shown
+    assert "epoch 2 (best)</li>" in shown
 
 
 def test_a_guide_with_infinite_ends_spans_the_axis():
@@ -106,7 +106,7 @@ def test_a_logarithmic_axis_has_powers_of_ten():
     assert ticks(Plot("t", [bars], x_scale="log"))[-5:-1] == ["1", "10", "100", "1,000"]
 
 
-def test_bars_stand_on_their_lower_ends():
+def test_bars_begin_at_their_lower_ends():
     bars = Trace("", [0, 1, 2], [0.5, 1], low=[0.25, 0.5], shape="bars")
     plot = Plot("t", [bars], y_range=(0, 1), y_scale="share")
     (path,) = (it for it in svg_of(plot).iter("path") if it.get("class") == "bars c0")
@@ -115,7 +115,7 @@ def test_bars_stand_on_their_lower_ends():
     assert ticks(plot)[:3] == ["0 %", "20 %", "40 %"]
 
 
-def test_a_picture_has_a_name_of_its_format(tmp_path):
+def test_the_name_of_a_picture_must_end_in_svg(tmp_path):
     with pytest.raises(ArgumentError, match=r"a\.png: .* name that ends in \.svg"):
         write_plots(tmp_path / "a.png", "t", [Plot("p", [Trace("", [0, 1], [0, 1])])])
     assert not list(tmp_path.iterdir())
@@ -130,12 +130,12 @@ def test_residuals_are_true_minus_predicted():
     assert [shown[1], *shown[3:]] == ["1.1902", "0.5000", "1.0801"]
 
 
-def test_of_many_records_a_sample_is_drawn_and_the_page_says_so():
+def test_a_sample_of_many_records_is_drawn_and_the_page_mentions_it():
     values = np.linspace(0, 1, 30_000)
     shown = page(scatters=(Scatter("gc", values, values**2),))
-    assert "Drawn: 2,000 of 30,000 records." in shown
+    assert "Shown: 2,000 of 30,000 records." in shown
     assert len(shown) < 200_000
 
 
-def test_an_output_without_records_is_no_error():
-    assert "True against predicted" in page(scatters=(Scatter("gc", [], []),))
+def test_an_output_without_records_is_allowed():
+    assert "True and predicted values" in page(scatters=(Scatter("gc", [], []),))

@@ -1,4 +1,4 @@
-"""The plain values refuse what cannot be shown."""
+"""The values of a report raise if they cannot be shown."""
 
 import pytest
 
@@ -6,21 +6,21 @@ from seqloom.errors import ShapeError
 from seqloom.report import Confusion, Scatter, Table
 
 
-def test_a_short_row_is_named():
+def test_an_error_names_the_row_that_is_too_short():
     with pytest.raises(ShapeError, match="row 1 has 1 cells, the heading has 2"):
         Table("scores", ("model", "accuracy"), [("linear", 0.9), ("cnn",)])
 
 
-def test_counts_must_be_as_wide_as_the_classes():
+def test_the_size_of_counts_must_match_the_classes():
     with pytest.raises(ShapeError, match=r"'test'.*\(2, 2\), 3 classes need \(3, 3\)"):
         Confusion("test", ("EI", "IE", "N"), [[1, 0], [0, 1]])
 
 
-def test_true_and_predicted_values_pair_up():
+def test_the_numbers_of_true_and_predicted_values_must_match():
     with pytest.raises(ShapeError, match=r"true values have the shape \(2,\)"):
         Scatter("gc", [0.1, 0.2], [0.1])
 
 
-def test_a_confusion_counts_what_is_right():
+def test_a_confusion_matrix_counts_correct_predictions():
     confusion = Confusion("test", ("a", "b"), [[5, 2], [1, 4]])
     assert (confusion.correct, confusion.total) == (9, 12)

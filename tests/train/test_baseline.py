@@ -1,4 +1,4 @@
-"""A model that is no better than no model is warned of, in Python and by the command."""
+"""Python and the command line warn about a model without skill."""
 
 import numpy as np
 import pytest
@@ -7,11 +7,11 @@ import seqloom as sl
 from seqloom.cli import main
 from seqloom.errors import NoSkillWarning
 from seqloom.models import Classify, Multilabel, Regress
-from seqloom.train._evaluation import no_better
+from seqloom.train._evaluation import warning_without_skill
 
 
 def part_of(task, labels, scores):
-    """Judge scores by a task's own metrics."""
+    """Evaluate scores with the metrics of a task."""
     ids = [f"r{i}" for i in range(len(labels))]
     table = sl.infer.Scores(ids, task.columns, np.asarray(scores, np.float32))
     metrics: dict[str, float] = {"n": len(ids), **task.measure(labels, table.to_numpy())}
@@ -27,9 +27,9 @@ CLASSES = np.array([0] * 15 + [1] * 5)
     [(VALUES, False), (np.full(20, VALUES.mean()), True), (-VALUES, True)],
     ids=["right", "the mean", "the reverse"],
 )
-def test_values_are_compared_with_their_mean(guess, is_poor):
+def test_a_regression_is_compared_with_the_mean(guess, is_poor):
     task = Regress(("y",))
-    found = no_better(task, "test", part_of(task, VALUES, guess[:, None]))
+    found = warning_without_skill(task, "test", part_of(task, VALUES, guess[:, None]))
     assert (found is not None) == is_poor
 
 
@@ -38,24 +38,27 @@ def test_values_are_compared_with_their_mean(guess, is_poor):
     [(CLASSES, False), (0 * CLASSES, True), (1 - CLASSES, True)],
     ids=["right", "the most frequent", "the reverse"],
 )
-def test_classes_are_compared_with_always_the_same_answer(guess, is_poor):
+def test_a_classifier_is_compared_with_the_most_frequent_class(guess, is_poor):
     task = Classify(("a", "b"))
-    found = no_better(task, "test", part_of(task, CLASSES, np.eye(2)[guess]))
+    found = warning_without_skill(task, "test", part_of(task, CLASSES, np.eye(2)[guess]))
     assert (found is not None) == is_poor
 
 
-def test_several_labels_are_compared_with_always_the_same_answer():
+def test_a_multilabel_model_is_compared_with_constant_predictions():
     task, labels = Multilabel(("a", "b")), np.stack([CLASSES, 1 - CLASSES], axis=1)
-    assert no_better(task, "test", part_of(task, labels, labels)) is None
-    assert no_better(task, "test", part_of(task, labels, 0 * labels))
+    assert warning_without_skill(task, "test", part_of(task, labels, labels)) is None
+    assert warning_without_skill(task, "test", part_of(task, labels, 0 * labels))
 
 
-def test_of_few_records_nothing_is_said():
+def test_few_records_give_no_warning():
     task = Regress(("y",))
-    assert no_better(task, "test", part_of(task, VALUES[:9], VALUES[:9, None] * 0)) is None
+    assert (
+        warning_without_skill(task, "test", part_of(task, VALUES[:9], VALUES[:9, None] * 0))
+        is None
+    )
 
 
-def test_fit_warns_and_the_report_says_so(toy, small):
+def test_fit_and_the_report_warn_about_missing_skill(toy, small):
     random = np.random.default_rng(0).permutation([*"ab"] * 24)
     data = toy()
     data = sl.data.SequenceDataset(
@@ -64,12 +67,12 @@ def test_fit_warns_and_the_report_says_so(toy, small):
         encoder=data.encoder,
     )
     train, valid = sl.data.Subset(data, range(24)), sl.data.Subset(data, range(24, 48))
-    with pytest.warns(NoSkillWarning, match="no better than always .* validation part"):
+    with pytest.warns(NoSkillWarning, match="no better than always .* validation set"):
         run = sl.train.fit(small, train, valid, epochs=1, lr=1e-9)
     assert any("no better than always" in note for note in run.report.notes)
 
 
-def test_the_command_warns(toy, tmp_path, capsys):
+def test_the_command_line_warns_about_missing_skill(toy, tmp_path, capsys):
     data = toy(labels=None)
     chance = np.random.default_rng(0).normal(size=48)
     lines = "".join(f"{key}\t{v}\n" for key, v in zip(data.ids, chance, strict=True))
@@ -82,7 +85,7 @@ def test_the_command_warns(toy, tmp_path, capsys):
     assert "warning: the model is no better than the mean" in capsys.readouterr().err
 
 
-def test_the_trait_of_the_example_is_predicted():
+def test_a_model_of_the_example_trait_has_skill():
     home = sl.__path__[0] + "/_demo/genotypes"
     data = sl.data.GenotypeDataset(
         f"{home}/example.bed", sl.data.Labels(f"{home}/trait.txt", label_column="trait")

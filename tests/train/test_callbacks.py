@@ -1,4 +1,4 @@
-"""Callbacks: who hears what, in which order, and how they end a run."""
+"""Callbacks: the calls that they receive, their order, and how they end a run."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from fit_arguments import as_arguments
 
 
 class Diary:
-    """Writes down what it hears, under a name, into one list of all."""
+    """Adds the calls that it receives, with its name, to a shared list."""
 
     def __init__(self, name, heard):
         self.name, self.heard = name, heard
@@ -20,7 +20,7 @@ class Diary:
 
 
 class End:
-    """Ends a run at a step or behind an epoch."""
+    """Ends a run at a step or after an epoch."""
 
     def __init__(self, *, epoch=None, step=None, answer=True):
         self.place, self.answer = (epoch, step), answer
@@ -51,17 +51,17 @@ def test_callbacks_are_called_in_their_order_after_the_progress(start):
 
 
 @pytest.mark.parametrize("answer", [True, np.True_], ids=["bool", "numpy"])
-def test_true_after_an_epoch_ends_the_run_as_if_it_had_no_more(start, answer):
+def test_true_after_an_epoch_ends_the_run_normally(start, answer):
     run = start(callbacks=[End(epoch=2, answer=answer)])
     assert len(run.history) == run.best_epoch == 2
 
 
 @pytest.mark.parametrize("answer", [1, "yes", False], ids=repr)
-def test_another_answer_does_not(start, answer):
+def test_other_return_values_do_not_end_the_run(start, answer):
     assert len(start(callbacks=[End(epoch=2, answer=answer)]).history) == 4
 
 
-def test_true_after_a_step_closes_the_epoch_there(start):
+def test_true_after_a_step_ends_the_epoch_at_this_step(start):
     heard = []
     run = start(callbacks=[End(step=5), Diary("a", heard)])
     assert len(run.history) == 2
@@ -75,12 +75,12 @@ def test_true_after_a_step_closes_the_epoch_there(start):
     ]
 
 
-def test_what_a_run_was_ended_by_does_not_bind_its_resume(start, tmp_path):
+def test_a_run_that_a_callback_ended_can_resume_without_the_callback(start, tmp_path):
     start(callbacks=[End(epoch=2)], out=tmp_path / "run")
     assert len(start(out=tmp_path / "run", resume=True).history) == 4
 
 
-def test_an_exception_reaches_the_caller_and_every_callback(start):
+def test_an_exception_reaches_the_caller_and_all_callbacks(start):
     heard = []
 
     class Fails:
@@ -93,7 +93,7 @@ def test_an_exception_reaches_the_caller_and_every_callback(start):
     assert isinstance(heard[-1][2], RuntimeError)
 
 
-def test_the_plan_names_the_settings(start):
+def test_the_plan_contains_the_settings(start):
     seen = []
 
     class Reader:

@@ -1,4 +1,4 @@
-"""The model card of a run: hubs read it, and its figures are those of the run."""
+"""The model card of a run: valid metadata for model hubs, and the metrics of the run."""
 
 import json
 import re
@@ -23,7 +23,7 @@ def card(run):
     return (run.folder / "README.md").read_text()
 
 
-def test_a_hub_reads_every_measure_of_every_part(run):
+def test_the_metadata_has_every_metric_of_every_set(run):
     results = ModelCard.load(run.folder / "README.md").data.to_dict()["model-index"]
     found = {
         (result["dataset"]["type"], metric["type"]): metric["value"]
@@ -35,12 +35,12 @@ def test_a_hub_reads_every_measure_of_every_part(run):
             assert found[name, hub] == pytest.approx(part.metrics[ours], abs=1e-6)
 
 
-def test_the_front_matter_is_yaml(run):
+def test_the_metadata_is_yaml(run):
     _, front, _ = card(run).split("---\n", 2)
     assert yaml.safe_load(front)["library_name"] == "seqloom"
 
 
-def test_the_interval_of_the_accuracy_is_wilsons(run):
+def test_the_interval_of_the_accuracy_is_a_wilson_interval(run):
     hits = round(run.test.metrics["accuracy"] * 40)
     wanted = binomtest(hits, 40).proportion_ci(method="wilson")
     shown = re.search(r"\| accuracy \| [\d.]+ \| ([\d.]+) to ([\d.]+) \|", card(run))
@@ -49,7 +49,7 @@ def test_the_interval_of_the_accuracy_is_wilsons(run):
     )
 
 
-def test_measures_and_intervals_of_all_tables_are_decimals(run):
+def test_metrics_and_intervals_are_decimals_not_percentages(run):
     text = card(run).partition("## Results")[2].partition("## Data")[0]
     assert "%" not in text.replace("95 % interval", "")
 
@@ -71,22 +71,22 @@ def test_the_interval_of_a_correlation_is_that_of_scipy(toy, small, tmp_path):
     assert [float(it) for it in shown.groups()] == pytest.approx([low, high], abs=1e-3)
 
 
-def test_each_class_stands_with_its_records(run):
+def test_each_class_is_listed_with_its_number_of_records(run):
     counts = [int((run.test.labels == number).sum()) for number in (0, 1)]
     for name, count in zip(run.trained.classes, counts, strict=True):
         assert f"| {name} | {count} |" in card(run)
 
 
-def test_the_limits_name_classes_that_were_hardly_seen(run):
+def test_the_limitations_name_classes_with_few_records(run):
     assert re.search(r"few records of some classes: \d+ of no, \d+ of yes\.", card(run))
 
 
-def test_without_a_test_part_the_limits_say_so(toy, small, tmp_path):
+def test_the_limitations_mention_a_missing_test_set(toy, small, tmp_path):
     run = sl.train.fit(small, toy(), toy(30), epochs=1, out=tmp_path / "run")
-    assert "no test part was kept" in card(run)
+    assert "there was no test set" in card(run)
 
 
-def test_a_regression_has_a_card(toy, small, tmp_path):
+def test_a_regression_has_a_model_card(toy, small, tmp_path):
     data = toy(labels="gc", task="regress")
     network = sl.models.SequenceCNNConfig(channels=4, outputs=1, widths=(8,), kernel_size=5)
     run = sl.train.fit(
@@ -95,7 +95,7 @@ def test_a_regression_has_a_card(toy, small, tmp_path):
     assert f"| r2 | {run.valid.metrics['r2']:.4f} |" in card(run)
 
 
-def test_names_of_classes_are_shown_and_not_obeyed(toy, small, tmp_path):
+def test_markup_in_class_names_is_escaped(toy, small, tmp_path):
     ids = toy().ids
     labels = {key: ("<b>|x", "# y")[number % 2] for number, key in enumerate(ids)}
     data = sl.data.SequenceDataset(
@@ -108,24 +108,24 @@ def test_names_of_classes_are_shown_and_not_obeyed(toy, small, tmp_path):
     assert "<b>" not in text
 
 
-def test_a_run_replaces_its_own_card(run, toy, small):
+def test_a_run_replaces_a_card_that_seqloom_wrote(run, toy, small):
     before = card(run)
     sl.train.fit(small, toy(), epochs=1, out=sl.train.RunFolder(run.folder, overwrite=True))
     assert card(run) != before
 
 
-def test_no_run_replaces_a_text_of_a_persons(run, toy, small):
+def test_a_run_does_not_replace_a_card_that_the_user_wrote(run, toy, small):
     (run.folder / "README.md").write_text("mine")
     sl.train.fit(small, toy(), epochs=1, out=sl.train.RunFolder(run.folder, overwrite=True))
     assert card(run) == "mine"
 
 
-def test_what_is_saved_has_the_card_too(toy, small, tmp_path):
+def test_a_saved_run_has_a_model_card(toy, small, tmp_path):
     run = sl.train.fit(small, toy(), epochs=1)
     run.save(tmp_path / "saved")
     assert "# saved" in (tmp_path / "saved/README.md").read_text()
 
 
-def test_the_settings_in_the_front_matter_are_json(run):
+def test_the_values_in_the_metadata_are_json(run):
     line = next(it for it in card(run).splitlines() if it.startswith("model-index: "))
     assert json.loads(line.removeprefix("model-index: "))[0]["name"] == "splice"

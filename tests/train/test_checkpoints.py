@@ -1,4 +1,4 @@
-"""Checkpoints: when they are written, which of them stay, and what reads them."""
+"""Checkpoints: when they are written, which are kept, and how they are read."""
 
 import functools
 import os
@@ -20,11 +20,11 @@ LAST = "run/checkpoint/last.safetensors"
 
 
 class Killed(BaseException):
-    """Stands for a kill: nothing is written on the way out."""
+    """Simulates a kill: no file is written afterwards."""
 
 
 class Watch(sl.train.Progress):
-    """Does something after a batch of an epoch, and remembers where the run began."""
+    """Acts after a batch of an epoch, and stores where the run began."""
 
     def __init__(self, place: Any = None, action: Any = None):
         self.place, self.action = place, action
@@ -65,7 +65,7 @@ def start(toy, small, tmp_path):
 
 @pytest.fixture
 def weights(start, tmp_path):
-    """The weights of a run that nobody disturbs."""
+    """The weights of an uninterrupted run."""
     start("whole")
     return (tmp_path / "whole/model.safetensors").read_bytes()
 
@@ -75,7 +75,7 @@ def names_in(tmp_path):
 
 
 @pytest.mark.parametrize("place", [(1, 1), (2, 2), (3, 3)], ids=str)
-def test_a_killed_run_goes_on_from_its_last_step(start, weights, tmp_path, place):
+def test_a_killed_run_resumes_from_its_last_step(start, weights, tmp_path, place):
     with pytest.raises(Killed):
         start(progress=Watch(place, kill), checkpoint_every=1)
     watch = Watch()
@@ -95,7 +95,7 @@ def test_a_killed_run_goes_on_from_its_last_step(start, weights, tmp_path, place
     ],
     ids=["schedule-free", "Muon", "compiled", "plateau", "torch"],
 )
-def test_each_kind_of_training_goes_on_in_the_middle_of_an_epoch(toy, tmp_path, make):
+def test_each_kind_of_training_resumes_in_the_middle_of_an_epoch(toy, tmp_path, make):
     def train(out, **options):
         call: dict[str, Any] = {"lr": 1e-2, **make(), "epochs": 3, "batch_size": 16}
         if "schedule" in call:
@@ -117,7 +117,7 @@ def test_each_kind_of_training_goes_on_in_the_middle_of_an_epoch(toy, tmp_path, 
         assert found.read_bytes() == expected.read_bytes()
 
 
-def test_an_epoch_goes_on_with_another_number_of_workers(
+def test_an_epoch_resumes_with_another_number_of_workers(
     start, weights, tmp_path, monkeypatch
 ):
     loader = sl.data.DataLoader
@@ -131,7 +131,7 @@ def test_an_epoch_goes_on_with_another_number_of_workers(
     assert (tmp_path / "run/model.safetensors").read_bytes() == weights
 
 
-def test_the_means_of_an_epoch_are_those_of_all_its_steps(start):
+def test_the_means_of_a_resumed_epoch_include_all_its_steps(start):
     whole = start("whole").history
     with pytest.raises(Killed):
         start(progress=Watch((2, 2), kill), checkpoint_every=1)
@@ -139,7 +139,7 @@ def test_the_means_of_an_epoch_are_those_of_all_its_steps(start):
         assert {**one, "seconds": 0} == {**other, "seconds": 0}
 
 
-def test_by_default_a_short_epoch_writes_no_checkpoint(start):
+def test_a_short_epoch_writes_no_checkpoint_by_default(start):
     with pytest.raises(Killed):
         start(progress=Watch((2, 3), kill))
     watch = Watch()
@@ -162,21 +162,19 @@ def test_a_signal_within_a_step_waits_for_the_end_of_the_step(start, tmp_path, n
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
-def test_a_second_signal_stops_a_step_at_once_and_what_it_left_half_is_not_kept(
-    start, tmp_path
-):
+def test_a_second_signal_stops_a_step_at_once_and_the_step_is_not_saved(start, tmp_path):
     def send(logits, labels, calls=iter(range(99))):  # noqa: B008 - counts the calls
         if next(calls) == 4:
             os.kill(os.getpid(), signal.SIGINT)
             os.kill(os.getpid(), signal.SIGINT)
         return sl.nn.functional.cross_entropy(logits, labels)
 
-    with pytest.raises(KeyboardInterrupt, match=r"keeps 1 epoch: go on"):
+    with pytest.raises(KeyboardInterrupt, match=r"contains 1 epoch; continue"):
         start(loss=send)
     assert sl.record.load(tmp_path / LAST).metadata["step_count"] == 3
 
 
-def test_a_handler_of_the_program_stays_in_charge(start):
+def test_a_signal_handler_of_the_program_is_kept(start):
     came = []
     before = signal.signal(signal.SIGTERM, lambda *_: came.append("SIGTERM"))
     try:
@@ -186,7 +184,7 @@ def test_a_handler_of_the_program_stays_in_charge(start):
     assert came == ["SIGTERM"]
 
 
-def test_another_thread_trains_without_signals(start):
+def test_training_in_another_thread_ignores_signals(start):
     found = []
     thread = threading.Thread(target=lambda: found.append(start()))
     thread.start()
@@ -194,7 +192,7 @@ def test_another_thread_trains_without_signals(start):
     assert len(found[0].history) == 3
 
 
-def test_keep_leaves_the_newest_checkpoints_and_the_best(start, tmp_path, monkeypatch):
+def test_keep_leaves_the_newest_and_the_best_checkpoint(start, tmp_path, monkeypatch):
     monkeypatch.setattr(_training, "_is_best", lambda history: len(history) == 1)
     start(keep=2, checkpoint_every=1)
     best, *newest = [f"step-{step:08}.safetensors" for step in (3, 8, 9)]
@@ -207,12 +205,12 @@ def test_keep_leaves_the_newest_checkpoints_and_the_best(start, tmp_path, monkey
     assert all((np.asarray(record[path]) == np.asarray(kept[path])).all() for path in kept)
 
 
-def test_one_checkpoint_is_one_file(start, tmp_path):
+def test_a_single_checkpoint_is_a_single_file(start, tmp_path):
     start(checkpoint_every=1)
     assert names_in(tmp_path) == ["last.safetensors"]
 
 
-def test_a_disk_without_hard_links_holds_the_newest_checkpoint_twice(
+def test_without_hard_links_the_newest_checkpoint_is_stored_twice(
     start, tmp_path, monkeypatch
 ):
     def refuse(*_):
@@ -230,7 +228,7 @@ def test_replacing_a_run_removes_its_checkpoints(start, tmp_path):
     assert names_in(tmp_path) == ["last.safetensors"]
 
 
-def test_a_checkpoint_of_the_first_layout_is_read(start, weights, tmp_path, monkeypatch):
+def test_a_checkpoint_of_version_1_is_read(start, weights, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         start(progress=Watch((2, 1), lambda: os.kill(os.getpid(), signal.SIGINT)))
     with pytest.raises(Killed):
@@ -245,7 +243,7 @@ def test_a_checkpoint_of_the_first_layout_is_read(start, weights, tmp_path, monk
     assert (tmp_path / "run/model.safetensors").read_bytes() == weights
 
 
-def test_a_checkpoint_of_a_later_layout_is_refused(start, tmp_path):
+def test_a_checkpoint_of_a_later_version_is_an_error(start, tmp_path):
     start(epochs=1)
     record = sl.record.load(tmp_path / LAST)
     arrays = {path: np.asarray(array) for path, array in record.items()}
@@ -268,7 +266,7 @@ def test_a_checkpoint_of_a_later_layout_is_refused(start, tmp_path):
     ],
     ids=repr,
 )
-def test_crafted_facts_of_a_checkpoint_are_refused(small, tmp_path, change):
+def test_invalid_metadata_of_a_checkpoint_is_an_error(small, tmp_path, change):
     path, identity = tmp_path / "last.safetensors", {"epochs": 1}
     state = _checkpoints.State(small.init("numpy", sl.Key(0)), sl.optim.AdamW())
     state.steps = [Step(1, 1, 4, 0.5, None)]
@@ -280,7 +278,7 @@ def test_crafted_facts_of_a_checkpoint_are_refused(small, tmp_path, change):
         _checkpoints.load_checkpoint(path, state, identity)
 
 
-def test_further_parts_of_a_state_are_kept(small, tmp_path):
+def test_optional_parts_of_a_state_are_saved(small, tmp_path):
     def make(seed):
         model = small.init("numpy", sl.Key(seed))
         average = sl.optim.WeightAverage()
@@ -297,12 +295,12 @@ def test_further_parts_of_a_state_are_kept(small, tmp_path):
     assert all((means[name] == again[name]).all() for name in means)
 
 
-def test_a_part_that_a_checkpoint_lacks_is_an_error(small, tmp_path):
+def test_a_checkpoint_without_a_needed_state_is_an_error(small, tmp_path):
     model, path = small.init("numpy", sl.Key(0)), tmp_path / "last.safetensors"
     _checkpoints.save_checkpoint(path, _checkpoints.State(model, sl.optim.AdamW()), {})
     average = sl.optim.WeightAverage()
     state = _checkpoints.State(model, sl.optim.AdamW(), weight_average=average)
-    with pytest.raises(RecordError, match="begun without a state of weight_average"):
+    with pytest.raises(RecordError, match="begun without weight_average"):
         _checkpoints.load_checkpoint(path, state, {})
 
 
@@ -322,12 +320,12 @@ def test_a_part_that_a_checkpoint_lacks_is_an_error(small, tmp_path):
         (None, 1, 100, 2, True),
     ],
 )
-def test_an_interval_is_steps_or_time(every, step, elapsed, cost, is_over):
+def test_a_checkpoint_interval_is_steps_or_time(every, step, elapsed, cost, is_over):
     assert Interval.of(every).is_over(step, elapsed, cost) is is_over
 
 
 @pytest.mark.parametrize("every", [0, -1, 1.5, True, "", "10", "0s", "3 days", "never"])
-def test_another_interval_is_refused(start, every):
+def test_an_invalid_checkpoint_interval_is_an_error(start, every):
     with pytest.raises(
         ArgumentError, match=r"checkpoint_every \(--checkpoint-every\) must"
     ):
@@ -335,12 +333,12 @@ def test_another_interval_is_refused(start, every):
 
 
 @pytest.mark.parametrize("keep", [0, 1.5, "all"])
-def test_keep_is_a_number_from_one(start, keep):
+def test_keep_must_be_at_least_one(start, keep):
     with pytest.raises(ArgumentError, match=r"keep \(--keep\) must be"):
         start(keep=keep)
 
 
-def test_a_network_of_torch_goes_on_in_the_middle_of_an_epoch(tmp_path):
+def test_a_pytorch_network_resumes_in_the_middle_of_an_epoch(tmp_path):
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(0)
     data = {"x": rng.normal(size=(48, 6)).astype(np.float32)}

@@ -1,4 +1,4 @@
-"""Logos of how the letters of the classes differ."""
+"""Logos of the residue frequencies that differ between classes."""
 
 import re
 from typing import Any
@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 import seqloom as sl
 from seqloom.report import Logo, Report, Section, make_page
-from seqloom.train._letters import class_logos
+from seqloom.train._residue_sections import class_logos
 
 
 def data(sequences, labels, alphabet="dna", classes=None):
@@ -31,14 +31,14 @@ def share(sequences, position, letter):
 
 @pytest.fixture(scope="module")
 def random():
-    """Two hundred sequences of eight letters; those of the first class like G at 3."""
+    """Two hundred sequences of eight bases; the first class prefers G at position 3."""
     rng = np.random.default_rng(2)
     sequences = ["".join(rng.choice([*"ACGT"], 8)) for _ in range(200)]
     labels = ["yes" if it[3] == "G" and i % 5 else "no" for i, it in enumerate(sequences)]
     return sequences, labels
 
 
-def test_heights_are_differences_of_frequencies(random):
+def test_logo_heights_are_differences_of_frequencies(random):
     sequences, labels = random
     (logo,) = logos_of(data(*random), ("no", "yes")).drawings
     yes = [it for it, label in zip(sequences, labels, strict=True) if label == "yes"]
@@ -54,46 +54,46 @@ def test_heights_are_differences_of_frequencies(random):
     assert logo.heights[3][2] == 1 - share(no, 3, "G")
 
 
-def test_of_three_classes_each_stands_against_all_others():
+def test_each_of_three_classes_is_compared_with_all_others():
     sequences = ["AAAA"] * 20 + ["CCCC"] * 20 + ["GGGG"] * 40
     labels = ["a"] * 20 + ["c"] * 20 + ["g"] * 40
     logos = logos_of(data(sequences, labels), ("a", "c", "g")).drawings
     titles = ["a minus all others", "c minus all others", "g minus all others"]
     assert [logo.title for logo in logos] == titles
-    # Of the 60 others 20 are C and 40 are G.
+    # The other 60 sequences have 20 C and 40 G.
     np.testing.assert_allclose(logos[0].heights[0], [1, -1 / 3, -2 / 3, 0])
 
 
-def test_sequences_of_several_lengths_stand_middle_on_middle():
+def test_sequences_of_different_lengths_are_aligned_at_the_middle():
     sequences = ["TTATT", "TATT", "TTTATTT"] * 10 + ["TTCTT", "TCTT", "TTTCTTT"] * 10
     made = data(sequences, ["a"] * 30 + ["c"] * 30)
     (logo,) = logos_of(made, ("a", "c")).drawings
-    assert logo.axis == "position from each sequence's middle"
+    assert logo.axis == "position relative to the middle"
     middle = np.flatnonzero(np.any(logo.heights, axis=1)) + logo.first
-    assert middle.tolist() == [-1, 0]  # four letters have their middle behind the second
+    assert middle.tolist() == [-1, 0]  # the middle of four bases is after the second
     assert logo.heights[-logo.first][1] > 0
 
 
-def test_of_long_sequences_the_middle_hundred_are_drawn():
+def test_a_logo_of_long_sequences_shows_the_middle_100_positions():
     sequences = ["A" * 500 + "G" + "A" * 499] * 10 + ["A" * 1000] * 10
     (logo,) = logos_of(data(sequences, ["g"] * 10 + ["a"] * 10), ("a", "g")).drawings
     assert (logo.first, len(logo.heights)) == (450, 100)
     assert logo.heights[50][2] == 1
 
 
-def test_letters_that_stand_for_several_count_nothing():
+def test_ambiguity_codes_are_not_counted_in_a_logo():
     sequences = ["N" * 4] * 20 + ["AAAA"] * 20
     (logo,) = logos_of(data(sequences, ["n"] * 20 + ["a"] * 20), ("a", "n")).drawings
     np.testing.assert_array_equal(logo.heights, [[-1, 0, 0, 0]] * 4)
 
 
-def test_records_without_letters_have_no_logo(toy):
+def test_records_without_sequences_have_no_logo(toy):
     made = toy()
     made.encoder = None
     assert logos_of(made, ("no", "yes")) is None
 
 
-def test_the_letters_of_a_logo_are_as_high_as_they_say():
+def test_symbols_of_a_logo_have_the_right_height():
     logo = Logo("t", "AC", [[0.5, -0.25]])
     page = make_page(Report(title="t", sections=(Section(title="s", drawings=(logo,)),)))
     found = re.findall(r"translate\(56 ([\d.]+)\) scale\(1 ([\d.]+)\)", page.decode())
@@ -102,9 +102,9 @@ def test_the_letters_of_a_logo_are_as_high_as_they_say():
     assert down - up == pytest.approx(low * 8.75, abs=0.1)
 
 
-def test_where_no_position_differs_the_section_says_so():
+def test_the_section_reports_that_no_position_differs():
     rng = np.random.default_rng(5)
     sequences = ["".join(rng.choice([*"ACGT"], 60)) for _ in range(300)]
     section = logos_of(data(sequences, ["a", "b"] * 150), ("a", "b"))
     assert not section.drawings
-    assert section.note.startswith("At no position do the letters of the classes differ")
+    assert section.note.startswith("At no position do the residue frequencies")

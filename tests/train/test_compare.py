@@ -1,4 +1,4 @@
-"""Runs beside each other: metrics with intervals, settings that differ, curves."""
+"""Comparison of runs: metrics with intervals, settings that differ, curves."""
 
 import json
 import shutil
@@ -33,17 +33,17 @@ def section_of(report, title):
 
 
 def columns_of(section):
-    """Each column by its heading, a cell a run in the order of the rows."""
+    """Return the cells of each column by its heading."""
     columns = zip(*section.table.rows, strict=True)
     return dict(zip(section.table.columns, map(list, columns), strict=True))
 
 
 def order_of(*runs):
-    """Run as a table lists them: the highest accuracy first, else as given."""
+    """Return runs in the order of the table: highest accuracy first, else as given."""
     return sorted(runs, key=lambda run: -run.test.metrics["accuracy"])
 
 
-def test_the_table_has_what_each_run_found(train):
+def test_the_table_has_the_results_of_each_run(train):
     runs = order_of(train("a"), train("b", lr=0.01))
     report = sl.train.compare([run.folder for run in runs])
     columns = columns_of(report.sections[0])
@@ -51,14 +51,14 @@ def test_the_table_has_what_each_run_found(train):
     assert columns["records"] == ["20", "20"]
     assert columns["MCC"] == [f"{run.test.metrics['mcc']:.4f}" for run in runs]
     assert columns["parameters"] == [f"{run.model.number_of_parameters:,}" for run in runs]
-    assert columns["epochs"] == [f"2 (kept {run.best_epoch})" for run in runs]
+    assert columns["epochs"] == [f"2 (best {run.best_epoch})" for run in runs]
     rates = {"a": "0.001", "b": "0.01"}
     settings = columns_of(section_of(report, "Settings that differ"))
     assert settings["lr"] == [rates[run.folder.name] for run in runs]
     assert set(settings) == {"run", "lr"}
 
 
-def test_an_accuracy_has_wilsons_interval(train):
+def test_an_accuracy_has_a_wilson_interval(train):
     run = train("a")
     cell = columns_of(sl.train.compare([run, train("b")]).sections[0])["accuracy"][0]
     share = run.test.metrics["accuracy"]
@@ -66,7 +66,7 @@ def test_an_accuracy_has_wilsons_interval(train):
     assert cell == f"{share:.4f} ({low:.4f} to {high:.4f})"
 
 
-def test_a_run_and_its_folder_are_compared_alike(train):
+def test_a_run_and_its_folder_have_the_same_comparison(train):
     runs = [train("a"), train("b", seed=1)]
     first = sl.train.compare(runs)
     second = sl.train.compare([str(run.folder) for run in runs])
@@ -97,17 +97,17 @@ def test_the_curves_are_those_of_the_history(train):
         np.testing.assert_allclose(trace.y, [row["valid_loss"] for row in run.history])
 
 
-def test_runs_on_other_records_are_told(train, toy):
+def test_a_note_reports_that_runs_have_different_records(train, toy):
     runs = [train("a"), train("b", test=toy(25, name="other"))]
     (note, *_) = [it.note for it in sl.train.compare(runs).sections]
-    assert "are not the same for all runs" in note
-    assert "not the same" not in sl.train.compare([runs[0], train("c")]).sections[0].note
+    assert "differ between runs" in note
+    assert "differ" not in sl.train.compare([runs[0], train("c")]).sections[0].note
 
 
-def test_the_part_that_all_runs_have_is_compared(train):
+def test_runs_are_compared_on_a_set_that_all_runs_have(train):
     runs = [train("a"), train("b", test=None)]
     results = sl.train.compare(runs).sections[0]
-    assert "Metrics on the validation part." in results.note
+    assert "Metrics on the validation set." in results.note
     assert columns_of(results)["records"] == ["30", "30"]
 
 
@@ -120,22 +120,22 @@ def test_a_run_that_was_stopped_has_its_best_epoch_so_far(train):
     row = columns["run"].index("b")
     assert columns["accuracy"][row] == f"{best['valid_accuracy']:.4f}"
     assert columns["parameters"][row] == "\N{EN DASH}"
-    assert "has not ended" in results.note
+    assert "is unfinished" in results.note
 
 
-def test_the_page_is_whole_and_replaces_nothing_unasked(train, tmp_path):
+def test_the_page_replaces_an_existing_file_only_on_request(train, tmp_path):
     runs = [train("a"), train("b")]
     page = tmp_path / "compare.html"
     sl.train.compare(runs, out=page)
     text = page.read_text("utf-8")
     assert "2 runs compared" in text
     assert text.endswith("</html>\n")
-    with pytest.raises(FileError, match=r"compare\.html: is there already; overwrite=True"):
+    with pytest.raises(FileError, match=r"compare\.html already exists; overwrite=True"):
         sl.train.compare(runs, out=page)
     sl.train.compare(runs, out=page, overwrite=True)
 
 
-def test_a_folder_that_is_no_run_is_named(train, tmp_path):
+def test_the_error_names_a_folder_without_a_run(train, tmp_path):
     run = train("a")
     with pytest.raises(MissingFileError, match=r"none: no such folder.*seqloom train"):
         sl.train.compare([run.folder, tmp_path / "none"])
@@ -144,17 +144,17 @@ def test_a_folder_that_is_no_run_is_named(train, tmp_path):
 
 
 @pytest.mark.parametrize("runs", [[], "runs/a", ["runs/a"]])
-def test_less_than_two_runs_are_an_error(runs):
+def test_fewer_than_two_runs_are_an_error(runs):
     with pytest.raises(ArgumentError, match="runs must be two or more run folders"):
         sl.train.compare(runs)
 
 
-def test_what_is_no_run_is_an_error():
+def test_an_object_that_is_not_a_run_is_an_error():
     with pytest.raises(ArgumentError, match="runs must be runs or run folders, got None"):
         sl.train.compare(None)  # pyright: ignore[reportArgumentType]
 
 
-def test_one_folder_stands_for_the_runs_in_it(train, tmp_path):
+def test_one_folder_may_contain_the_runs_to_compare(train, tmp_path):
     runs = [train("b").folder, train("a").folder]
     (tmp_path / "runs/notes.txt").write_text("mine")
     results = sl.train.compare(tmp_path / "runs").sections[0]
@@ -162,7 +162,7 @@ def test_one_folder_stands_for_the_runs_in_it(train, tmp_path):
     assert results.table == sl.train.compare(runs[::-1]).sections[0].table
 
 
-def test_one_run_folder_is_refused_with_what_to_give(train):
+def test_a_single_run_folder_is_an_error_with_advice(train):
     with pytest.raises(
         ArgumentError, match=r"got .*runs/a alone; as in seqloom compare runs/a"
     ):
@@ -176,14 +176,14 @@ def test_one_run_twice_is_an_error(train):
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", "\xff"])
-def test_damaged_results_are_named(train, text):
+def test_the_error_names_corrupt_results(train, text):
     runs = [train("a").folder, train("b").folder]
     (runs[1] / "results.json").write_bytes(text.encode("latin-1"))
     with pytest.raises(ConfigError, match=r"b/results\.json"):
         sl.train.compare(runs)
 
 
-def test_the_name_of_a_folder_is_text_and_nothing_else(train, tmp_path):
+def test_markup_in_the_name_of_a_folder_is_escaped(train, tmp_path):
     for name in ("a", "<b>&\u202e"):
         shutil.copytree(train(f"of-{name[0]}").folder, tmp_path / "named" / name)
     page = tmp_path / "c.html"
@@ -193,7 +193,7 @@ def test_the_name_of_a_folder_is_text_and_nothing_else(train, tmp_path):
     assert "\u202e" not in text
 
 
-def test_results_are_json_that_every_program_reads(train):
+def test_results_are_standard_json(train):
     run = train("a")
     found = json.loads((run.folder / "results.json").read_text())
     assert found["parameters"] == run.model.number_of_parameters
@@ -201,7 +201,7 @@ def test_results_are_json_that_every_program_reads(train):
     assert found["best_epoch"] == run.best_epoch
 
 
-def test_the_areas_of_two_classes_have_intervals_around_them(train):
+def test_the_areas_of_two_classes_have_intervals(train):
     part = json.loads((train("a").folder / "results.json").read_text())["parts"]["test"]
     for name in ("auroc", "auprc"):
         low, high = part["intervals"][name]
@@ -218,7 +218,7 @@ def test_the_interval_of_a_correlation_equals_that_of_scipy():
     assert pearson_interval(0.5, 3) == (-1.0, 1.0)
 
 
-def test_runs_in_a_folder_are_in_the_order_of_their_numbers(train, tmp_path):
+def test_runs_in_a_folder_are_sorted_by_number(train, tmp_path):
     run = train("a")
     for number in (10, 2, 1):
         shutil.copytree(run.folder, tmp_path / "folds" / f"fold-{number}")
@@ -226,7 +226,7 @@ def test_runs_in_a_folder_are_in_the_order_of_their_numbers(train, tmp_path):
     assert columns_of(results)["run"] == ["fold-1", "fold-2", "fold-10"]
 
 
-def test_the_best_run_stands_first_and_one_without_metrics_last(train, tmp_path):
+def test_the_best_run_is_first_and_a_run_without_metrics_last(train, tmp_path):
     right = {"low": 0.2, "none": None, "high": 0.9, "middle": 0.5}
     run = train("a").folder
     for name, value in right.items():
@@ -240,7 +240,7 @@ def test_the_best_run_stands_first_and_one_without_metrics_last(train, tmp_path)
     assert "sorted by accuracy, the best first" in results.note
 
 
-def test_of_a_metric_of_ones_own_no_run_is_called_the_best(toy, small, tmp_path):
+def test_runs_are_not_ranked_by_a_custom_metric(toy, small, tmp_path):
     def mine(labels, scores):
         return float(len(labels) + scores.ndim)
 
@@ -255,26 +255,26 @@ def test_of_a_metric_of_ones_own_no_run_is_called_the_best(toy, small, tmp_path)
     assert "in the order given" in results.note
 
 
-def test_long_names_lose_what_all_begin_with_and_the_note_tells_it(train, tmp_path):
+def test_a_common_prefix_of_long_names_is_shortened_and_noted(train, tmp_path):
     run = train("a").folder
     names = [f"splice-sites-of-a-whole-genome-seed-{seed}" for seed in (1, 10, 2)]
     for name in names:
         shutil.copytree(run, tmp_path / "long" / name)
     results = sl.train.compare(tmp_path / "long").sections[0]
     assert columns_of(results)["run"] == ["...seed-1", "...seed-2", "...seed-10"]
-    assert "... stands for splice-sites-of-a-whole-genome-." in results.note
+    assert "... means splice-sites-of-a-whole-genome-." in results.note
 
 
-def test_of_more_runs_than_colours_the_best_ones_are_drawn(train, tmp_path):
+def test_with_more_runs_than_colours_only_the_best_are_drawn(train, tmp_path):
     run = train("a").folder
     for number in range(10):
         shutil.copytree(run, tmp_path / "many" / f"run-{number}")
     curves: Any = section_of(sl.train.compare(tmp_path / "many"), "Learning curves")
-    assert curves.note == "Drawn: the 8 best runs."
+    assert curves.note == "Shown: the 8 best runs."
     assert all(len(plot.traces) == 8 for plot in curves.drawings)
 
 
-def test_a_setting_as_text_and_as_a_number_is_the_same_setting(train):
+def test_a_setting_as_text_equals_the_same_setting_as_a_number(train):
     runs = [train("a").folder, train("b").folder]
     results = json.loads((runs[1] / "results.json").read_text())
     results["settings"] = {it: str(value) for it, value in results["settings"].items()}

@@ -1,4 +1,4 @@
-"""A compiled step learns what the step learns, and a run says that it has one."""
+"""A compiled step trains like an uncompiled step, and the report mentions it."""
 
 from functools import partial
 from typing import Any
@@ -28,7 +28,7 @@ TASKS = {"classes": "classify", "gc": "regress", "motifs": "multilabel"}
     "backend",
     ["numpy", pytest.param("jax", marks=pytest.mark.soak)],
 )
-def test_both_end_with_the_same_weights(toy, labels, backend):
+def test_compiled_and_uncompiled_runs_end_with_the_same_weights(toy, labels, backend):
     task = TASKS[labels]
     data = toy(labels=labels, task=task)
     outputs = 1 if task == "regress" else 2
@@ -44,7 +44,7 @@ def test_both_end_with_the_same_weights(toy, labels, backend):
     assert compiled.report.facts["compiled"] == "yes"
 
 
-def test_unasked_long_runs_of_one_length_are_compiled_and_others_are_not(toy, small):
+def test_by_default_only_long_runs_with_equal_lengths_are_compiled(toy, small):
     plans = []
 
     class Reader:
@@ -65,7 +65,7 @@ def test_unasked_long_runs_of_one_length_are_compiled_and_others_are_not(toy, sm
 
 
 class Annealed:
-    """A loss whose weight a callback lowers."""
+    """A loss with a weight that a callback lowers."""
 
     beta = 1.0
 
@@ -74,7 +74,7 @@ class Annealed:
 
 
 class Weighted(sl.nn.Module):
-    """Gives logits times a number that a callback lowers."""
+    """Multiplies logits by a number that a callback lowers."""
 
     head: sl.nn.Linear
     beta: float = 1.0
@@ -114,7 +114,7 @@ def of_a_field(_):
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("jax", marks=pytest.mark.soak)])
 @pytest.mark.parametrize("compiles", [True, "auto"])
 @pytest.mark.parametrize("kind", [of_an_object, of_a_partial_function, of_a_field])
-def test_a_number_that_a_callback_lowers_is_the_number_of_the_next_epoch(
+def test_a_number_that_a_callback_changes_is_used_in_the_next_epoch(
     toy, small, kind, compiles, backend
 ):
     pytest.importorskip(backend)
@@ -130,7 +130,7 @@ def test_a_number_that_a_callback_lowers_is_the_number_of_the_next_epoch(
 
 
 @pytest.mark.parametrize("kind", [of_an_object, of_a_partial_function, of_a_field])
-def test_a_step_with_an_object_of_the_users_is_not_compiled_unasked(toy, small, kind):
+def test_a_step_with_a_user_object_is_compiled_only_on_request(toy, small, kind):
     model, loss, _ = kind(small)
     options = {} if loss is None else {"loss": loss, "task": "custom"}
     facts = []
@@ -151,7 +151,7 @@ class Pooled(sl.nn.Module):
         return pooled * (2.0 if pooled.sum().item() > 0 else 1.0)
 
 
-def test_a_part_that_a_callback_puts_into_the_network_ends_the_compiling(toy):
+def test_a_layer_that_a_callback_adds_disables_compilation(toy):
     layers = sl.nn.Sequential(
         sl.nn.AdaptiveAvgPool1d(1), sl.nn.Flatten(), sl.nn.Linear(4, 2)
     )
@@ -166,7 +166,7 @@ def test_a_part_that_a_callback_puts_into_the_network_ends_the_compiling(toy):
 
 
 @pytest.mark.parametrize("place", [(1, 2), (2, None)], ids=str)
-def test_a_compiled_run_goes_on_to_the_same_bits(toy, small, tmp_path, place):
+def test_a_compiled_run_resumes_to_the_same_bits(toy, small, tmp_path, place):
     class Stop(sl.train.Progress):
         def on_batch(self, step):
             if (step.epoch, step.batch) == place:
@@ -188,7 +188,7 @@ def test_a_compiled_run_goes_on_to_the_same_bits(toy, small, tmp_path, place):
 
 @pytest.mark.parametrize("options", [{}, {"accumulate": 2}, {"clip_norm": 1.0}], ids=str)
 def test_a_compiled_step_whose_loss_is_nan_is_not_saved(tmp_path, options):
-    """The program updates the weights before the loss is known."""
+    """The program updates the weights before the loss is checked."""
     x = np.ones((40, 3), np.float32)
     x[0, 0] = np.nan
     steps = []
@@ -215,19 +215,19 @@ def test_a_compiled_step_whose_loss_is_nan_is_not_saved(tmp_path, options):
     assert len(steps) > 1
     record = sl.record.load(tmp_path / "checkpoint/last.safetensors")
     assert 0 < record.metadata["step_count"] <= steps[-1]
-    # In the table of steps NaN stands for the accuracy, which a regression lacks.
+    # In the table of steps, the accuracy of a regression is NaN.
     infinite = [path for path in record if not np.isfinite(np.asarray(record[path])).all()]
     assert infinite == ["epoch.steps"]
 
 
-def test_a_run_does_not_change_between_both(toy, small, tmp_path):
+def test_a_run_cannot_resume_with_another_choice_of_compilation(toy, small, tmp_path):
     train(small, toy(), compile=True, out=tmp_path / "run")
     with pytest.raises(RunFolderError, match="begun with compiled True, not None"):
         train(small, toy(), compile=False, out=tmp_path / "run", resume=True)
 
 
 class Peeking(sl.nn.Module):
-    """Looks at a value within the step, which cannot be compiled."""
+    """Reads a value within the step, which cannot be compiled."""
 
     head: sl.nn.Linear
 
@@ -239,14 +239,14 @@ class Peeking(sl.nn.Module):
         return self.head(pooled * (2.0 if pooled.sum().item() > 0 else 1.0))
 
 
-def test_what_cannot_be_compiled_runs_as_it_is_and_the_report_says_why(toy):
+def test_a_step_that_cannot_be_compiled_runs_and_the_report_explains_why(toy):
     run = train(Peeking(), toy(), epochs=100)
     assert str(run.report.facts["compiled"]).startswith("no: ")
     with pytest.raises(CaptureError):
         train(Peeking(), toy(), compile=True)
 
 
-def test_a_compiled_step_of_ones_own_learns_the_same(toy, small):
+def test_a_compiled_custom_step_trains_the_same_weights(toy, small):
     def step(model, batch, key):
         logits = model.logits(batch["inputs"], mask=None, key=key)
         loss = sl.nn.functional.cross_entropy(logits, batch["label"])

@@ -1,4 +1,4 @@
-"""Memory of training on a device: a loop does not grow, and parts of a batch need less."""
+"""Memory of training on a GPU: it does not grow, and smaller batches need less."""
 
 import gc
 from typing import Any
@@ -16,7 +16,7 @@ pytestmark = cuda_device.on_device
 
 
 def count_memory():
-    """Bytes in use on the device; on a processor, those of all tensors."""
+    """Return the bytes in use on the device; on a CPU, those of all tensors."""
     gc.collect()
     if cuda_device.DEVICE == "cuda":
         return torch.cuda.memory_allocated()
@@ -35,7 +35,7 @@ class Memory(sl.train.Progress):
         self.bytes.append(count_memory())
 
 
-def test_a_loop_of_training_does_not_grow(toy, small):
+def test_the_memory_of_training_does_not_grow(toy, small):
     memory = Memory()
     options: dict[str, Any] = {"epochs": 6, "batch_size": 16, "report": False}
     sl.train.fit(
@@ -47,7 +47,7 @@ def test_a_loop_of_training_does_not_grow(toy, small):
     assert len(set(memory.bytes[1:])) == 1
 
 
-def test_a_loop_of_embedding_does_not_grow():
+def test_the_memory_of_embedding_does_not_grow():
     network = sl.models.ESM2Config(layers=1, width=32, heads=2).init(
         cuda_device.TORCH, sl.Key(0)
     )
@@ -65,7 +65,7 @@ def test_a_loop_of_embedding_does_not_grow():
 
 
 def measure_peak(accumulate):
-    """The most bytes of a training run whose batches are cut into parts."""
+    """Return the peak memory in bytes of a training run with accumulated batches."""
     rows = np.random.default_rng(0).normal(size=(4096, 64)).astype("float32")
     data = {"inputs": rows, "label": rows[:, :3].argmax(axis=1)}
     layers = [sl.nn.Linear(64, 4096), sl.nn.ReLU(), sl.nn.Linear(4096, 3)]
@@ -80,6 +80,6 @@ def measure_peak(accumulate):
 
 
 @cuda_device.on_cuda
-def test_a_batch_in_eight_parts_takes_less_than_half_of_the_memory():
-    measure_peak(1)  # libraries take memory to work in once
+def test_eight_accumulated_batches_need_less_than_half_the_memory():
+    measure_peak(1)  # libraries allocate a workspace once
     assert measure_peak(8) < measure_peak(1) / 2

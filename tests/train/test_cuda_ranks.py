@@ -22,8 +22,8 @@ SCRIPT = Path(__file__).with_name("train_by_ranks.py")
 
 @pytest.fixture
 def ranks(tmp_path, monkeypatch):
-    """A group of one process, which sums arrays on a device by NCCL."""
-    from seqloom.train._torch_ranks import TorchRanks  # after the import of torch is tried
+    """A group of one process that sums arrays on a GPU with NCCL."""
+    from seqloom.train._torch_ranks import TorchRanks  # after importorskip("torch")
 
     for library in ("GLOO", "NCCL"):
         monkeypatch.setenv(f"{library}_SOCKET_IFNAME", "lo")
@@ -35,7 +35,7 @@ def ranks(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])
-def test_a_sum_of_arrays_keeps_their_type_and_device(ranks, dtype):
+def test_a_sum_of_arrays_keeps_dtype_and_device(ranks, dtype):
     b = sl.tensor.backend(cuda_device.TORCH)
     arrays = [b.tensor(values).astype(dtype).raw for values in ([[1, 0, 1]], 1)]
     for found, array in zip(ranks.sum_arrays(arrays, b), arrays, strict=True):
@@ -43,7 +43,7 @@ def test_a_sum_of_arrays_keeps_their_type_and_device(ranks, dtype):
         assert torch.equal(found, array)
 
 
-def test_a_group_of_one_process_trains_as_a_process_alone(ranks, toy, small, monkeypatch):
+def test_a_group_of_one_trains_like_a_single_process(ranks, toy, small, monkeypatch):
     options: dict[str, Any] = {"epochs": 2, "batch_size": 16, "report": False}
     alone = sl.train.fit(small, toy(), **as_arguments(backend=cuda_device.TORCH, **options))
     monkeypatch.setattr(_fit, "find_ranks", lambda: ranks)

@@ -1,4 +1,4 @@
-"""Training on a CUDA device: what is learned, what is kept, and where it is used."""
+"""Training on a CUDA device: results, checkpoints, and use of the model elsewhere."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ DEVICE = cuda_device.TORCH
 
 @pytest.fixture(autouse=True)
 def _whole_numbers():
-    """Let a device compute in whole float32, as a processor does."""
+    """Let a GPU compute in full float32, like a CPU."""
     with (
         cuda_device.whole_float32(cuda_device.TORCH),
         cuda_device.whole_float32(cuda_device.JAX),
@@ -27,7 +27,7 @@ def _whole_numbers():
 
 
 class Stop(sl.train.Progress):
-    """Presses Ctrl-C after the second epoch."""
+    """Simulates Ctrl-C after the second epoch."""
 
     def on_epoch(self, row):
         if row["epoch"] == 2:
@@ -48,7 +48,7 @@ TASKS = {"classes": "classify", "gc": "regress", "motifs": "multilabel"}
 
 @pytest.mark.parametrize("is_compiled", [False, True], ids=["eager", "compiled"])
 @pytest.mark.parametrize("labels", TASKS)
-def test_losses_fall_as_on_the_processor(toy, labels, is_compiled):
+def test_losses_on_a_gpu_equal_those_on_a_cpu(toy, labels, is_compiled):
     data = toy(labels=labels, task=TASKS[labels])
     outputs = 1 if labels == "gc" else 2
     config = sl.models.SequenceCNNConfig(4, outputs, widths=(8,), kernel_size=5)
@@ -59,7 +59,7 @@ def test_losses_fall_as_on_the_processor(toy, labels, is_compiled):
     np.testing.assert_allclose(losses(found), losses(expected), rtol=2e-3)
 
 
-def test_a_model_from_a_device_scores_the_same_on_a_processor(toy, small, tmp_path):
+def test_a_model_trained_on_a_gpu_has_the_same_scores_on_a_cpu(toy, small, tmp_path):
     train(small, toy(), toy(30, name="valid"), backend=DEVICE, out=tmp_path / "run")
     records = toy(40, name="new", labels=None)
     found = {
@@ -72,7 +72,7 @@ def test_a_model_from_a_device_scores_the_same_on_a_processor(toy, small, tmp_pa
         )
 
 
-def test_a_run_on_a_device_goes_on_to_what_an_unbroken_one_learns(toy, small, tmp_path):
+def test_a_resumed_run_on_a_gpu_equals_an_uninterrupted_run(toy, small, tmp_path):
     valid = toy(30, name="valid")
     common: dict[str, Any] = {"backend": DEVICE, "out": tmp_path / "run"}
     with pytest.raises(KeyboardInterrupt):
@@ -82,7 +82,7 @@ def test_a_run_on_a_device_goes_on_to_what_an_unbroken_one_learns(toy, small, tm
     np.testing.assert_allclose(losses(on), losses(whole), rtol=1e-4)
 
 
-def test_a_network_of_pytorch_is_trained_on_a_device(toy, tmp_path):
+def test_a_pytorch_network_is_trained_on_a_gpu(toy, tmp_path):
     valid = toy(30, name="valid")
     network = plain_network()
     run = train(network, toy(), valid, backend=DEVICE, epochs=8, out=tmp_path / "run")
@@ -95,7 +95,7 @@ def test_a_network_of_pytorch_is_trained_on_a_device(toy, tmp_path):
     np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_a_step_of_ones_own_gets_tensors_on_the_device(toy):
+def test_a_custom_step_receives_tensors_on_the_gpu(toy):
     def step(module, batch, key):
         assert batch["inputs"].device.type == cuda_device.DEVICE
         outputs = module(batch["inputs"])
@@ -116,7 +116,7 @@ def plain_network():
     )
 
 
-def test_adapters_are_trained_on_a_device_and_score_the_same_on_a_processor(tmp_path):
+def test_adapters_trained_on_a_gpu_have_the_same_scores_on_a_cpu(tmp_path):
     sl.models.ESM2Config(layers=1, width=32, heads=2).init("numpy", sl.Key(3)).save(
         tmp_path / "esm2"
     )
@@ -136,7 +136,7 @@ def test_adapters_are_trained_on_a_device_and_score_the_same_on_a_processor(tmp_
 
 
 @cuda_device.on_cuda
-def test_batches_in_pinned_memory_reach_the_device(toy):
+def test_batches_in_pinned_memory_are_copied_to_the_gpu(toy):
     loader = sl.data.DataLoader(toy(), batch_size=16, output="torch", pin_memory=True)
     for batch in loader:
         assert batch["inputs"].is_pinned()
@@ -144,20 +144,20 @@ def test_batches_in_pinned_memory_reach_the_device(toy):
         assert torch.equal(there.cpu(), batch["inputs"])
 
 
-def test_genotypes_are_learned_on_a_device_as_on_a_processor(cohort):
+def test_training_on_genotypes_is_the_same_on_gpu_and_cpu(cohort):
     data = cohort()
     config = sl.models.GenotypeMLPConfig.for_data(data)
     found, host = (train(config, data, data, backend=name) for name in (DEVICE, "torch"))
     np.testing.assert_allclose(losses(found), losses(host), rtol=2e-3)
 
 
-def test_bfloat16_on_a_device_learns_too(toy, small):
+def test_training_in_bfloat16_on_a_gpu_lowers_the_loss(toy, small):
     with sl.tensor.autocast("float32", allow_slow=True):  # on a processor
         run = train(small, toy(), backend=DEVICE, epochs=15, precision="bfloat16")
     assert losses(run)[-1] < 0.6 * losses(run)[0]
 
 
-def test_losses_on_a_device_of_jax_are_those_of_a_processor(toy, small):
+def test_losses_on_a_jax_gpu_equal_those_on_a_cpu(toy, small):
     cuda_device.backend(cuda_device.JAX)
     found, expected = (
         train(small, toy(), backend=name, epochs=2) for name in (cuda_device.JAX, "numpy")
@@ -166,7 +166,7 @@ def test_losses_on_a_device_of_jax_are_those_of_a_processor(toy, small):
 
 
 @cuda_device.on_cuda
-def test_a_step_of_training_waits_for_nothing():
+def test_a_training_step_does_not_synchronise_with_the_gpu():
     network = sl.nn.Linear(8, 3).bind(DEVICE, 0)
     optimizer, b = sl.optim.AdamW(), network.backend
     x, labels = b.tensor(np.ones((16, 8), "float32")), b.tensor(np.arange(16) % 3)

@@ -1,4 +1,4 @@
-"""fit: what it learns, what it keeps, what it refuses before any work."""
+"""fit: the results, the files, and the errors before training begins."""
 
 import json
 import math
@@ -22,7 +22,7 @@ from seqloom.errors import (
 
 
 def weights_of(run):
-    """All numbers of a run's network, as bytes."""
+    """Return the parameters of a run's network as bytes."""
     return b"".join(np.asarray(each).tobytes() for each in run.model.to_record().values())
 
 
@@ -44,12 +44,12 @@ def test_the_number_of_threads_changes_no_weight(toy, small):
     assert len({weights_of(run) for run in runs}) == 1
 
 
-def test_another_seed_gives_other_weights(toy, small):
+def test_different_seeds_give_different_weights(toy, small):
     first, second = (sl.train.fit(small, toy(), epochs=1, seed=seed) for seed in (0, 1))
     assert weights_of(first) != weights_of(second)
 
 
-def test_the_kept_weights_are_those_of_the_lowest_validation_loss(toy, small):
+def test_the_resulting_weights_have_the_lowest_validation_loss(toy, small):
     run = sl.train.fit(small, toy(), toy(30), epochs=6, lr=0.3, batch_size=8)
     losses = [row["valid_loss"] for row in run.history]
     assert run.best_epoch == 1 + losses.index(min(losses))
@@ -59,11 +59,11 @@ def test_the_kept_weights_are_those_of_the_lowest_validation_loss(toy, small):
     )
 
 
-def test_without_a_validation_part_the_last_weights_are_kept(toy, small):
+def test_without_a_validation_set_the_last_weights_are_the_result(toy, small):
     assert sl.train.fit(small, toy(), epochs=3).best_epoch == 3
 
 
-def test_an_early_stop_ends_the_run(toy, small):
+def test_early_stopping_ends_the_run(toy, small):
     run = sl.train.fit(
         small,
         toy(),
@@ -75,12 +75,12 @@ def test_an_early_stop_ends_the_run(toy, small):
     assert len(run.history) == run.best_epoch + 2 < 40
 
 
-def test_a_module_is_trained_where_it_is(toy, small):
+def test_a_module_is_trained_in_place(toy, small):
     network = small.init("numpy", sl.Key(5))
     assert sl.train.fit(network, toy(), epochs=1).model is network
 
 
-def test_class_weights_count_records_as_often_as_the_classes_differ(toy, small):
+def test_balanced_class_weights_compensate_class_sizes(toy, small):
     run = sl.train.fit(
         small, toy(45), epochs=1, objective=sl.train.Objective(class_weight="balanced")
     )
@@ -96,7 +96,7 @@ def test_class_weights_are_given_by_name_or_in_order(toy, small, weights):
     assert run.trained.task.to_dict()["weights"] == [1.0, 2.0]
 
 
-def test_a_loss_of_ones_own_is_used(toy, small):
+def test_a_custom_loss_is_used(toy, small):
     def loss(logits, labels):
         return 0.0 * sl.nn.functional.cross_entropy(logits, labels) + 7.0
 
@@ -105,7 +105,7 @@ def test_a_loss_of_ones_own_is_used(toy, small):
     )
 
 
-def test_a_run_folder_holds_what_it_should(toy, small, tmp_path):
+def test_a_run_folder_contains_the_expected_files(toy, small, tmp_path):
     sl.train.fit(small, toy(), toy(30), test=toy(20), epochs=1, out=tmp_path / "run")
     run = tmp_path / "run"
     found = {path.relative_to(run).as_posix() for path in run.rglob("*")}
@@ -116,7 +116,7 @@ def test_a_run_folder_holds_what_it_should(toy, small, tmp_path):
     }  # fmt: skip
 
 
-def test_the_metrics_are_a_line_an_epoch(toy, small, tmp_path):
+def test_the_metrics_file_has_a_line_for_each_epoch(toy, small, tmp_path):
     run = sl.train.fit(small, toy(), toy(30), epochs=3, out=tmp_path / "run")
     lines = (tmp_path / "run/metrics.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == run.history
@@ -151,25 +151,25 @@ def test_nothing_is_written_without_a_folder(toy, small, tmp_path):
     ],
     ids=str,
 )
-def test_an_argument_that_makes_no_sense_is_refused(toy, small, tmp_path, wrong):
+def test_an_invalid_argument_is_an_error(toy, small, tmp_path, wrong):
     with pytest.raises(ArgumentError):
         sl.train.fit(small, toy(), **as_arguments(out=tmp_path / "run", **wrong))
     assert not (tmp_path / "run").exists()
 
 
-def test_a_model_that_is_none_is_refused(toy, small):
+def test_an_object_that_is_not_a_model_is_an_error(toy, small):
     its_class: Any = type(small)
     with pytest.raises(ArgumentError, match="must be a Config or a Module"):
         sl.train.fit(its_class, toy(), epochs=1)
 
 
 class Silent(sl.nn.Module):
-    """Has parameters, but nothing to call."""
+    """A module with parameters, but without a method to call."""
 
     head: sl.nn.Linear
 
 
-def test_a_network_that_cannot_be_called_is_refused(toy):
+def test_a_network_without_a_forward_method_is_an_error(toy):
     network = Silent(sl.nn.Linear(4, 2))
     with pytest.raises(
         ArgumentError, match=r"Silent has no method logits\(x\), forward\(x\)"
@@ -177,32 +177,32 @@ def test_a_network_that_cannot_be_called_is_refused(toy):
         sl.train.fit(network, toy(), epochs=1)
 
 
-def test_a_network_with_other_outputs_is_refused(toy):
+def test_a_network_with_the_wrong_number_of_outputs_is_an_error(toy):
     config = sl.models.SequenceCNNConfig(channels=4, outputs=3)
     with pytest.raises(
-        ArgumentError, match="3 outputs, the classify task needs 2: no, yes"
+        ArgumentError, match="3 outputs, but the classify task needs 2: no, yes"
     ):
         sl.train.fit(config, toy())
 
 
-def test_data_without_an_encoder_are_refused(toy, small):
+def test_data_without_an_encoder_are_an_error(toy, small):
     with pytest.raises(ArgumentError, match="no encoder"):
         sl.train.fit(small, toy(encoder=None))
 
 
-def test_data_without_labels_are_refused(toy, small):
+def test_data_without_labels_are_an_error(toy, small):
     with pytest.raises(LabelError, match="has no labels"):
         sl.train.fit(small, toy(labels=None))
 
 
-def test_a_single_class_is_refused(toy, small):
+def test_a_single_class_is_an_error(toy, small):
     only = sl.data.Subset(toy(), [1, 3, 5])
     with pytest.raises(LabelError, match="every one of the 3 training labels is 'yes'"):
         sl.train.fit(small, only)
 
 
 class Relabelled:
-    """Records with other labels, as a class of a user's own may have them."""
+    """Records with other labels, as a user's own class may have."""
 
     def __init__(self, data, labels):
         self._data, self.labels = data, np.asarray(labels)
@@ -222,7 +222,7 @@ GC = sl.models.SequenceCNNConfig(channels=4, outputs=1, widths=(8,), kernel_size
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("part", ["training", "validation", "test"])
-def test_a_value_that_is_no_finite_number_is_refused_by_name(toy, part, value):
+def test_an_error_names_the_record_with_an_infinite_label(toy, part, value):
     data = toy(8, labels="gc", task="regress")
     bad: Any = Relabelled(data, np.where(np.arange(8) == 5, value, data.labels))
     parts: dict[str, Any] = {"training": data, "validation": data, "test": data, part: bad}
@@ -231,7 +231,7 @@ def test_a_value_that_is_no_finite_number_is_refused_by_name(toy, part, value):
 
 
 @pytest.mark.parametrize("value", [-1, 2, 0.5, math.nan])
-def test_a_class_that_does_not_exist_is_refused_by_name(toy, small, value):
+def test_an_error_names_the_record_with_an_unknown_class(toy, small, value):
     data = toy(8)
     bad: Any = Relabelled(data, np.where(np.arange(8) == 5, value, data.labels))
     with pytest.raises(LabelError, match=r"the label of 'r5' is .*by its position, 0 to 1"):
@@ -239,9 +239,7 @@ def test_a_class_that_does_not_exist_is_refused_by_name(toy, small, value):
 
 
 @pytest.mark.parametrize("value", [0.1, 1 / 3, -7.0])
-def test_labels_that_are_all_the_same_are_refused_whatever_rounding_makes_of_them(
-    toy, value
-):
+def test_equal_labels_are_an_error_in_spite_of_rounding(toy, value):
     data = toy(7, labels="gc", task="regress")
     same: Any = Relabelled(data, np.full(7, value, np.float32))
     with pytest.raises(
@@ -251,23 +249,23 @@ def test_labels_that_are_all_the_same_are_refused_whatever_rounding_makes_of_the
 
 
 @pytest.mark.parametrize("part", ["valid", "test"])
-def test_an_empty_part_is_refused_with_the_way_out(toy, small, part):
+def test_an_empty_validation_or_test_set_is_an_error_with_advice(toy, small, part):
     parts: dict[str, Any] = {part: sl.data.Subset(toy(), [])}
-    with pytest.raises(FormatError, match=r"part has no sequences; .*leave the part out"):
+    with pytest.raises(FormatError, match=r"set has no sequences; .*leave the set out"):
         sl.train.fit(small, toy(), **as_arguments(**parts))
 
 
-def test_an_empty_training_part_is_refused(toy, small):
-    with pytest.raises(FormatError, match="the training part has no sequences"):
+def test_an_empty_training_set_is_an_error(toy, small):
+    with pytest.raises(FormatError, match="the training set has no sequences"):
         sl.train.fit(small, sl.data.Subset(toy(), []))
 
 
-def test_labels_of_another_task_are_refused(toy, small):
+def test_labels_of_another_task_are_an_error(toy, small):
     with pytest.raises(LabelError, match=r"give the dataset Labels\(..., task='regress'\)"):
         sl.train.fit(small, toy(), objective="regress")
 
 
-def test_class_weights_are_for_classes(toy):
+def test_class_weights_for_a_regression_are_an_error(toy):
     config = sl.models.SequenceCNNConfig(channels=4, outputs=1)
     with pytest.raises(ArgumentError, match="the task is regress"):
         sl.train.fit(
@@ -277,23 +275,23 @@ def test_class_weights_are_for_classes(toy):
         )
 
 
-def test_parts_with_other_classes_are_refused_by_name(toy, small):
-    with pytest.raises(LabelError, match="the validation part: the model's classes are"):
+def test_sets_with_different_classes_are_an_error(toy, small):
+    with pytest.raises(LabelError, match="the validation set: the model's classes are"):
         sl.train.fit(small, toy(), toy(classes=("yes", "no")))
 
 
-def test_parts_with_another_encoder_are_refused(toy, small):
+def test_sets_with_different_encoders_are_an_error(toy, small):
     with pytest.raises(ConfigError):
         sl.train.fit(small, toy(), toy(encoder=sl.encode.OneHot("iupac")))
 
 
-def test_windows_of_another_length_are_refused_before_training(toy):
+def test_sequences_of_the_wrong_length_are_an_error_before_training(toy):
     config = sl.models.SequenceCNNConfig(channels=4, outputs=2, length=30)
     with pytest.raises(ShapeError, match="30 letters, but 'r0' has 20"):
         sl.train.fit(config, toy())
 
 
-def test_a_loss_that_is_no_number_ends_the_run_where_it_was_met(toy, small, tmp_path):
+def test_a_loss_of_nan_ends_the_run_at_its_batch(toy, small, tmp_path):
     def loss(logits, labels):
         return sl.nn.functional.cross_entropy(logits, labels) * math.nan
 
@@ -303,7 +301,7 @@ def test_a_loss_that_is_no_number_ends_the_run_where_it_was_met(toy, small, tmp_
 
 
 class LaterNan:
-    """A loss that is no number from one step on."""
+    """A loss that is NaN from one step on."""
 
     def __init__(self, step):
         self.left = step
@@ -314,7 +312,7 @@ class LaterNan:
         return sl.nn.functional.cross_entropy(logits, labels) * factor
 
 
-def test_a_loss_that_becomes_nan_leaves_the_last_checkpoint(toy, small, tmp_path):
+def test_a_loss_that_becomes_nan_keeps_the_last_checkpoint(toy, small, tmp_path):
     options: dict[str, Any] = {"out": tmp_path / "run", "epochs": 3, "batch_size": 8}
     with pytest.raises(GradientError, match="the loss is nan"):
         sl.train.fit(
@@ -325,13 +323,13 @@ def test_a_loss_that_becomes_nan_leaves_the_last_checkpoint(toy, small, tmp_path
     assert record.metadata["step_count"] == 6
 
 
-def test_a_run_is_not_touched_unasked(toy, small, tmp_path):
+def test_an_existing_run_is_not_overwritten_by_default(toy, small, tmp_path):
     sl.train.fit(small, toy(), epochs=1, out=tmp_path / "run")
     with pytest.raises(RunFolderError, match="holds a run already"):
         sl.train.fit(small, toy(), epochs=1, out=tmp_path / "run")
 
 
-def test_an_overwritten_run_keeps_the_files_of_others(toy, small, tmp_path):
+def test_overwriting_a_run_keeps_other_files(toy, small, tmp_path):
     sl.train.fit(small, toy(), toy(30), epochs=1, out=tmp_path / "run")
     (tmp_path / "run/notes.txt").write_text("mine")
     sl.train.fit(
@@ -341,31 +339,31 @@ def test_an_overwritten_run_keeps_the_files_of_others(toy, small, tmp_path):
     assert not (tmp_path / "run/scores-valid.tsv").exists()
 
 
-def test_a_folder_of_other_files_is_never_a_run_folder(toy, small, tmp_path):
+def test_a_folder_with_other_files_is_not_used_as_a_run_folder(toy, small, tmp_path):
     (tmp_path / "thesis.doc").write_text("all my work")
     with pytest.raises(RunFolderError, match="choose an empty folder"):
         sl.train.fit(small, toy(), out=sl.train.RunFolder(tmp_path, overwrite=True))
 
 
-def test_a_folder_that_cannot_be_made_is_named_before_training(toy, small, tmp_path):
+def test_a_folder_that_cannot_be_created_is_an_error_before_training(toy, small, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(FileError, match="cannot make the run folder"):
         sl.train.fit(small, toy(), out=tmp_path / "file/run")
 
 
-def test_class_weights_that_let_nothing_count_are_refused(toy, small):
+def test_class_weights_of_zero_for_all_records_are_an_error(toy, small):
     with pytest.raises(ArgumentError, match="every training record the weight 0"):
         sl.train.fit(small, toy(), objective=sl.train.Objective(class_weight=[0, 0]))
 
 
 @pytest.mark.parametrize("name", ["epochs", "batch_size", "early_stop", "seed"])
-def test_numbers_that_count_are_whole(toy, small, name):
+def test_counts_must_be_integers(toy, small, name):
     numbers: dict[str, Any] = {name: 1.5}
     with pytest.raises(ArgumentError, match=rf"{name} .*must be an integer"):
         sl.train.fit(small, toy(), **as_arguments(**numbers))
 
 
-def test_records_of_several_lengths_are_padded_with_channels_last_too(toy):
+def test_records_of_different_lengths_are_padded_with_channels_last(toy):
     class Net(sl.nn.Module):
         head: sl.nn.Linear
 

@@ -1,4 +1,4 @@
-"""fit on genotypes: what it learns of the training part, keeps, and goes on with."""
+"""fit on genotypes: the encoder's statistics, its file, and resumed runs."""
 
 import json
 from typing import Any
@@ -32,7 +32,7 @@ def start(cohort, tmp_path):
 
 
 class Stop(sl.train.Progress):
-    """Presses Ctrl-C after the second epoch."""
+    """Simulates Ctrl-C after the second epoch."""
 
     def on_start(self, plan):
         self.plan = plan
@@ -48,7 +48,7 @@ class Stop(sl.train.Progress):
         self.run = run
 
 
-def test_means_come_from_the_training_samples_alone(start, cohort):
+def test_means_are_computed_from_the_training_samples_only(start, cohort):
     data = cohort()
     train, _ = sl.data.split(data, (2 / 3, 1 / 3))
     copies = (
@@ -61,30 +61,28 @@ def test_means_come_from_the_training_samples_alone(start, cohort):
     np.testing.assert_allclose(1 / found.scale, np.nanstd(copies, axis=0))
 
 
-def test_mistakes_of_samples_are_listed_without_letters(start, cohort):
+def test_mistakes_on_samples_are_listed_without_sequences(start, cohort):
     cases = cohort(labels=np.arange(60) % 2, task="classify")
     report = start(data=cases, lr=1e-9).report
     (section,) = (it for it in report.sections if it.title == "Worst mistakes")
-    assert section.note.endswith(
-        "not shown, because these records are no sequences of letters."
-    )
+    assert section.note.endswith("not shown, because these records are not sequences.")
     assert section.table.rows
     assert not section.drawings
 
 
-def test_the_datasets_encoder_stays_as_it_was(start, cohort):
+def test_the_encoder_of_the_dataset_is_not_changed(start, cohort):
     data = cohort()
     start(data=data)
     assert not data.encoder.is_fitted
 
 
-def test_an_encoder_that_is_fitted_is_left_as_it_is(start, cohort):
+def test_a_fitted_encoder_is_not_fitted_again(start, cohort):
     data = cohort()
     fitted = data.encoder.fit(data)
     assert start(data=data.with_encoder(fitted)).trained.encoder == fitted
 
 
-def test_valid_and_test_are_seen_through_the_training_parts_encoder(start, cohort):
+def test_validation_and_test_sets_use_the_encoder_of_the_training_set(start, cohort):
     test = cohort(30, name="test", labels=np.arange(30) / 7)
     run = start(test=test)
     mine = test.with_encoder(run.trained.encoder)
@@ -100,7 +98,7 @@ def test_a_loaded_model_has_the_same_encoder(start, tmp_path):
         assert np.array_equal(arrays[name], values)
 
 
-def test_a_stopped_run_goes_on_to_the_same_bits(start, tmp_path):
+def test_a_stopped_run_on_genotypes_resumes_to_the_same_bits(start, tmp_path):
     start("whole")
     with pytest.raises(KeyboardInterrupt):
         start(progress=Stop())
@@ -111,20 +109,20 @@ def test_a_stopped_run_goes_on_to_the_same_bits(start, tmp_path):
         ).read_bytes()
 
 
-def test_a_run_does_not_go_on_with_other_genotypes(start, cohort):
+def test_a_run_cannot_resume_with_other_genotypes(start, cohort):
     start()
     with pytest.raises(RunFolderError, match="other training data"):
         start(data=cohort(name="other", change=lambda it, by: (it[::-1], by)), resume=True)
 
 
-def test_a_run_is_replaced_with_its_encoder(start, tmp_path):
+def test_replacing_a_run_replaces_its_encoder(start, tmp_path):
     start()
     (tmp_path / "run/encoder.safetensors").write_bytes(b"left over")
     start(overwrite=True)
     assert sl.models.load(tmp_path / "run").encoder.is_fitted
 
 
-def test_a_damaged_encoder_is_refused(start, tmp_path):
+def test_a_corrupt_encoder_file_is_an_error(start, tmp_path):
     start()
     path = tmp_path / "run/encoder.safetensors"
     content = bytearray(path.read_bytes())
@@ -134,7 +132,7 @@ def test_a_damaged_encoder_is_refused(start, tmp_path):
         sl.models.load(tmp_path / "run")
 
 
-def test_the_encoder_of_another_run_is_refused(start, cohort, tmp_path):
+def test_the_encoder_of_another_run_is_an_error(start, cohort, tmp_path):
     start()
     start("other", data=cohort(40, name="other"))
     name = "encoder.safetensors"
@@ -143,14 +141,14 @@ def test_the_encoder_of_another_run_is_refused(start, cohort, tmp_path):
         sl.models.load(tmp_path / "run")
 
 
-def test_a_run_without_its_encoder_says_so(start, tmp_path):
+def test_a_run_without_its_encoder_file_is_an_error(start, tmp_path):
     start()
     (tmp_path / "run/encoder.safetensors").unlink()
     with pytest.raises(MissingFileError, match=r"encoder\.safetensors: no such file"):
         sl.models.load(tmp_path / "run")
 
 
-def test_config_json_holds_no_arrays(start, tmp_path):
+def test_config_json_contains_no_arrays(start, tmp_path):
     start()
     facts = json.loads((tmp_path / "run/config.json").read_text())["encoder"]
     assert facts["class"] == "GenotypeEncoder"
@@ -158,28 +156,28 @@ def test_config_json_holds_no_arrays(start, tmp_path):
     assert set(facts) <= {"class", "version", "impute", "standardize", "count_A1", "digest"}
 
 
-def test_a_part_with_other_settings_is_refused(cohort):
+def test_sets_with_different_encoder_settings_are_an_error(cohort):
     train, valid = cohort(), cohort(name="valid", standardize=None)
     config = sl.models.GenotypeMLPConfig.for_data(train)
-    with pytest.raises(ConfigError, match="the validation part"):
+    with pytest.raises(ConfigError, match="the validation set"):
         sl.train.fit(config, train, valid, epochs=1)
 
 
-def test_genotypes_that_are_not_filled_in_are_refused(cohort):
+def test_missing_genotypes_without_imputation_are_an_error(cohort):
     data = cohort(impute=None)
     config = sl.models.GenotypeMLPConfig.for_data(data)
     with pytest.raises(ArgumentError, match='impute="mean"'):
         sl.train.fit(config, data, epochs=1)
 
 
-def test_a_network_for_other_numbers_of_variants_is_refused(cohort):
+def test_a_network_for_another_number_of_variants_is_an_error(cohort):
     config = sl.models.GenotypeMLPConfig(variants=11, outputs=1)
     with pytest.raises(sl.errors.ShapeError, match=r"11 variants .* dataset has 12"):
         sl.train.fit(config, cohort(), epochs=1)
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-def test_a_trait_of_any_scale_is_learned(start, cohort, scale):
+def test_a_trait_of_any_scale_can_be_predicted(start, cohort, scale):
     trait = {f"iid{i + 1}": scale * (it + 100) for i, it in enumerate(cohort().labels)}
     run = start(data=cohort(name="scaled", labels=trait, task="regress"), epochs=30)
     assert run.valid.metrics["r2"] > 0.8
@@ -192,23 +190,23 @@ def test_controls_and_cases_are_classified(start, cohort):
     assert run.valid.metrics["auroc"] > 0.8
 
 
-def test_covariates_are_learned_from(start, cohort):
+def test_covariates_improve_the_prediction(start, cohort):
     age = {f"iid{i}": 20 + i for i in range(1, 61)}
     trait = {name: it + (int(name[3:]) % 3) / 10 for name, it in age.items()}
     run = start(data=cohort(labels=trait, covariates=age, task="regress"), epochs=60)
     assert run.valid.metrics["r2"] > 0.8
 
 
-def test_the_report_speaks_of_samples(start, cohort):
+def test_the_report_uses_the_word_samples(start, cohort):
     def still(values, properties):
         values = values.copy()
         values[:, 5] = 1
         return values, properties
 
     report = start(data=cohort(change=still), report=True).report
-    assert report.lead.endswith("from 40 samples.")
+    assert report.lead.startswith("GenotypeMLP trained on 40 samples")
     assert report.notes == (
-        "Variants that do not vary among the training samples count nothing: 1.",
+        "Variants that are constant in the training samples are not used: 1.",
     )
 
 

@@ -1,4 +1,4 @@
-"""fit over loaders: their length, epochs without a batch, and means over their steps."""
+"""fit with loaders: their length, epochs without a batch, and means over their steps."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ class Once(Iterable):
 
 
 class TorchIterable(Iterable, torch.utils.data.IterableDataset[Any]):
-    """The same for a loader of torch."""
+    """An iterable dataset for a PyTorch loader."""
 
 
 def train(data, *, model=None, **options):
@@ -72,7 +72,7 @@ def test_batches_without_a_length_need_a_schedule(data):
     assert plans == [(0, 0)]
 
 
-def test_a_loader_that_packs_has_no_length_either():
+def test_a_loader_with_a_packing_collator_has_no_length():
     collate = sl.data.VarlenCollator(max_tokens=10)
     items = [{"inputs": np.arange(size) % 4} for size in (3, 6, 4, 5)]
     loader = sl.data.DataLoader(items, collate_fn=collate)
@@ -89,16 +89,16 @@ def test_a_loader_that_packs_has_no_length_either():
 @pytest.mark.parametrize("lr", [0.05, CONSTANT], ids=["rate", "schedule"])
 def test_an_epoch_without_a_batch_is_an_error(lr):
     data = sl.data.DataLoader(ROWS, batch_size=50, drop_last=True)
-    with pytest.raises(ArgumentError, match="epoch 1: the training loader gave no batch"):
+    with pytest.raises(ArgumentError, match="epoch 1: the training loader returned no"):
         train(data, lr=lr)
 
 
 def test_a_loader_that_is_empty_in_the_second_epoch_is_an_error():
-    with pytest.raises(ArgumentError, match="epoch 2: the training loader gave no batch"):
+    with pytest.raises(ArgumentError, match="epoch 2: the training loader returned no"):
         train(Once([{"x": X, "y": X.sum(axis=1)}]), lr=CONSTANT)
 
 
-def test_accuracy_is_that_of_the_steps_which_give_outputs():
+def test_the_accuracy_uses_only_steps_that_return_outputs():
     count = 0
 
     def step(model, batch):
@@ -116,14 +116,14 @@ def test_accuracy_is_that_of_the_steps_which_give_outputs():
 
 
 @pytest.mark.parametrize("part", ["valid", "test"])
-def test_a_loader_of_another_part_without_a_batch_is_an_error(part):
+def test_a_validation_or_test_loader_without_a_batch_is_an_error(part):
     empty = sl.data.DataLoader(ROWS, batch_size=50, drop_last=True)
     data = sl.data.DataLoader(ROWS, batch_size=10)
-    with pytest.raises(ArgumentError, match="validation or the test part gave no batch"):
+    with pytest.raises(ArgumentError, match="validation or test set returned no batch"):
         train(data, **{part: empty})
 
 
-def test_a_number_of_validation_is_averaged_over_the_batches_that_gave_it():
+def test_a_validation_number_is_averaged_over_batches_that_return_it():
     def step(model, batch):
         loss = F.mse_loss(model(batch["x"]), batch["y"])
         return loss, {"half": 0.5} if len(batch["y"]) == 10 else {}

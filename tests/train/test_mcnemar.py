@@ -1,4 +1,4 @@
-"""The best run beside the others on the same records: McNemar's test, corrected by Holm."""
+"""The best run against other runs on the same records: McNemar's test, Holm's method."""
 
 import json
 import shutil
@@ -18,14 +18,14 @@ RECORDS = 20
 
 @pytest.fixture
 def run(toy, small, tmp_path):
-    """A run folder that was judged on twenty records."""
+    """A run folder with an evaluation on twenty records."""
     sl.train.fit(small, toy(), test=toy(RECORDS, name="test"), epochs=1, out=tmp_path / "a")
     return tmp_path / "a"
 
 
 @pytest.fixture
 def answering(run, tmp_path):
-    """Copy the run folder, which then has these records right and the others wrong."""
+    """Copy the run folder, with correct predictions for these records only."""
 
     def make(name, right):
         home = shutil.copytree(run, tmp_path / "made" / name)
@@ -51,16 +51,16 @@ def read(path):
 
 
 def change(home, how):
-    """Change what results.json says of the test part."""
+    """Change the entry of the test set in results.json."""
     results = json.loads((home / "results.json").read_text())
     how(results["parts"]["test"])
     (home / "results.json").write_text(json.dumps(results))
 
 
 def paired_of(report):
-    """The table of tests, a dict a run; nothing where there is none."""
+    """Return the table of tests, with a dict for each run, or an empty list."""
     for section in report.sections:
-        if section.title == "Beside the best run":
+        if section.title == "Compared with the best run":
             _, *names = section.table.columns
             rows = section.table.rows
             return {name: dict(zip(names, row, strict=True)) for name, *row in rows}
@@ -79,46 +79,46 @@ def test_the_p_value_of_many_disagreements_equals_that_of_a_binomial_test():
     assert mcnemar(500_000, 501_500) == pytest.approx(expected, rel=1e-6)
 
 
-def test_five_to_none_has_the_p_value_of_six_in_ninety_six():
+def test_counts_of_five_and_zero_have_the_p_value_6_of_96():
     assert mcnemar(5, 0) == mcnemar(0, 5) == pytest.approx(2 / 2**5)
 
 
-def test_holm_corrects_four_values_as_by_hand():
-    # Times 4, 3, 2 and 1 from the least on, and never below the one before.
+def test_holm_corrected_p_values_equal_those_computed_by_hand():
+    # Multiplied by 4, 3, 2 and 1 from the smallest on, and never decreasing.
     expected = pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.01, 0.04, 0.03, 0.005]) == expected
     assert holm([0.6, 0.7]) == [1.0, 1.0]
     assert holm([]) == []
 
 
-def test_two_runs_are_tested_by_the_records_that_one_of_them_has_right(answering):
+def test_two_runs_are_tested_on_records_where_exactly_one_is_right(answering):
     best, other = answering("best", range(2, 18)), answering("other", range(9))
     (found,) = paired_of(sl.train.compare([other, best])).items()
-    # 2 records are the other's alone (0, 1), 9 the best one's (9 to 17): 11 coins.
+    # Only the other run is right on 2 records (0, 1), only the best on 9 (9 to 17).
     p = 2 * (1 + 11 + 55) / 2**11
     expected = {
-        "difference of accuracy": "-0.3500",
-        "only this one right": "2",
-        "only the best right": "9",
+        "accuracy difference": "-0.3500",
+        "only this run right": "2",
+        "only best run right": "9",
         "p": f"{p:.4f}",
     }
     assert found == ("other", expected)
 
 
-def test_of_three_runs_p_values_are_corrected_for_all_pairs(answering):
+def test_p_values_of_three_runs_are_corrected_for_all_pairs(answering):
     right = {"best": range(18), "middle": range(10), "last": range(4)}
     report = sl.train.compare([answering(it, right[it]) for it in right])
     found = paired_of(report)
-    # Coins that all fall alike: 8 of best and middle, 14 of best and last, 6 of the others.
+    # One-sided counts: best and middle 8, best and last 14, the other pair 6.
     middle, last = 2 / 2**8, 2 / 2**14
     assert found["middle"]["p"] == f"{middle:.4f}"
     assert found["middle"]["p (Holm)"] == f"{2 * middle:.4f}"
     assert found["last"]["p (Holm)"] == f"{3 * last:.4f}"
     assert "corrected for all 3 pairs of runs" in report.sections[1].note
-    assert "p alone is not corrected" in report.sections[1].note
+    assert "p is not corrected" in report.sections[1].note
 
 
-def test_a_run_in_memory_and_its_folder_are_tested_alike(toy, small, tmp_path):
+def test_a_run_in_memory_and_its_folder_have_the_same_test(toy, small, tmp_path):
     part = {"test": toy(RECORDS, name="test")}
     homes = [tmp_path / name for name in ("short", "long")]
     runs = [
@@ -130,26 +130,26 @@ def test_a_run_in_memory_and_its_folder_are_tested_alike(toy, small, tmp_path):
     assert len(in_memory) == 1
 
 
-def test_a_run_that_judged_other_records_has_no_test_and_is_named(answering):
+def test_a_run_evaluated_on_other_records_is_named_and_not_tested(answering):
     right = {"best": range(18), "alike": range(12), "strange": range(4)}
     homes = [answering(it, right[it]) for it in right]
     change(homes[2], lambda part: part.update(records="0" * 16))
     report = sl.train.compare(homes)
     assert set(paired_of(report)) == {"alike"}
     assert (
-        "No test of strange: it was not judged on the records, labels"
+        "No test of strange: it was not evaluated on the same records, labels"
         in report.sections[0].note
     )
 
 
-def test_runs_on_other_records_have_no_test_at_all(toy, small, tmp_path):
+def test_runs_evaluated_on_different_records_are_not_tested(toy, small, tmp_path):
     homes = [tmp_path / name for name in ("one", "two")]
     for count, home in zip((20, 30), homes, strict=True):
         sl.train.fit(small, toy(), test=toy(count, name=home.name), epochs=1, out=home)
     report = sl.train.compare(homes)
     assert not paired_of(report)
     assert (
-        "labels and classes of the best run, in the same order" in report.sections[0].note
+        "labels and classes, in the same order, as the best run" in report.sections[0].note
     )
 
 
@@ -159,11 +159,11 @@ def test_runs_on_other_records_have_no_test_at_all(toy, small, tmp_path):
         ("labels-test.tsv", None, "labels-test.tsv: no such file"),
         ("scores-test.tsv", None, "scores-test.tsv: no such file"),
         ("labels-test.tsv", "mine\n", "not a table of ids and labels"),
-        ("labels-test.tsv", "id\tlabel\nx\tyes\n", "not of the same records"),
+        ("labels-test.tsv", "id\tlabel\nx\tyes\n", "the ids of scores and labels differ"),
         ("scores-test.tsv", "id\tno\tyes\nx\t1", "is cut"),
     ],
 )
-def test_a_run_whose_tables_cannot_be_read_has_no_test_and_the_reason(
+def test_a_run_with_unreadable_tables_is_not_tested_and_a_note_explains_why(
     answering, file, text, said
 ):
     homes = [answering("best", range(18)), answering("other", range(9))]
@@ -176,28 +176,24 @@ def test_a_run_whose_tables_cannot_be_read_has_no_test_and_the_reason(
     assert said in report.sections[0].note
 
 
-def test_scores_of_other_weights_than_the_results_are_not_tested(answering):
+def test_scores_that_do_not_match_the_results_are_not_tested(answering):
     homes = [answering("best", range(18)), answering("other", range(9))]
     shutil.copy(homes[0] / "scores-test.tsv", homes[1])
     report = sl.train.compare(homes)
     assert not paired_of(report)
-    assert (
-        "other: scores and labels are not those of results.json" in report.sections[0].note
-    )
+    assert "other: scores and labels do not match results.json" in report.sections[0].note
 
 
-def test_a_run_that_has_not_ended_has_no_test_and_is_named(toy, small, tmp_path):
+def test_an_unfinished_run_is_named_and_not_tested(toy, small, tmp_path):
     homes = [tmp_path / name for name in ("ended", "stopped")]
     for home in homes:
         sl.train.fit(small, toy(), toy(RECORDS, name="valid"), epochs=1, out=home)
     (homes[1] / "results.json").unlink()
     note = sl.train.compare(homes).sections[0].note
-    assert (
-        "No test of stopped: it has not ended, so that its scores are not written" in note
-    )
+    assert "No test of stopped: it has not finished, so its scores are not written" in note
 
 
-def test_a_regression_has_no_test_and_says_so(toy, tmp_path):
+def test_a_regression_is_not_tested_and_a_note_explains_why(toy, tmp_path):
     config = sl.models.SequenceCNNConfig(channels=4, outputs=1, widths=(4,))
     data = toy(labels="gc", task="regress")
     homes = [tmp_path / name for name in ("one", "two")]
@@ -205,13 +201,11 @@ def test_a_regression_has_no_test_and_says_so(toy, tmp_path):
         sl.train.fit(config, data, data, epochs=1, seed=seed, out=home)
     report = sl.train.compare(homes)
     assert not paired_of(report)
-    assert "McNemar's test is for runs that give each record one class" in (
-        report.sections[0].note
-    )
+    assert "McNemar's test needs runs that predict one class" in (report.sections[0].note)
     assert "sorted by r2, the best first" in report.sections[0].note
 
 
-def test_labels_stand_beside_the_scores_of_every_task(toy, small, tmp_path):
+def test_every_task_writes_labels_in_the_order_of_its_scores(toy, small, tmp_path):
     data = toy(RECORDS)
     sl.train.fit(small, data, data, epochs=1, out=tmp_path / "classes")
     kept = read(tmp_path / "classes/labels-valid.tsv")

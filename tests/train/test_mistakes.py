@@ -1,4 +1,4 @@
-"""The letters of the worst mistakes: what hiding each of them changes."""
+"""The residues of the worst mistakes, coloured by occlusion."""
 
 import re
 from typing import Any
@@ -11,20 +11,20 @@ from seqloom.cli._splice import Logistic
 from seqloom.models import Classify, Trained
 from seqloom.report import Report, make_page
 from seqloom.train import Part
-from seqloom.train._letters import mistakes_section, weigh_letters
+from seqloom.train._residue_sections import mistakes_section, weigh_residues
 
 HOSTILE = ["<script>alert(1)</script>", "\x1b[31mred", "\u202eab", "x" * 300]
 
 
 @pytest.fixture
 def linear():
-    """A linear model of six letters of DNA and three classes."""
+    """A linear model of six bases and three classes."""
     network = Logistic(24, 3).bind(sl.tensor.backend("numpy"), sl.Key(5)).eval()
     return Trained(network, sl.encode.OneHot("dna"), Classify(("a", "b", "c")), 256)
 
 
 def judged(trained, sequences, labels, ids=None):
-    """A dataset, and what a model says of it."""
+    """A dataset with the scores of a model."""
     names = ids or [f"r{number}" for number in range(len(sequences))]
     data = sl.data.SequenceDataset(
         list(zip(names, sequences, strict=True)), encoder=trained.encoder, labels=False
@@ -33,7 +33,7 @@ def judged(trained, sequences, labels, ids=None):
 
 
 def wrong_part(trained, sequences, ids=None):
-    """The same, each sequence with the class that the model holds for the least likely."""
+    """Return the data with the least likely class as each label."""
     data, part = judged(trained, sequences, [0] * len(sequences), ids)
     return data, Part(part.scores, part.scores.to_numpy().argmin(axis=1), {})
 
@@ -46,27 +46,27 @@ def shown(section):
     return make_page(Report(title="t", sections=(section,))).decode()
 
 
-def test_of_a_linear_model_a_letter_weighs_what_its_weights_differ_by(linear):
+def test_occlusion_of_a_linear_model_equals_differences_of_its_weights(linear):
     weights = np.asarray(linear.model.to_record()["head.weight"]).reshape(3, 4, 6)
-    (found,) = weigh_letters(linear, [b"GATTAC"], np.array([[2, 0]]))
+    (found,) = weigh_residues(linear, [b"GATTAC"], np.array([[2, 0]]))
     codes = ["ACGT".index(letter) for letter in "GATTAC"]
     expected = (weights[2] - weights[0])[codes, np.arange(6)]
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore:.*the model was trained on 20:UserWarning")
-def test_of_a_long_sequence_windows_are_hidden(toy, small):
+def test_windows_of_a_long_sequence_are_occluded(toy, small):
     run = sl.train.fit(small, toy(), epochs=1)
     sequence = b"ACGTTGCA" * 20
-    (found,) = weigh_letters(run.trained, [sequence], np.array([[1, 0]]))
-    for start, stop in ((0, 3), (90, 93), (159, 160)):  # 160 letters in 54 windows
+    (found,) = weigh_residues(run.trained, [sequence], np.array([[1, 0]]))
+    for start, stop in ((0, 3), (90, 93), (159, 160)):  # 160 bases in 54 windows
         hidden = sequence[:start] + b"N" * (stop - start) + sequence[stop:]
         scores = np.log(sl.infer.predict(run, [sequence, hidden]).to_numpy())
         change = (scores[0, 1] - scores[0, 0]) - (scores[1, 1] - scores[1, 0])
         np.testing.assert_allclose(found[start:stop], change, atol=1e-5)
 
 
-def test_the_surest_eight_are_shown_and_ten_listed(linear):
+def test_the_most_confident_eight_mistakes_are_drawn_and_ten_listed(linear):
     rng = np.random.default_rng(1)
     sequences = ["".join(rng.choice([*"ACGT"], 6)) for _ in range(30)]
     data, part = wrong_part(linear, sequences)
@@ -76,30 +76,30 @@ def test_the_surest_eight_are_shown_and_ten_listed(linear):
     order = np.argsort(-sure, kind="stable")
     assert titles == [f"r{number}" for number in order[:8]]
     assert len(section.details.rows) == 10
-    assert "Of 30 wrong answers on the test part" in section.note
+    assert "of 30 wrong predictions on the test set" in section.note
 
 
-def test_a_short_run_scores_one_sequence_only(linear):
+def test_a_short_run_explains_only_one_mistake(linear):
     data, part = wrong_part(linear, ["ACGTAC", "GGGTTT", "ACACAC"])
     section = section_of(linear, data, part, name="test", most=5)
     assert len(section.drawings[0].sequences) == 1
-    assert "In the first each letter" in section.note
+    assert "In the first, each residue" in section.note
 
 
-def test_of_a_long_sequence_the_part_with_the_heaviest_letters_is_shown():
+def test_a_long_sequence_shows_the_part_with_the_largest_weights():
     network = Logistic(4 * 600, 2).bind(sl.tensor.backend("numpy"), sl.Key(0)).eval()
     trained = Trained(network, sl.encode.OneHot("dna"), Classify(("a", "b")), 64)
     data, part = wrong_part(trained, ["ACGTTGCATC" * 60])
     section = section_of(trained, data, part, name="test", most=100)
     (sequence,) = section.drawings[0].sequences
-    (whole,) = weigh_letters(trained, [b"ACGTTGCATC" * 60], np.array([[1, 0]]))
+    (whole,) = weigh_residues(trained, [b"ACGTTGCATC" * 60], np.array([[1, 0]]))
     sums = [np.abs(whole[start : start + 200]).sum() for start in range(401)]
     assert sequence.first == int(np.argmax(sums))
     stop = sequence.first + 199
     assert sequence.note == f"letters {sequence.first} to {stop} of 600"
 
 
-def test_positions_stand_above_each_ten_letters(linear):
+def test_positions_are_printed_above_each_ten_residues(linear):
     data, part = wrong_part(linear, ["ACGTAC"])
     page = shown(section_of(linear, data, part, name="test", most=100))
     assert "<b>0</b>" in page
@@ -107,13 +107,13 @@ def test_positions_stand_above_each_ten_letters(linear):
     assert letters == "ACGTAC"
 
 
-def test_no_mistake_is_no_section(linear):
+def test_without_mistakes_there_is_no_section(linear):
     data, part = judged(linear, ["ACGTAC"], [0])
     right = Part(part.scores, part.scores.to_numpy().argmax(axis=1), {})
     assert section_of(linear, data, right, name="test", most=100) is None
 
 
-def test_an_encoder_that_refuses_n_is_told():
+def test_the_note_mentions_an_encoder_that_rejects_n():
     network = Logistic(24, 2).bind(sl.tensor.backend("numpy"), sl.Key(0)).eval()
     encoder = sl.encode.OneHot("dna", unknown="error")
     trained = Trained(network, encoder, Classify(("a", "b")), 64)
@@ -125,7 +125,7 @@ def test_an_encoder_that_refuses_n_is_told():
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_an_id_is_text_and_nothing_else(linear, name):
+def test_markup_in_an_id_is_escaped(linear, name):
     data, part = wrong_part(linear, ["ACGTAC"], [name])
     page = shown(section_of(linear, data, part, name="test", most=100))
     assert "<script" not in page
@@ -133,8 +133,8 @@ def test_an_id_is_text_and_nothing_else(linear, name):
     assert "\u202e" not in page
 
 
-def test_a_run_shows_its_worst_mistakes(toy, small):
+def test_the_report_of_a_run_shows_its_worst_mistakes(toy, small):
     run = sl.train.fit(small, toy(), toy(30), test=toy(20), epochs=1)
     (section,) = (it for it in run.report.sections if it.title == "Worst mistakes")
-    assert "on the test part" in section.note
+    assert "on the test set" in section.note
     assert section.drawings

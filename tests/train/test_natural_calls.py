@@ -1,4 +1,4 @@
-"""Natural calls of fit: they work where it is clear what is meant, else one sentence."""
+"""Natural calls of fit: unambiguous calls work, other calls raise with one sentence."""
 
 import signal
 from typing import Any
@@ -29,7 +29,7 @@ def fit(toy, small):
 
 
 def weights(run):
-    """All numbers of a run's network."""
+    """Return the parameters of a run's network."""
     return [np.asarray(array).tobytes() for array in run.model.to_record().values()]
 
 
@@ -37,17 +37,17 @@ def weights(run):
     ("given", "meant"),
     [("epoch", "epochs"), ("learning_rate", "lr"), ("optimiser", "optimizer")],
 )
-def test_an_argument_that_is_none_is_refused_with_the_nearest_one(fit, given, meant):
+def test_an_unknown_argument_is_an_error_that_suggests_the_nearest_name(fit, given, meant):
     with pytest.raises(TypeError, match=f"no argument {given}=; did you mean {meant}="):
         fit(**{given: 3})
 
 
-def test_an_argument_like_no_other_is_refused_with_all_that_there_are(fit):
+def test_an_unknown_argument_is_an_error_that_lists_all_arguments(fit):
     with pytest.raises(TypeError, match=r"no argument zzz=; it takes model, train, valid,"):
         fit(zzz=1)
 
 
-def test_an_optimiser_of_torch_is_refused_with_ours(fit):
+def test_a_pytorch_optimiser_is_an_error_that_names_the_seqloom_optimiser(fit):
     torch = pytest.importorskip("torch")
     layer = torch.nn.Linear(2, 2)
     for given in (torch.optim.RMSprop, torch.optim.RMSprop(layer.parameters(), lr=0.1)):
@@ -57,7 +57,7 @@ def test_an_optimiser_of_torch_is_refused_with_ours(fit):
         fit(optimizer=torch.optim.LBFGS(layer.parameters()))
 
 
-def test_the_class_of_an_optimiser_is_refused_with_an_object(fit):
+def test_an_optimiser_class_is_an_error_that_suggests_an_object(fit):
     with pytest.raises(ArgumentError, match=r"pass optimizer=sl.optim.SGD\(\) with"):
         fit(optimizer=sl.optim.SGD)
 
@@ -73,19 +73,19 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_numpys_numbers_are_pythons(fit, tmp_path, name):
+def test_numpy_numbers_are_accepted_like_python_numbers(fit, tmp_path, name):
     plain, numpys = NUMBERS[name]
     first = fit(**{name: plain}, out=tmp_path / "plain")
     second = fit(**{name: numpys}, out=tmp_path / "numpys")
     assert weights(first) == weights(second)
 
 
-def test_a_backend_is_taken_for_its_name(fit):
+def test_a_backend_object_is_accepted_in_place_of_its_name(fit):
     backend = sl.tensor.backend("numpy", num_threads=1)
     assert fit(backend=backend).model.backend is backend
 
 
-def test_a_backend_keeps_its_threads(fit):
+def test_the_number_of_threads_of_a_backend_is_kept(fit):
     backend = sl.tensor.backend("numpy", num_threads=1)
     with pytest.raises(ArgumentError, match="has 1 threads, num_threads is 2"):
         fit(backend=backend, num_threads=2)
@@ -96,7 +96,7 @@ def test_a_folder_may_be_bytes(fit, tmp_path):
     assert sl.models.load(tmp_path / "run").classes == ("no", "yes")
 
 
-def test_a_watcher_may_lack_methods(fit):
+def test_a_watcher_may_have_only_some_methods(fit):
     class Epochs:
         def __init__(self):
             self.rows = []
@@ -109,19 +109,19 @@ def test_a_watcher_may_lack_methods(fit):
     assert watcher.rows == [1, 2]
 
 
-def test_true_prints_a_line_an_epoch(fit, capsys):
+def test_progress_true_prints_a_line_for_each_epoch(fit, capsys):
     fit(progress=True, epochs=2)
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[2:]] == ["1", "2"]
 
 
-def test_for_data_takes_none_for_a_part_that_is_not_there(toy):
+def test_for_data_accepts_none_for_a_missing_set(toy):
     data = toy()
     config = sl.models.SequenceCNNConfig
     assert config.for_data(data, None) == config.for_data(data)
 
 
-def test_settings_of_numpys_numbers_and_lists_equal_plain_ones():
+def test_settings_with_numpy_numbers_and_lists_equal_plain_settings():
     sizes: dict[str, Any] = {"widths": [np.int64(4)], "kernel_size": np.int64(3)}
     sizes |= {"channels": np.int64(4), "outputs": 2}
     found = sl.models.SequenceCNNConfig(**sizes, dropout=np.float64(0.5))
@@ -150,21 +150,21 @@ def test_settings_of_numpys_numbers_and_lists_equal_plain_ones():
         ({"resume": "run", "out": "run"}, "got resume='run'"),
         ({"progress": "bar"}, "progress must be True, False"),
         ({"progress": print}, "progress must be True, False"),
-        ({"train": "a.fa"}, "the training part must be a dataset, got 'a.fa'"),
+        ({"train": "a.fa"}, "the training set must be a dataset, got 'a.fa'"),
         ({"valid": 0.1}, "sl.data.split(data, (0.9, 0.1))"),
-        ({"test": "a.fa"}, "the test part must be a dataset"),
-        ({"model": sl.models.SequenceCNNConfig}, "for_data(train) makes one"),
+        ({"test": "a.fa"}, "the test set must be a dataset"),
+        ({"model": sl.models.SequenceCNNConfig}, "SequenceCNNConfig.for_data(train)"),
     ],
     ids=str,
 )
-def test_another_type_is_one_sentence(fit, options, said):
+def test_an_argument_of_the_wrong_type_is_an_error_in_one_sentence(fit, options, said):
     with pytest.raises(ArgumentError) as caught:
         fit(**options)
     assert said in str(caught.value)
     assert len(str(caught.value)) < 300
 
 
-def test_a_loader_is_no_dataset(fit, toy):
+def test_a_loader_in_place_of_a_dataset_is_an_error(fit, toy):
     loader = sl.data.DataLoader(toy(), batch_size=4)
     with pytest.raises(ArgumentError, match="pass the dataset of the loader"):
         fit(train=loader)
@@ -180,7 +180,7 @@ def test_a_loader_is_no_dataset(fit, toy):
     ],
     ids=["channels", "widths", "outputs", "columns"],
 )
-def test_a_field_of_another_type_is_named(make):
+def test_an_error_names_the_field_of_the_wrong_type(make):
     with pytest.raises(ConfigError, match=r"^\w+\.\w+: Expected"):
         make()
 
@@ -189,18 +189,18 @@ def test_a_field_of_another_type_is_named(make):
 @pytest.mark.parametrize(
     "config", [sl.models.SequenceCNNConfig, sl.models.GenotypeMLPConfig]
 )
-def test_for_data_says_what_makes_a_dataset(config, value):
+def test_for_data_without_a_dataset_is_an_error_with_advice(config, value):
     with pytest.raises(SeqloomError, match="train must be a dataset"):
         config.for_data(value)
 
 
-def test_nothing_is_no_training_part(small):
+def test_a_missing_training_set_is_an_error(small):
     nothing: Any = None
-    with pytest.raises(ArgumentError, match="training part"):
+    with pytest.raises(ArgumentError, match="training set"):
         sl.train.fit(small, nothing)
 
 
-def test_a_signal_is_the_programs_own_and_may_stop_a_run(toy, small, tmp_path):
+def test_a_signal_handler_of_the_program_may_stop_a_run(toy, small, tmp_path):
     def stop(number, frame):
         raise KeyboardInterrupt
 
@@ -212,7 +212,7 @@ def test_a_signal_is_the_programs_own_and_may_stop_a_run(toy, small, tmp_path):
     scheduler: Any = Scheduler()
     before = signal.signal(signal.SIGTERM, stop)
     try:
-        with pytest.raises(KeyboardInterrupt, match="keeps 2 epochs: go on with resume"):
+        with pytest.raises(KeyboardInterrupt, match="contains 2 epochs; continue"):
             sl.train.fit(small, toy(), epochs=5, out=tmp_path / "run", progress=scheduler)
         assert signal.getsignal(signal.SIGTERM) is stop
     finally:

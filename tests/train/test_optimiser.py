@@ -1,4 +1,4 @@
-"""The optimiser and the schedule of a user's own: obeyed, named, and gone on with."""
+"""A user's own optimiser and schedule: used, reported, and restored after a resume."""
 
 import math
 from typing import Any
@@ -24,12 +24,12 @@ OWN: list[Any] = [
 
 
 def halve(step):
-    """A rate that halves at each step."""
+    """A learning rate that halves at each step."""
     return 0.1 * 0.5**step
 
 
 def weights_of(run):
-    """All numbers of a run's network, as bytes."""
+    """Return the parameters of a run's network as bytes."""
     return b"".join(np.asarray(each).tobytes() for each in run.model.to_record().values())
 
 
@@ -49,7 +49,7 @@ def start(toy, small, tmp_path):
 
 
 def stop_after(epoch):
-    """A callback that is interrupted behind an epoch."""
+    """A callback that is interrupted after an epoch."""
 
     class Stop(sl.train.Progress):
         def on_epoch(self, row):
@@ -60,7 +60,7 @@ def stop_after(epoch):
 
 
 @pytest.mark.parametrize("make", OWN, ids=["sgd", "muon", "free", "plateau", "function"])
-def test_a_run_with_ones_own_optimiser_goes_on_to_the_same_bits(start, make):
+def test_a_run_with_a_custom_optimiser_resumes_to_the_same_bits(start, make):
     whole = start(out=None, **make())
     with pytest.raises(KeyboardInterrupt):
         start(callbacks=[stop_after(2)], **make())
@@ -69,7 +69,7 @@ def test_a_run_with_ones_own_optimiser_goes_on_to_the_same_bits(start, make):
     assert [row["lr"] for row in again.history] == [row["lr"] for row in whole.history]
 
 
-def test_the_rate_is_that_of_the_schedule_at_each_step(start):
+def test_each_step_uses_the_learning_rate_of_the_schedule(start):
     heard = []
 
     class Listener:
@@ -80,7 +80,7 @@ def test_the_rate_is_that_of_the_schedule_at_each_step(start):
     assert heard == [(step + 1, halve(step)) for step in range(2 * STEPS)]
 
 
-def test_a_plateau_falls_where_the_validation_loss_stays(start):
+def test_a_plateau_schedule_falls_when_the_validation_loss_stagnates(start):
     run = start(out=None, epochs=24, schedule=sl.optim.Plateau(1.0, patience=0, factor=0.5))
     expected, schedule = [], sl.optim.Plateau(1.0, patience=0, factor=0.5)
     for row in run.history:
@@ -90,7 +90,7 @@ def test_a_plateau_falls_where_the_validation_loss_stays(start):
     assert expected[-1] < 1.0
 
 
-def test_an_optimiser_trains_as_it_does_in_a_loop_of_ones_own(toy):
+def test_an_optimiser_trains_like_in_a_custom_loop(toy):
     config = sl.models.SequenceCNNConfig(4, 2, widths=(8,), kernel_size=5, dropout=0.0)
     data, ours, theirs = (
         toy(),
@@ -131,7 +131,7 @@ def test_an_optimiser_trains_as_it_does_in_a_loop_of_ones_own(toy):
     ],
     ids=["setting", "class", "group", "rate"],
 )
-def test_a_run_is_not_gone_on_with_by_other_means(start, other, difference):
+def test_a_run_cannot_resume_with_another_optimiser_or_schedule(start, other, difference):
     def given():
         return {"optimizer": sl.optim.SGD(momentum=0.9), "schedule": sl.optim.Constant(0.1)}
 
@@ -140,7 +140,7 @@ def test_a_run_is_not_gone_on_with_by_other_means(start, other, difference):
         start(resume=True, **given() | other)
 
 
-def test_the_weights_that_are_kept_are_averaged_where_the_optimiser_averages(toy, small):
+def test_an_averaging_optimiser_saves_averaged_weights(toy, small):
     optimizer, valid = sl.optim.ScheduleFreeAdamW(), toy(30, name="valid")
     network, points = small.init("numpy", sl.Key(0)), []
 
@@ -171,18 +171,18 @@ def test_the_weights_that_are_kept_are_averaged_where_the_optimiser_averages(toy
         ({"callbacks": [object()]}, "with some of the methods on_start"),
     ],
 )
-def test_what_neither_trains_nor_measures_is_refused(start, wrong, message):
+def test_invalid_optimisers_schedules_and_metrics_are_errors(start, wrong, message):
     with pytest.raises(ArgumentError, match=message):
         start(out=None, **wrong)
 
 
 def error_rate(labels, scores):
-    """The share of wrong answers."""
+    """Return the share of wrong predictions."""
     return float((labels != scores.argmax(axis=1)).mean())
 
 
 class Mean:
-    """Adds up what it is shown."""
+    """A metric that accumulates its input."""
 
     def __init__(self):
         self.values = []
@@ -195,20 +195,20 @@ class Mean:
 
 
 @pytest.mark.parametrize("metrics", [[error_rate], {"error_rate": Mean()}])
-def test_metrics_of_ones_own_stand_beside_those_of_the_task(start, metrics):
+def test_custom_metrics_are_added_to_those_of_the_task(start, metrics):
     run = start(out=None, epochs=2, metrics=metrics)
     for row in run.history:
         assert math.isclose(row["valid_error_rate"], 1 - row["valid_accuracy"])
     assert math.isclose(run.valid.metrics["error_rate"], 1 - run.valid.metrics["accuracy"])
 
 
-def test_a_metric_that_is_no_number_is_refused(start):
-    with pytest.raises(ArgumentError, match="'rows' must give one number"):
+def test_a_metric_that_is_not_a_number_is_an_error(start):
+    with pytest.raises(ArgumentError, match="'rows' must return one number"):
         start(out=None, epochs=1, metrics={"rows": lambda labels, scores: scores[labels]})
 
 
 class Norms(sl.nn.Module):
-    """One layer of each kind that has weights, and a norm of a user's own."""
+    """A layer of each kind with weights, and a user's own normalisation."""
 
     layers: list[sl.nn.Module]
 
@@ -226,7 +226,7 @@ class Norms(sl.nn.Module):
 
 
 class ScaleNorm(sl.nn.Module):
-    """A user's norm, whose scale has two axes."""
+    """A user's own normalisation, with a scale of two axes."""
 
     scale: sl.nn.Param
 
@@ -235,7 +235,7 @@ class ScaleNorm(sl.nn.Module):
 
 
 def find_decayed(model, step, **options):
-    """Train by one step whose gradients are 0: only weight decay changes parameters."""
+    """Train by one step with gradients of 0: only weight decay changes parameters."""
     before = {path: param.value.numpy().copy() for path, param in model.parameters()}
     options |= {"epochs": 1, "weight_decay": 0.5, "schedule": sl.optim.Constant(0.1)}
     x = np.zeros((2, 3), np.float32)
@@ -247,7 +247,7 @@ def find_decayed(model, step, **options):
     return decayed
 
 
-def test_weight_decay_shrinks_weights_alone_and_no_normalisation_of_any_shape():
+def test_weight_decay_applies_to_weights_but_not_to_normalisation():
     def step(model, batch, key):
         return sum((param.value * 0.0).sum() for _, param in model.parameters())
 
@@ -255,7 +255,7 @@ def test_weight_decay_shrinks_weights_alone_and_no_normalisation_of_any_shape():
     assert find_decayed(model, step) == {"layers.5.weight", "layers.6.weight"}
 
 
-def test_weight_decay_shrinks_no_normalisation_and_no_bias_of_a_torch_network():
+def test_weight_decay_skips_normalisation_and_biases_of_a_pytorch_network():
     torch = pytest.importorskip("torch")
 
     class LlamaRMSNorm(torch.nn.Module):

@@ -1,4 +1,4 @@
-"""fit trains any network: with any method, arrays, batches, loss and step."""
+"""fit trains any network, with custom methods, arrays, batches, losses and steps."""
 
 from typing import Any
 
@@ -13,14 +13,14 @@ from seqloom import nn
 from seqloom._threads import supports_threads
 from seqloom.errors import ArgumentError, GradientError, ShapeError
 from seqloom.nn import functional as F
-from seqloom.train._parts import Arrays, WholeRows
+from seqloom.train._parts import Arrays, BatchCollator
 
 RNG = np.random.default_rng(0)
 COUNT = 40
 
 
 class TwoInputs(nn.Module):
-    """Sees two arrays; the second is optional."""
+    """A network with two input arrays; the second is optional."""
 
     first: nn.Linear
     second: nn.Linear
@@ -38,7 +38,7 @@ class TwoInputs(nn.Module):
 
 
 class Words(nn.Module):
-    """Classifies sequences of integers by a recurrent layer of its own."""
+    """A classifier of integer sequences with a recurrent layer."""
 
     embedding: nn.Embedding
     update: nn.Linear
@@ -62,7 +62,7 @@ class Words(nn.Module):
 
 
 class Coder(nn.Module):
-    """A variational autoencoder, which needs a key."""
+    """A variational autoencoder, which needs a random key."""
 
     inwards: nn.Linear
     outwards: nn.Linear
@@ -78,7 +78,7 @@ class Coder(nn.Module):
 
 
 def table():
-    """Two inputs of different types, and a target, in float64 as NumPy makes them."""
+    """Two inputs of different dtypes and a target, in float64 as usual in NumPy."""
     dna, age = RNG.normal(size=(COUNT, 3)), RNG.integers(0, 5, (COUNT, 2))
     return {"dna": dna, "age": age.astype(np.uint8) * 1.0, "y": dna.sum(axis=1)}
 
@@ -93,20 +93,20 @@ def is_learning(run):
     return losses[-1] < 0.8 * losses[0]
 
 
-def test_each_parameter_takes_the_array_of_its_name():
+def test_each_parameter_receives_the_array_of_its_name():
     data = table()
     run = train(TwoInputs(), data, data, loss=F.mse_loss, lr=0.05)
     assert is_learning(run)
     assert run.valid.metrics == {"n": COUNT, "loss": run.history[-1]["valid_loss"]}
 
 
-def test_an_array_that_a_method_can_do_without_may_be_absent():
+def test_an_array_for_an_optional_parameter_may_be_missing():
     data = table()
     del data["age"]
     assert is_learning(train(TwoInputs(), data, loss=F.mse_loss, lr=0.05))
 
 
-def test_an_array_that_is_missing_is_named_with_those_that_are_there():
+def test_the_error_names_the_missing_array_and_the_existing_arrays():
     data = table()
     data["rna"] = data.pop("dna")
     with pytest.raises(
@@ -116,7 +116,7 @@ def test_an_array_that_is_missing_is_named_with_those_that_are_there():
         train(TwoInputs(), data, loss=F.mse_loss)
 
 
-def test_integers_reach_an_embedding_and_task_names_what_labels_are():
+def test_integer_inputs_stay_integers_and_task_sets_the_kind_of_labels():
     ids = RNG.integers(0, 5, (60, 6))
     data = {"ids": ids, "label": ids[:, 2] % 3}
     run = train(Words(), data, data, task="classify", lr=0.03, epochs=15)
@@ -126,7 +126,7 @@ def test_integers_reach_an_embedding_and_task_names_what_labels_are():
 
 
 @pytest.mark.parametrize("kind", ["arrays", "batches", "ours", "torch"])
-def test_arrays_batches_and_loaders_give_the_same_steps(kind):
+def test_arrays_batches_and_loaders_make_the_same_steps(kind):
     data = {name: values.astype(np.float32) for name, values in table().items()}
     columns = list(data.values())
     tensors = torch.utils.data.TensorDataset(*map(torch.from_numpy, columns))
@@ -148,7 +148,7 @@ def test_arrays_batches_and_loaders_give_the_same_steps(kind):
 
 
 @pytest.mark.parametrize("kind", ["dict", "tuple", "torch"])
-def test_a_sequence_of_layers_takes_the_inputs_and_the_key(kind):
+def test_a_sequential_network_receives_the_inputs_and_the_key(kind):
     data = table()
     given: Any = {"inputs": data["dna"], "y": data["y"][:, None]}
     net: Any = nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.1), nn.Linear(8, 1))
@@ -162,7 +162,7 @@ def test_a_sequence_of_layers_takes_the_inputs_and_the_key(kind):
     )
 
 
-def test_a_tuple_is_inputs_in_the_methods_order_and_labels():
+def test_a_tuple_contains_the_inputs_in_order_and_then_the_labels():
     data = table()
     by_name = train(TwoInputs(), data, loss=F.mse_loss, epochs=2)
     in_order = train(TwoInputs(), tuple(data.values()), loss=F.mse_loss, epochs=2)
@@ -177,7 +177,7 @@ def two_losses(model, batch, key):
     return fit_loss + 0.1 * prior, {"fit": fit_loss, "prior": prior}
 
 
-def test_a_step_of_ones_own_returns_its_losses_by_name():
+def test_a_custom_step_returns_its_losses_by_name():
     run = train(Coder(), table()["dna"], table()["dna"], step=two_losses, lr=0.03)
     assert is_learning(run)
     for part in ("train", "valid"):
@@ -187,7 +187,7 @@ def test_a_step_of_ones_own_returns_its_losses_by_name():
 
 
 @pytest.mark.parametrize("place", [(2, 3), (3, None)], ids=str)
-def test_a_step_of_ones_own_goes_on_to_the_same_bits(tmp_path, place):
+def test_a_run_with_a_custom_step_resumes_to_the_same_bits(tmp_path, place):
     class Stop(sl.train.Progress):
         def on_batch(self, step):
             if (step.epoch, step.batch) == place:
@@ -211,7 +211,7 @@ def test_a_step_of_ones_own_goes_on_to_the_same_bits(tmp_path, place):
     assert files[0] == files[1]
 
 
-# What the steps of an epoch return: some lack a number that others have.
+# The return values of the steps of an epoch; some lack a number.
 NUMBERS: list[dict[str, float]] = [{"a": 1.0}, {"a": 2.0, "b": 5.0}, {"b": 7.0}, {"a": 6.0}]
 
 
@@ -239,7 +239,7 @@ def test_a_number_is_averaged_over_the_steps_that_return_it(tmp_path, batch):
         assert row["train_b"] == (20 * 5 + 20 * 7) / 40
 
 
-def test_a_step_gets_a_tuple_where_the_data_are_tuples_and_may_do_without_a_key():
+def test_a_step_without_a_key_receives_tuples_if_the_data_are_tuples():
     def step(model, batch):
         dna, age, y = batch
         return F.mse_loss(model(dna, age), y)
@@ -247,7 +247,7 @@ def test_a_step_gets_a_tuple_where_the_data_are_tuples_and_may_do_without_a_key(
     assert is_learning(train(TwoInputs(), tuple(table().values()), step=step, lr=0.05))
 
 
-def test_a_step_over_a_dataset_of_ours_gets_its_arrays_by_name(toy, small):
+def test_a_step_receives_the_arrays_of_a_seqloom_dataset_by_name(toy, small):
     seen = set()
 
     def step(model, batch, key):
@@ -262,7 +262,7 @@ def test_a_step_over_a_dataset_of_ours_gets_its_arrays_by_name(toy, small):
     assert len(sl.infer.predict(run, toy(5, name="new"))) == 5
 
 
-def test_metrics_are_computed_of_the_outputs_that_a_step_returns():
+def test_metrics_are_computed_from_the_outputs_that_a_step_returns():
     def step(model, batch, key):
         outputs = model(batch["dna"], batch["age"])
         return F.mse_loss(outputs, batch["y"]), outputs
@@ -276,22 +276,22 @@ def test_metrics_are_computed_of_the_outputs_that_a_step_returns():
     np.testing.assert_allclose(row["valid_rmse"] ** 2, row["valid_loss"], rtol=1e-5)
 
 
-def test_a_custom_run_is_written_loaded_and_used(tmp_path):
+def test_a_custom_run_is_saved_loaded_and_used(tmp_path):
     data = table()
     run = train(TwoInputs(), data, data, loss=F.mse_loss, out=tmp_path / "run", report=True)
     again = sl.models.load(tmp_path / "run", model=TwoInputs())
     x = again.model.backend.tensor(data["dna"].astype(np.float32))
     np.testing.assert_array_equal(again.model(x).numpy(), run.model(x).numpy())
-    assert "learned from 40 records" in (tmp_path / "run/report.html").read_text()
+    assert "trained on 40 records" in (tmp_path / "run/report.html").read_text()
 
 
-def test_predict_says_that_a_custom_model_has_no_names_for_its_outputs(toy):
+def test_predict_with_a_custom_model_is_an_error_because_outputs_have_no_names(toy):
     run = train(TwoInputs(), table(), loss=F.mse_loss, epochs=1)
     with pytest.raises(ArgumentError, match=r"call run\.model"):
         sl.infer.predict(run, toy())
 
 
-def test_no_number_of_a_user_takes_the_place_of_the_loss():
+def test_a_number_named_loss_is_an_error():
     def step(model, batch, key):
         outputs = model(batch["dna"], batch["age"])
         return F.mse_loss(outputs, batch["y"]), {"loss": 0.0 * outputs.mean()}
@@ -303,14 +303,14 @@ def test_no_number_of_a_user_takes_the_place_of_the_loss():
 
 
 @pytest.mark.parametrize("value", [None, "high"])
-def test_a_metric_that_gives_no_number_is_named(value):
+def test_the_error_names_a_metric_that_returns_no_number(value):
     data, options = table(), {"metrics": {"odd": lambda *_: value}}
-    with pytest.raises(ArgumentError, match="the metric 'odd' must give one number"):
+    with pytest.raises(ArgumentError, match="the metric 'odd' must return one number"):
         train(TwoInputs(), data, data, loss=F.mse_loss, **options)
 
 
 def count(model, batch):
-    """Return no loss."""
+    """Return something that is not a loss."""
     return model.number_of_parameters + len(batch)
 
 
@@ -323,14 +323,14 @@ def count(model, batch):
             GradientError,
             "must return a loss",
         ),
-        ({"step": two_losses}, ArgumentError, "leave out loss, or step"),
+        ({"step": two_losses}, ArgumentError, "leave out loss or step"),
         ({"step": "mine", "loss": None}, ArgumentError, "step must be a function"),
         ({"train": iter([table()])}, ArgumentError, "empty after one epoch"),
-        ({"train": {"dna": [[1.0]], "y": [1.0, 2.0]}}, ShapeError, "as many rows"),
+        ({"train": {"dna": [[1.0]], "y": [1.0, 2.0]}}, ShapeError, "a row for each record"),
         (
             {"train": {"dna": ["ACGT"], "y": [1.0]}},
             ArgumentError,
-            "'dna' must hold numbers",
+            "'dna' must contain numbers",
         ),
         ({"train": [3, 4]}, ArgumentError, "a batch must be a dict"),
         ({"train": [table()], "task": "classify"}, ArgumentError, "is a loader"),
@@ -338,7 +338,7 @@ def count(model, batch):
         ({"train": {"dna": table()["dna"]}}, ArgumentError, "has no labels among dna"),
     ],
 )
-def test_what_cannot_be_trained_on_is_refused(change, error, message):
+def test_data_that_cannot_be_trained_on_are_an_error(change, error, message):
     options: dict[str, Any] = {"train": table(), "loss": F.mse_loss, **change}
     with pytest.raises(error, match=message):
         sl.train.fit(TwoInputs(), **as_arguments(epochs=1, **options))
@@ -349,7 +349,7 @@ def by_name(pair):
 
 
 @pytest.mark.parametrize("form", [tuple, by_name])
-def test_a_frame_and_a_series_in_another_order_are_refused(form):
+def test_a_frame_and_a_series_with_different_indices_are_an_error(form):
     model = nn.Sequential(nn.Linear(3, 1))
     x = pd.DataFrame(table()["dna"], index=[f"s{row}" for row in range(COUNT)])
     y = x.sum(axis=1)
@@ -362,7 +362,7 @@ def test_a_frame_and_a_series_in_another_order_are_refused(form):
     assert [row["train_loss"] for row in first] == [row["train_loss"] for row in other]
 
 
-def test_masked_values_are_refused():
+def test_masked_values_are_an_error():
     data = table()
     hidden = np.ma.array(data["y"], mask=np.arange(COUNT) == 3)
     with pytest.raises(ArgumentError, match="y has 1 masked values"):
@@ -370,7 +370,7 @@ def test_masked_values_are_refused():
 
 
 @pytest.mark.parametrize("backend", ["numpy", "torch"])
-def test_outputs_without_columns_are_refused_for_a_task(backend):
+def test_outputs_with_one_axis_are_an_error_for_a_task(backend):
     class Flat(nn.Module):
         layer: nn.Linear
 
@@ -395,14 +395,14 @@ def test_outputs_without_columns_are_refused_for_a_task(backend):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_a_batch_without_records_is_named():
+def test_a_batch_without_records_is_an_error():
     data = table()
     batches = [data, {name: array[:0] for name, array in data.items()}]
     with pytest.raises(GradientError, match="the batch has no records"):
         train(TwoInputs(), batches, loss=F.mse_loss)
 
 
-def test_arrays_declare_that_threads_may_share_them():
-    # Otherwise the loader stores and sets the global random generators for each batch.
+def test_arrays_support_threads():
+    # Otherwise the loader saves and sets the global random generators for each batch.
     assert supports_threads(Arrays({"x": np.zeros(3)}))
-    assert supports_threads(WholeRows())
+    assert supports_threads(BatchCollator())

@@ -1,4 +1,4 @@
-"""Networks that are not told where a batch is padded, on records of several lengths."""
+"""Warnings about networks that ignore padding, for records of different lengths."""
 
 import warnings
 from typing import Any
@@ -29,7 +29,7 @@ class MeanOfAll(nn.Module):
 
 
 class MeanOfLetters(nn.Module):
-    """Averages over the positions that hold letters."""
+    """Averages over the positions that are not padding."""
 
     head: nn.Linear
 
@@ -41,7 +41,7 @@ class MeanOfLetters(nn.Module):
 
 
 class TorchMeanOfAll(torch.nn.Module):
-    """Does in torch what `MeanOfAll` does."""
+    """The PyTorch version of `MeanOfAll`."""
 
     def __init__(self):
         super().__init__()
@@ -84,7 +84,7 @@ def test_a_score_does_not_depend_on_the_other_records(network, backend):
     np.testing.assert_allclose(together, alone, rtol=1e-6)
 
 
-def test_a_score_is_of_the_letters_alone():
+def test_a_score_depends_only_on_real_positions():
     data = read(SEQUENCES)
     with pytest.warns(UserWarning, match="takes neither mask nor lengths"):
         run = fit(MeanOfAll(), data)
@@ -97,7 +97,7 @@ def test_a_score_is_of_the_letters_alone():
 
 
 @pytest.mark.parametrize("lengths", [(5, 9, 9, 7), (9, 9, 9)])
-def test_an_exported_network_scores_without_padding_too(tmp_path, lengths):
+def test_an_exported_network_also_scores_without_padding(tmp_path, lengths):
     sequences = [LETTERS[at : at + length] for at, length in enumerate(lengths)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -110,7 +110,7 @@ def test_an_exported_network_scores_without_padding_too(tmp_path, lengths):
     assert found.tobytes() == expected.tobytes()
 
 
-def test_the_warning_names_the_network_and_the_lengths_and_points_to_the_call():
+def test_the_warning_names_the_network_the_lengths_and_the_line_of_the_call():
     (found,) = find_warnings(MeanOfAll(), read(SEQUENCES))
     text = str(found.message)
     assert text.startswith(
@@ -119,12 +119,12 @@ def test_the_warning_names_the_network_and_the_lengths_and_points_to_the_call():
     assert found.filename == __file__
 
 
-def test_a_network_of_torch_is_warned_of_by_its_own_name():
+def test_the_warning_names_the_class_of_a_pytorch_network():
     with pytest.warns(UserWarning, match="^TorchMeanOfAll takes neither"):
         fit(TorchMeanOfAll(), read(SEQUENCES), backend="torch")
 
 
-def test_layers_in_a_row_without_a_mask_are_warned_of():
+def test_a_sequential_network_without_a_mask_gives_a_warning():
     pool = nn.Sequential({"mean": lambda x: x.mean(axis=2), "head": nn.Linear(4, 2)})
     assert find_warnings(pool, read(SEQUENCES))
 
@@ -134,18 +134,18 @@ def test_layers_in_a_row_without_a_mask_are_warned_of():
     [(MeanOfLetters, SEQUENCES), (MeanOfAll, [LETTERS[at : at + 9] for at in range(30)])],
     ids=["a network with a mask", "records of one length"],
 )
-def test_nothing_is_said_where_padding_does_no_harm(network, sequences):
+def test_harmless_padding_gives_no_warning(network, sequences):
     assert not find_warnings(network(), read(sequences))
 
 
-def test_a_loss_of_ones_own_is_warned_of_too():
+def test_a_custom_loss_also_gives_the_padding_warning():
     with pytest.warns(UserWarning, match="takes neither mask nor lengths") as found:
         fit(MeanOfAll(), read(SEQUENCES), loss=F.cross_entropy, task="custom")
     assert found[0].filename == __file__
 
 
 class TorchMeanOfLetters(torch.nn.Module):
-    """Follows the remedy of the warning."""
+    """A network that follows the advice of the warning."""
 
     def __init__(self):
         super().__init__()
@@ -157,7 +157,7 @@ class TorchMeanOfLetters(torch.nn.Module):
         return self.head((x * mask[:, None]).sum(2) / mask.sum(1, keepdim=True))
 
 
-def test_the_remedy_for_a_torch_network_is_torchs_and_works():
+def test_the_advice_for_a_pytorch_network_works():
     data = read(SEQUENCES)
     with pytest.warns(UserWarning, match=r"\(x \* mask\[:, None\]\).sum\(2\)") as found:
         fit(TorchMeanOfAll(), data, backend="torch")

@@ -1,4 +1,4 @@
-"""Runs in half precision: weights, scale, resume and refusals."""
+"""Runs in half precision: weights, loss scale, resume and errors."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ class Network(sl.nn.Module):
         self.head = sl.nn.Linear(16, 3)
 
     def logits(self, inputs):
-        """Score of three classes."""
+        """Return the logits of three classes."""
         return self.head(F.relu(self.first(inputs)))
 
 
@@ -36,7 +36,7 @@ def data():
 
 
 def train(precision, backend="numpy", **options):
-    """Train where half precision may be slow, which is allowed here."""
+    """Train with half precision even where it is slow."""
     given: dict[str, Any] = {"epochs": 4, "batch_size": 20, "loss": F.cross_entropy}
     given |= {"schedule": sl.optim.Constant(0.02), "progress": False, "report": False}
     given |= options
@@ -46,24 +46,24 @@ def train(precision, backend="numpy", **options):
 
 
 def losses(run):
-    """The training losses of the epochs."""
+    """Return the training losses of the epochs."""
     return [row["train_loss"] for row in run.history]
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
-def test_half_precision_learns_as_full_precision_does(precision):
+def test_half_precision_trains_as_well_as_full_precision(precision):
     full, half = train("float32"), train(precision)
     assert losses(half) != losses(full)
     np.testing.assert_allclose(losses(half), losses(full), rtol=0.02)
     assert {param.dtype for _, param in half.model.parameters()} == {"float32"}
 
 
-def test_a_compiled_step_in_bfloat16_is_the_step():
+def test_a_compiled_step_in_bfloat16_equals_an_uncompiled_step():
     one, other = train("bfloat16", compile=False), train("bfloat16", compile=True)
     np.testing.assert_allclose(losses(one), losses(other), rtol=1e-3)
 
 
-def test_a_run_in_float16_goes_on_with_its_scale(tmp_path):
+def test_a_run_in_float16_resumes_with_its_loss_scale(tmp_path):
     whole = train("float16", out=tmp_path / "whole")
     train("float16", out=tmp_path / "cut", epochs=2)
     again = train("float16", out=tmp_path / "cut", resume=True)
@@ -88,7 +88,7 @@ def test_each_backend_trains_in_half_precision(backend, precision):
 
 
 def half_step(model, batch, key):
-    """A step whose loss is a product, and so in half precision."""
+    """A step with a matrix product as loss, so the loss is in half precision."""
     del key
     logits = model.logits(batch["inputs"]).reshape((-1,))
     return sl.tensor.apply("vecdot", logits, logits) / 100
@@ -100,7 +100,7 @@ def test_a_loss_in_half_precision_is_scaled_in_float32(precision):
     options: dict[str, Any] = {"step": half_step, "loss": None}
     options |= {"schedule": sl.optim.Constant(1e-3)}
     full, half = train("float32", **options), train(precision, **options)
-    # Of 12 steps in float16 the first is skipped: 65536 overflows as a gradient.
+    # The first of 12 steps in float16 is skipped: 65536 overflows as a gradient.
     np.testing.assert_allclose(losses(half), losses(full), rtol=0.05)
 
 
@@ -111,14 +111,14 @@ def test_the_report_names_the_precision(tmp_path):
 
 
 def far_data():
-    """The rows, with one in each batch whose gradient overflows at the first scale."""
+    """Return rows; in each batch, one has gradients that overflow at the first scale."""
     rows = data()
     rows["inputs"][::20] *= 300
     return rows
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # NumPy's
-def test_processes_skip_a_step_together(monkeypatch, tmp_path):
+def test_all_processes_skip_the_same_step(monkeypatch, tmp_path):
     threads = Threads(2)
     monkeypatch.setattr(_fit, "find_ranks", threads.find)
     call: dict[str, Any] = {"train": far_data(), "epochs": 3, "batch_size": 20}
@@ -126,7 +126,7 @@ def test_processes_skip_a_step_together(monkeypatch, tmp_path):
     call |= {"schedule": sl.optim.Constant(1e-4), "report": False}
 
     def run(network, **options):
-        with sl.tensor.autocast("float32", allow_slow=True):  # a thread's own block
+        with sl.tensor.autocast("float32", allow_slow=True):  # a setting of this thread
             return sl.train.fit(network, **as_arguments(**call, **options))
 
     networks = [Network().bind("numpy", 0) for _ in range(3)]
@@ -144,13 +144,13 @@ def test_processes_skip_a_step_together(monkeypatch, tmp_path):
     assert scales[0] == scales[1]
 
 
-def test_a_run_does_not_go_on_in_another_precision(tmp_path):
+def test_a_run_cannot_resume_in_another_precision(tmp_path):
     train("float16", out=tmp_path / "run", epochs=2)
     with pytest.raises(sl.errors.RunFolderError, match="precision"):
         train("float32", out=tmp_path / "run", resume=True)
 
 
-def test_a_precision_that_would_be_slower_is_refused():
+def test_a_precision_that_would_be_slower_is_an_error():
     with pytest.raises(sl.errors.BackendError, match="NumPy has no products of bfloat16"):
         sl.train.fit(
             Network().bind("numpy", 0),
@@ -170,12 +170,12 @@ def test_a_precision_that_would_be_slower_is_refused():
         ),
     ],
 )
-def test_what_makes_no_sense_is_refused(options, message):
+def test_invalid_precision_settings_are_errors(options, message):
     with pytest.raises(sl.errors.ArgumentError, match=message):
         train(**options)
 
 
-def test_a_module_of_torch_is_referred_to_torchs_own_block():
+def test_precision_with_a_pytorch_module_is_an_error_that_names_autocast():
     with pytest.raises(sl.errors.ArgumentError, match=r"torch\.autocast"):
         sl.train.fit(
             torch.nn.Linear(6, 3),

@@ -1,4 +1,4 @@
-"""Sections about probabilities: curves of the classes, and calibration."""
+"""Sections about probabilities: ROC and precision-recall curves, and calibration."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from seqloom.train._probabilities import (
     thin_out,
 )
 
-# Hundredths: many lie on the edge of a bin.
+# Hundredths, because many are on the edge of a bin.
 SHARES = st.lists(st.tuples(st.booleans(), st.integers(0, 100)), min_size=1, max_size=80)
 
 
@@ -26,13 +26,13 @@ def drawn(labels, scores) -> Any:
 
 @pytest.fixture
 def three():
-    """Forty records of three classes, and scores that part them in part."""
+    """Forty records of three classes, and scores that partly separate them."""
     rng = np.random.default_rng(3)
     labels = np.eye(3, dtype=bool)[rng.integers(0, 3, 40)]
     return labels, labels + rng.normal(size=(40, 3))
 
 
-def test_each_class_stands_against_all_others(three):
+def test_each_class_is_compared_with_all_others(three):
     labels, scores = three
     rows = drawn(labels, scores).table.rows
     assert [row[:2] for row in rows] == list(zip("abc", labels.sum(axis=0), strict=True))
@@ -41,7 +41,7 @@ def test_each_class_stands_against_all_others(three):
         assert row[3].startswith(f"{metrics.average_precision_score(true, guess):.3f} (")
 
 
-def test_a_class_that_no_record_has_is_left_out(three):
+def test_a_class_without_records_has_no_curve(three):
     labels, scores = three
     labels[:, 1] = False
     section = drawn(labels, scores)
@@ -52,7 +52,7 @@ def test_records_of_one_class_have_no_curves():
     assert drawn([[1, 0, 0]] * 4, np.eye(4)[:, :3]) is None
 
 
-def test_of_many_classes_those_with_the_most_records_are_drawn():
+def test_only_the_classes_with_the_most_records_are_drawn():
     numbers = np.repeat(np.arange(12), np.arange(1, 13))
     labels = numbers[:, None] == np.arange(12)
     names = [f"class-{number}" for number in range(12)]
@@ -60,10 +60,10 @@ def test_of_many_classes_those_with_the_most_records_are_drawn():
     legend = [trace.name.split()[0] for trace in section.drawings[1].traces]
     assert legend == names[4:]
     assert len(section.table.rows) == 12
-    assert "Drawn: the 8 classes with the most records." in section.note
+    assert "Shown: the 8 classes with the most records." in section.note
 
 
-def test_a_thinned_curve_lies_on_the_whole_one_and_is_as_large():
+def test_a_thinned_curve_follows_the_full_curve_and_has_the_same_area():
     rng = np.random.default_rng(0)
     labels = rng.random(100_000) < 0.2
     curve = RankCurve.of(labels, labels + rng.normal(size=labels.size))
@@ -85,17 +85,17 @@ def test_bins_equal_those_of_scikit_learn(answers):
     assert found.counts.sum() == len(answers)
 
 
-def test_the_error_is_the_mean_gap_of_the_answers():
-    # Four answers of 0.9, of which half are right, and one of 0.2 that is not.
+def test_the_calibration_error_is_the_mean_gap_over_predictions():
+    # Four predictions of 0.9 (half of them correct), and one of 0.2 (wrong).
     found = Calibration.of([1, 1, 0, 0, 0], [0.9, 0.9, 0.9, 0.9, 0.2])
     assert found.error == pytest.approx((4 * 0.4 + 1 * 0.2) / 5)
 
 
-def test_answers_that_are_as_right_as_they_are_sure_have_no_error():
+def test_perfectly_calibrated_predictions_have_an_error_of_zero():
     assert Calibration.of([1, 1, 1, 0], [0.75] * 4).error == pytest.approx(0)
 
 
-def test_the_table_counts_the_answers_of_each_bin():
+def test_the_table_counts_the_predictions_of_each_bin():
     section = calibration_section([1, 0, 1], [0.95, 0.55, 0.52], name="test")
     assert [row[:2] for row in section.details.rows] == [
         ("0.5 to 0.6", 2),

@@ -1,4 +1,4 @@
-"""Progress: who watches hears of everything, in order."""
+"""Progress: a watcher receives all calls in order."""
 
 import pytest
 
@@ -6,7 +6,7 @@ import seqloom as sl
 
 
 class Diary(sl.train.Progress):
-    """Writes down what it hears."""
+    """Records the calls that it receives."""
 
     def __init__(self):
         self.heard = []
@@ -26,7 +26,7 @@ class Diary(sl.train.Progress):
 
 @pytest.fixture
 def heard(toy, small):
-    """What was heard of a run of two epochs."""
+    """The calls during a run of two epochs."""
     diary = Diary()
     sl.train.fit(
         small,
@@ -39,18 +39,18 @@ def heard(toy, small):
     return diary.heard
 
 
-def test_everything_is_heard_in_order(heard):
+def test_a_watcher_receives_all_calls_in_order(heard):
     epoch = ["batch"] * 3 + ["epoch"]
     assert [name for name, _ in heard] == ["start", *epoch, *epoch, "end"]
 
 
-def test_the_plan_says_what_will_be_done(heard):
+def test_the_plan_describes_the_run(heard):
     plan = heard[0][1]
     assert (plan.first_epoch, plan.epochs, plan.batches, plan.samples) == (1, 2, 3, 40)
     assert (plan.backend, plan.threads, plan.folder) == ("numpy", 1, None)
 
 
-def test_each_step_has_its_place_and_its_share(heard):
+def test_each_step_has_its_epoch_batch_and_number_of_records(heard):
     steps = [it for name, it in heard if name == "batch"]
     assert [(it.epoch, it.batch, it.samples) for it in steps[3:]] == [
         (2, 1, 16), (2, 2, 16), (2, 3, 8)
@@ -58,7 +58,7 @@ def test_each_step_has_its_place_and_its_share(heard):
     assert all(0 <= it.accuracy <= 1 for it in steps)
 
 
-def test_the_epochs_loss_is_the_mean_over_its_records(heard):
+def test_the_loss_of_an_epoch_is_the_mean_over_its_records(heard):
     steps = [it for name, it in heard if name == "batch"][:3]
     row = next(it for name, it in heard if name == "epoch")
     expected = sum(it.loss * it.samples for it in steps) / 40

@@ -1,7 +1,7 @@
-"""Several processes train one network: as one process does, whatever their number.
+"""Several processes train one network with the same result as one process.
 
-Most tests let threads stand in for processes; the last ones start processes: by fork, which
-imports torch once, or by torchrun.
+Most tests use threads in place of processes. The last tests start processes: by fork, which
+imports torch only once, or by torchrun.
 """
 
 import os
@@ -25,7 +25,7 @@ SCRIPT = Path(__file__).with_name("train_by_ranks.py")
 
 @pytest.fixture
 def together(monkeypatch):
-    """Train by so many threads; gives the run of each."""
+    """Train with a thread for each rank; return the run of each."""
 
     def run(world, **call):
         threads = Threads(world)
@@ -51,9 +51,9 @@ def config_of(**options):
     return sl.models.SequenceCNNConfig(**every)
 
 
-# 49 records in batches of 16: the last batch has one record, and of some processes none.
+# 49 records in batches of 16: the last batch has one record, and some ranks have none.
 @pytest.mark.parametrize("world", [2, 3])
-def test_processes_train_as_one_with_the_joined_batch(toy, together, tmp_path, world):
+def test_several_processes_train_like_one_process(toy, together, tmp_path, world):
     call: dict[str, Any] = {
         "model": config_of(),
         "train": toy(49),
@@ -70,7 +70,7 @@ def test_processes_train_as_one_with_the_joined_batch(toy, together, tmp_path, w
     )
 
 
-def test_all_processes_have_the_same_bits(toy, together):
+def test_all_processes_have_exactly_the_same_weights(toy, together):
     runs = together(3, model=config_of(), train=toy(49), epochs=1, batch_size=16)
     first, *others = (run.model.to_record() for run in runs)
     assert all((first[path] == other[path]).all() for other in others for path in first)
@@ -85,7 +85,7 @@ def test_all_processes_have_the_same_bits(toy, together):
     ],
     ids=["lengths", "numbers", "several labels"],
 )
-def test_sequences_and_labels_of_each_kind_are_shared(toy, together, data):
+def test_all_kinds_of_labels_can_be_trained_by_several_processes(toy, together, data):
     train = toy(49, **data)
     config = config_of(outputs=len(train.classes))
     call: dict[str, Any] = {
@@ -98,7 +98,7 @@ def test_sequences_and_labels_of_each_kind_are_shared(toy, together, data):
     assert_alike(together(2, **call)[1], sl.train.fit(**as_arguments(**call)))
 
 
-def test_weights_of_classes_count_over_the_whole_batch(toy, together):
+def test_class_weights_apply_to_the_whole_batch(toy, together):
     call: dict[str, Any] = {
         "model": config_of(),
         "train": toy(49),
@@ -109,7 +109,7 @@ def test_weights_of_classes_count_over_the_whole_batch(toy, together):
     assert_alike(together(2, **call)[0], sl.train.fit(**as_arguments(**call)))
 
 
-def test_the_mean_record_is_that_of_the_whole_batch(toy, together):
+def test_batch_statistics_are_those_of_the_whole_batch(toy, together):
     config = config_of(length=20, widths=(), aligned=4)
     call: dict[str, Any] = {
         "model": config,
@@ -126,7 +126,7 @@ def test_the_mean_record_is_that_of_the_whole_batch(toy, together):
 
 
 @pytest.mark.parametrize("backend", ["torch", pytest.param("jax", marks=pytest.mark.soak)])
-def test_each_backend_is_shared(toy, together, backend):
+def test_each_backend_can_train_with_several_processes(toy, together, backend):
     call: dict[str, Any] = {
         "model": config_of(),
         "train": toy(33),
@@ -144,13 +144,13 @@ def make_arrays():
 
 
 def measure_step(model, batch, key):
-    """A step of a user's own, with a number to look at."""
+    """A user's own step, which returns a number."""
     del key
     error = model(batch["x"]) - batch["y"]
     return (error * error).mean(), {"largest": (error * error).max()}
 
 
-def test_a_step_and_arrays_of_ones_own_are_shared(monkeypatch):
+def test_a_custom_step_on_arrays_can_be_trained_by_several_processes(monkeypatch):
     threads = Threads(2)
     monkeypatch.setattr(_fit, "find_ranks", threads.find)
     call: dict[str, Any] = {
@@ -168,7 +168,7 @@ def test_a_step_and_arrays_of_ones_own_are_shared(monkeypatch):
 
 
 class Branches(sl.nn.Module):
-    """Uses one of its layers for some records only."""
+    """A network that uses one of its layers for some records only."""
 
     rare: sl.nn.Linear
     usual: sl.nn.Linear
@@ -184,7 +184,7 @@ class Branches(sl.nn.Module):
 
 
 @pytest.mark.parametrize("world", [2, 3])
-def test_a_process_without_a_gradient_that_another_has_adds_zeros(monkeypatch, world):
+def test_a_process_without_a_gradient_adds_zeros(monkeypatch, world):
     threads = Threads(world)
     monkeypatch.setattr(_fit, "find_ranks", threads.find)
     rows = make_arrays()["x"]
@@ -199,7 +199,7 @@ def test_a_process_without_a_gradient_that_another_has_adds_zeros(monkeypatch, w
         assert_alike(run, alone)
 
 
-def test_a_network_of_torch_is_shared(monkeypatch):
+def test_a_pytorch_network_can_be_trained_by_several_processes(monkeypatch):
     torch = pytest.importorskip("torch")
     threads = Threads(2)
     monkeypatch.setattr(_fit, "find_ranks", threads.find)
@@ -225,7 +225,7 @@ def test_a_network_of_torch_is_shared(monkeypatch):
     np.testing.assert_allclose(weights[1], weights[2], rtol=1e-5, atol=1e-6)
 
 
-def test_genotypes_are_shared(cohort, together):
+def test_genotypes_can_be_trained_on_by_several_processes(cohort, together):
     train = cohort(49)
     config = sl.models.GenotypeMLPConfig.for_data(train)
     call: dict[str, Any] = {
@@ -258,7 +258,7 @@ def test_dropout_differs_between_processes(toy, monkeypatch):
     assert not (seen[0] == seen[1]).all()
 
 
-def test_a_network_that_differs_is_that_of_the_first_process(toy, monkeypatch):
+def test_all_processes_start_with_the_network_of_the_first(toy, monkeypatch):
     threads, train = Threads(2), toy(16)
     monkeypatch.setattr(_fit, "find_ranks", threads.find)
     models = [config_of().init("numpy", sl.Key(seed)) for seed in (1, 2)]
@@ -270,7 +270,7 @@ def test_a_network_that_differs_is_that_of_the_first_process(toy, monkeypatch):
 
 
 @pytest.mark.parametrize("world", [1, 3])
-def test_a_run_goes_on_with_another_number_of_processes(toy, together, tmp_path, world):
+def test_a_run_resumes_with_another_number_of_processes(toy, together, tmp_path, world):
     class Stop:
         def on_batch(self, step):
             if (step.epoch, step.batch) == (2, 2):
@@ -292,7 +292,7 @@ def test_a_run_goes_on_with_another_number_of_processes(toy, together, tmp_path,
         assert_alike(run, alone)
 
 
-def test_a_watcher_that_ends_the_run_ends_it_for_all(toy, together):
+def test_a_watcher_that_ends_the_run_ends_it_in_all_processes(toy, together):
     class End:
         def on_batch(self, step):
             return step.batch == 2
@@ -303,7 +303,7 @@ def test_a_watcher_that_ends_the_run_ends_it_for_all(toy, together):
     assert [len(run.history) for run in runs] == [1, 1]
 
 
-def test_one_process_writes_and_reports(toy, together, tmp_path):
+def test_only_one_process_writes_and_reports(toy, together, tmp_path):
     told = []
 
     class Watch:
@@ -339,7 +339,7 @@ def test_a_gpu_is_chosen_by_the_local_rank(monkeypatch):
 
 
 def start(folder, world, backend="numpy", what="train", place="", *, torchrun=False):
-    """Train by real processes; gives the exit code and what they said."""
+    """Train with real processes; return the exit code and the output."""
     command = [sys.executable]
     if torchrun:
         command += ["-m", "torch.distributed.run", "--standalone"]
@@ -372,7 +372,7 @@ def assert_alike_on_disk(folder, other):
 @pytest.mark.parametrize(
     "backend", ["numpy", pytest.param("torch", marks=pytest.mark.soak)]
 )
-def test_a_killed_run_of_two_processes_goes_on_with_one_and_with_three(tmp_path, backend):
+def test_a_killed_run_of_two_processes_resumes_with_one_or_three(tmp_path, backend):
     assert start(tmp_path / "whole", 1, backend)[0] == 0
     code, _ = start(tmp_path / "one", 2, backend, "kill", "2.3")
     assert code != 0
@@ -384,7 +384,7 @@ def test_a_killed_run_of_two_processes_goes_on_with_one_and_with_three(tmp_path,
         assert_alike_on_disk(tmp_path / name, tmp_path / "whole")
 
 
-def test_an_error_in_one_process_ends_all(tmp_path):
+def test_an_error_in_one_process_ends_all_processes(tmp_path):
     code, said = start(tmp_path / "run", 2, what="fault", torchrun=True)
     assert code != 0
     assert "the disk of process 1 is gone" in said
@@ -392,7 +392,7 @@ def test_an_error_in_one_process_ends_all(tmp_path):
 
 
 @pytest.mark.soak
-def test_a_signal_to_torchrun_leaves_a_checkpoint_of_a_step_that_all_have_made(tmp_path):
+def test_a_signal_to_torchrun_leaves_a_checkpoint_of_a_completed_step(tmp_path):
     assert start(tmp_path / "whole", 1)[0] == 0
     code, _ = start(tmp_path / "run", 2, what="stop", place="2.3", torchrun=True)
     assert code != 0
@@ -403,7 +403,7 @@ def test_a_signal_to_torchrun_leaves_a_checkpoint_of_a_step_that_all_have_made(t
 
 
 @pytest.mark.soak
-def test_the_command_prints_once_for_all_processes(tmp_path):
+def test_only_one_process_prints_the_output_of_the_command(tmp_path):
     demo = Path(sl.__file__).parent / "_demo"
     words = ["train", demo / "train.fa.gz", "--labels", demo / "train.tsv", "--epochs", "1"]
     words += ["--valid-share", "0.1", "--out", tmp_path / "run"]

@@ -1,4 +1,4 @@
-"""The report of a run: its figures are those of the run."""
+"""The report of a run contains the results of the run."""
 
 import platform
 from typing import Any
@@ -12,18 +12,18 @@ from seqloom.report import percent
 
 @pytest.fixture
 def run(toy, small):
-    """A finished run with a validation and a test part."""
+    """A finished run with a validation and a test set."""
     return sl.train.fit(small, toy(), toy(30), test=toy(20), epochs=2)
 
 
-def test_the_first_figure_is_the_tests_accuracy(run):
+def test_the_first_key_figure_is_the_test_accuracy(run):
     tile = run.report.tiles[0]
     assert tile.name == "test accuracy"
     assert tile.value == percent(run.test.metrics["accuracy"])
     assert tile.note.startswith("95 % interval")
 
 
-def test_the_confusions_count_each_part(run):
+def test_each_set_has_a_confusion_matrix(run):
     names = [(it.name, it.total, it.correct) for it in run.report.confusions]
     right = [
         round(it.metrics["accuracy"] * it.metrics["n"]) for it in (run.test, run.valid)
@@ -31,7 +31,7 @@ def test_the_confusions_count_each_part(run):
     assert names == [("test", 20, right[0]), ("validation", 30, right[1])]
 
 
-def test_the_curves_follow_the_history(run):
+def test_the_learning_curves_equal_the_history(run):
     loss, accuracy = run.report.curves
     assert list(loss.series["training"]) == [row["train_loss"] for row in run.history]
     assert list(accuracy.series["validation"]) == [
@@ -39,18 +39,18 @@ def test_the_curves_follow_the_history(run):
     ]
 
 
-def test_the_chosen_epoch_is_marked_only_where_it_was_chosen(run, toy, small):
+def test_the_best_epoch_is_marked_only_with_a_validation_set(run, toy, small):
     assert run.report.best_epoch == run.best_epoch
     assert sl.train.fit(small, toy(), epochs=1).report.best_epoch is None
 
 
-def test_the_facts_suffice_to_run_it_again(run):
+def test_the_facts_contain_all_settings_of_the_run(run):
     facts = run.report.facts
     assert facts["training records"] == 48
     assert (facts["seed"], facts["epochs"], facts["lr"]) == (0, 2, 0.001)
 
 
-def test_the_facts_name_what_computed(run):
+def test_the_facts_name_the_backend_and_its_device(run):
     facts = run.report.facts
     assert (facts["backend"], facts["device"]) == ("numpy", "cpu")
     assert facts["threads"] >= 1
@@ -79,7 +79,7 @@ def test_sequences_without_a_label_are_counted(toy, small):
 
 
 @pytest.mark.parametrize("augment", [None, sl.augment.ReverseComplement()])
-def test_what_any_part_left_out_is_counted_once(toy, small, augment):
+def test_records_left_out_of_any_set_are_counted_once(toy, small, augment):
     data = toy(labels=None)
     labels = {name: "yes" if i % 2 else "no" for i, name in enumerate(data.ids[:40])}
     options: dict[str, Any] = {
@@ -104,11 +104,11 @@ def test_intervals_that_are_dropped_are_counted(small, tmp_path):
         tmp_path / "g.fa", tmp_path / "a.bed", encoder=sl.encode.OneHot("dna"), **options
     )
     report = sl.train.fit(small, *sl.data.split(whole, (0.8, 0.2)), epochs=1).report
-    # 0 to the left; 176, 177 and 178, with 24 letters and one more, beyond 200.
+    # 0 is beyond the left end; 176, 177 and 178 with 25 bases are beyond 200.
     assert report.notes[0] == "4 intervals leave their chromosome and were left out."
 
 
-def test_without_a_report_there_are_no_pages_but_all_else(toy, small, tmp_path):
+def test_report_false_writes_all_files_except_the_pages(toy, small, tmp_path):
     run = sl.train.fit(
         small,
         toy(),
@@ -122,10 +122,10 @@ def test_without_a_report_there_are_no_pages_but_all_else(toy, small, tmp_path):
     assert run.report.title == "run"
 
 
-def test_the_report_says_what_its_figures_do_not_show(toy, small, tmp_path):
+def test_the_report_lists_the_limitations_of_its_metrics(toy, small, tmp_path):
     run = sl.train.fit(small, toy(), toy(30, name="valid"), epochs=1, out=tmp_path / "run")
-    limits = next(it for it in run.report.sections if it.title == "Limits")
-    assert "The validation part chose the epoch" in limits.note
+    limits = next(it for it in run.report.sections if it.title == "Limitations")
+    assert "The best epoch was chosen on the validation set" in limits.note
     assert "few records of some classes: 15 of no, 15 of yes" in limits.note
     card = (tmp_path / "run" / "README.md").read_text()
-    assert "The validation part chose the epoch" in card
+    assert "The best epoch was chosen on the validation set" in card

@@ -1,4 +1,4 @@
-"""Going on: from any epoch to the same bits, and only with the same data and settings."""
+"""Resumed runs: the same bits from any epoch, and only with the same data and settings."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ from seqloom.errors import DataWarning, RecordError, RunFolderError
 
 
 class Stop(sl.train.Progress):
-    """Presses Ctrl-C in an epoch."""
+    """Simulates Ctrl-C in an epoch."""
 
     def __init__(self, epoch, batch=None):
         self.place = (epoch, batch)
@@ -49,7 +49,7 @@ def start(toy, small, tmp_path):
 
 
 @pytest.mark.parametrize("place", [(1, 2), (1, None), (2, 1), (3, 3), (4, None)], ids=str)
-def test_a_stopped_run_goes_on_to_the_same_bits(start, tmp_path, place):
+def test_a_stopped_run_resumes_to_the_same_bits(start, tmp_path, place):
     start("whole")
     with pytest.raises(KeyboardInterrupt):
         start(progress=Stop(*place))
@@ -60,25 +60,25 @@ def test_a_stopped_run_goes_on_to_the_same_bits(start, tmp_path, place):
         ).read_bytes()
 
 
-def test_ctrl_c_says_how_to_go_on(start):
-    said = r"keeps 2 epochs and 1 step of the next: go on with resume=True"
+def test_the_message_after_ctrl_c_explains_how_to_resume(start):
+    said = r"contains 2 epochs and 1 step of the next; continue with resume=True"
     with pytest.raises(KeyboardInterrupt, match=said):
         start(progress=Stop(3, 1))
 
 
-def test_ctrl_c_in_the_first_epoch_keeps_its_steps(start):
-    said = r"run keeps 2 steps of the first epoch: go on with resume=True"
+def test_ctrl_c_in_the_first_epoch_saves_its_steps(start):
+    said = r"run contains 2 steps of the first epoch; continue with resume=True"
     with pytest.raises(KeyboardInterrupt, match=said):
         start(progress=Stop(1, 2))
 
 
-def test_ctrl_c_before_the_first_step_says_that_nothing_is_saved(start):
+def test_ctrl_c_before_the_first_step_reports_that_nothing_is_saved(start):
     with pytest.raises(KeyboardInterrupt, match="before the first step; nothing"):
         start(progress=Stop("start"))
 
 
-def test_ctrl_c_without_a_folder_says_that_nothing_is_kept(toy, small):
-    with pytest.raises(KeyboardInterrupt, match="no run folder was given"):
+def test_ctrl_c_without_a_folder_reports_that_nothing_is_saved(toy, small):
+    with pytest.raises(KeyboardInterrupt, match="there is no run folder"):
         sl.train.fit(small, toy(), progress=Stop(1, 1))
 
 
@@ -89,7 +89,7 @@ def test_a_stopped_run_predicts_with_its_best_epoch(start, tmp_path):
         assert len(sl.infer.predict(tmp_path / "run", tmp_path / "toy.fa")) == 48
 
 
-def test_the_metrics_are_cut_back_to_the_checkpoint(start, tmp_path):
+def test_metrics_after_the_checkpoint_are_removed_on_resume(start, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         start(progress=Stop(3, 1))
     path = tmp_path / "run/metrics.jsonl"
@@ -99,7 +99,7 @@ def test_the_metrics_are_cut_back_to_the_checkpoint(start, tmp_path):
     assert epochs == [1, 2, 3, 4]
 
 
-def test_a_resumed_run_says_where_it_begins(start):
+def test_a_resumed_run_prints_where_it_begins(start):
     with pytest.raises(KeyboardInterrupt):
         start(progress=Stop(3, 1))
     watch = Stop(0)
@@ -107,18 +107,18 @@ def test_a_resumed_run_says_where_it_begins(start):
     assert (watch.plan.first_epoch, watch.plan.first_batch) == (3, 2)
 
 
-def test_a_finished_run_is_given_back(start):
+def test_resuming_a_finished_run_returns_its_results(start):
     first = start()
     again = start(resume=True)
     assert (again.history, again.best_epoch) == (first.history, first.best_epoch)
 
 
-def test_a_run_that_stopped_early_stays_stopped(start):
+def test_resuming_an_early_stopped_run_trains_no_further(start):
     options = {"epochs": 40, "lr": 0.5, "batch_size": 4, "early_stop": 2}
     assert start(resume=True, **options).history == start(resume=True, **options).history
 
 
-def test_resume_begins_where_there_is_nothing_yet(start):
+def test_resume_without_a_checkpoint_starts_a_new_run(start):
     assert len(start(resume=True).history) == 4
 
 
@@ -136,7 +136,7 @@ def test_resume_begins_where_there_is_nothing_yet(start):
     ],
     ids=lambda it: it if isinstance(it, str) else "",
 )
-def test_resume_refuses_another_setting_by_name(start, name, other):
+def test_resume_with_another_setting_is_an_error_that_names_it(start, name, other):
     with pytest.raises(KeyboardInterrupt):
         start(progress=Stop(2, 1))
     with pytest.raises(RunFolderError, match=f"begun with {name} "):
@@ -151,14 +151,14 @@ def test_resume_names_all_settings_that_differ(start):
         start(resume=True, epochs=3, batch_size=8, lr=1e-3, seed=1)
 
 
-def test_resume_says_which_setting_of_a_task_differs(start):
+def test_the_error_names_the_setting_of_the_task_that_differs(start):
     with pytest.raises(KeyboardInterrupt):
         start(progress=Stop(2, 1))
     with pytest.raises(RunFolderError, match="begun with task weights None, not"):
         start(resume=True, class_weight="balanced")
 
 
-def test_more_epochs_make_a_run_longer(start, tmp_path):
+def test_a_finished_run_can_resume_with_more_epochs(start, tmp_path):
     start()
     longer = start(resume=True, epochs=6)
     assert [row["epoch"] for row in longer.history] == [1, 2, 3, 4, 5, 6]
@@ -166,7 +166,7 @@ def test_more_epochs_make_a_run_longer(start, tmp_path):
     assert len(lines) == 6
 
 
-def test_a_longer_run_that_is_stopped_goes_on_to_the_same_bits(start, tmp_path):
+def test_an_extended_run_that_is_stopped_resumes_to_the_same_bits(start, tmp_path):
     for name in ("whole", "run"):
         start(name)
     start("whole", resume=True, epochs=6)
@@ -179,7 +179,7 @@ def test_a_longer_run_that_is_stopped_goes_on_to_the_same_bits(start, tmp_path):
     assert first == second
 
 
-def test_a_longer_run_takes_the_rates_of_its_new_length(start):
+def test_an_extended_run_uses_the_learning_rates_of_its_new_length(start):
     start()
     longer = start(resume=True, epochs=6)
     alone = start("alone", epochs=6)
@@ -187,7 +187,7 @@ def test_a_longer_run_takes_the_rates_of_its_new_length(start):
     assert rates[0] == pytest.approx(rates[1])
 
 
-def test_a_saved_model_without_a_checkpoint_is_not_resumed(start, toy, small, tmp_path):
+def test_resuming_a_model_without_a_checkpoint_is_an_error(start, toy, small, tmp_path):
     sl.train.fit(small, toy(), epochs=1).save(tmp_path / "run")
     before = (tmp_path / "run/model.safetensors").read_bytes()
     with pytest.raises(RunFolderError, match="no checkpoint, so it cannot be resumed"):
@@ -196,14 +196,14 @@ def test_a_saved_model_without_a_checkpoint_is_not_resumed(start, toy, small, tm
 
 
 @pytest.mark.parametrize("part", ["train", "valid"])
-def test_resume_refuses_other_data(start, toy, part):
+def test_resume_with_other_data_is_an_error(start, toy, part):
     with pytest.raises(KeyboardInterrupt):
         start(progress=Stop(2, 1))
     with pytest.raises(RunFolderError, match=r"(training|validation) data"):
         start(resume=True, **{part: toy(40, name="other")})
 
 
-def test_a_refused_resume_changes_nothing(start, tmp_path):
+def test_a_failed_resume_changes_no_files(start, tmp_path):
     start()
     before = {path: path.read_bytes() for path in (tmp_path / "run").glob("*.*")}
     with pytest.raises(RunFolderError):
@@ -211,7 +211,7 @@ def test_a_refused_resume_changes_nothing(start, tmp_path):
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_a_damaged_checkpoint_is_refused(start, tmp_path):
+def test_a_corrupt_checkpoint_is_an_error(start, tmp_path):
     start()
     path = tmp_path / "run/checkpoint/last.safetensors"
     path.write_bytes(path.read_bytes()[:-9])
@@ -219,7 +219,7 @@ def test_a_damaged_checkpoint_is_refused(start, tmp_path):
         start(resume=True)
 
 
-def test_what_a_killed_writer_left_is_removed(start, tmp_path):
+def test_temporary_files_of_a_killed_run_are_removed(start, tmp_path):
     start()
     left = [
         tmp_path / "run/.config.json.01234567.part",
@@ -231,7 +231,7 @@ def test_what_a_killed_writer_left_is_removed(start, tmp_path):
     assert not any(path.exists() for path in left)
 
 
-def test_replacing_a_run_leaves_the_files_of_others(start, tmp_path):
+def test_replacing_a_run_keeps_other_files(start, tmp_path):
     start()
     others = [tmp_path / "run/checkpoint/mine.safetensors", tmp_path / "run/.mine.part"]
     for path in others:
@@ -242,7 +242,7 @@ def test_replacing_a_run_leaves_the_files_of_others(start, tmp_path):
 
 @pytest.mark.parametrize("way", ["resume", "overwrite"])
 @pytest.mark.parametrize("name", ["config.json", "checkpoint/last.safetensors"])
-def test_a_folder_of_another_program_is_no_run(start, tmp_path, name, way):
+def test_a_folder_of_another_program_is_not_replaced(start, tmp_path, name, way):
     path = tmp_path / "run" / name
     path.parent.mkdir(parents=True)
     path.write_text('{"model_type": "theirs"}')

@@ -1,4 +1,4 @@
-"""Epochs that nobody asked for: rounds of them, as long as they help."""
+"""Rounds of epochs, which follow while they help if the user sets no number of epochs."""
 
 from typing import Any
 
@@ -7,15 +7,15 @@ import pytest
 
 import seqloom as sl
 from fit_arguments import as_arguments
-from seqloom.train._updates import ends_of_rounds, most_epochs
+from seqloom.train._updates import count_max_epochs, ends_of_rounds
 
 
 def falling(count, last=0.5):
-    """The rows of a run whose validation loss falls in a line."""
+    """The history of a run with a linearly falling validation loss."""
     return [{"valid_loss": float(loss)} for loss in np.linspace(1.0, last, count)]
 
 
-def test_epochs_that_are_asked_for_are_made():
+def test_a_given_number_of_epochs_is_one_round():
     assert ends_of_rounds(7, falling(7)) == [7]
 
 
@@ -24,7 +24,7 @@ def test_a_round_that_helped_is_followed_by_one_of_twice_its_length():
     assert ends_of_rounds(None, falling(60)) == [20, 60, 140]
 
 
-def test_there_are_three_rounds_at_most():
+def test_there_are_at_most_three_rounds():
     assert ends_of_rounds(None, falling(140)) == [20, 60, 140]
 
 
@@ -38,22 +38,22 @@ def test_a_round_that_helped_by_less_than_a_hundredth_is_the_last():
     assert ends_of_rounds(None, rows) == [20, 60]
 
 
-def test_without_a_validation_part_there_is_one_round():
+def test_without_a_validation_set_there_is_one_round():
     assert ends_of_rounds(None, [{"train_loss": 1.0}] * 20) == [20]
 
 
 @pytest.mark.parametrize("has_valid", [False, True])
-def test_the_most_epochs_are_those_of_a_run_that_always_improves(has_valid):
+def test_the_maximum_number_of_epochs_is_that_of_a_run_that_always_improves(has_valid):
     rows, ends = falling(500), []
     for count in range(500):
         history = rows[:count] if has_valid else [{"train_loss": 1.0}] * count
         ends.append(ends_of_rounds(None, history)[-1])
-    assert most_epochs(None, has_valid=has_valid) == max(ends)
-    assert most_epochs(7, has_valid=has_valid) == 7
+    assert count_max_epochs(None, has_valid=has_valid) == max(ends)
+    assert count_max_epochs(7, has_valid=has_valid) == 7
 
 
 class Listener(sl.train.Progress):
-    """Hears of more epochs."""
+    """Records calls of on_more."""
 
     def __init__(self):
         self.heard = []
@@ -64,7 +64,7 @@ class Listener(sl.train.Progress):
 
 @pytest.fixture(scope="module")
 def slow() -> dict[str, Any]:
-    """What still improves after twenty epochs, because it learns slowly."""
+    """A network that still improves after twenty epochs, because it learns slowly."""
     rows = np.random.default_rng(48).choice([*"ACGT"], (48, 20))
     texts = {f"r{number}": "".join(row) for number, row in enumerate(rows)}
     labels = {
@@ -80,19 +80,19 @@ def slow() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def whole(slow):
-    """A run that nobody stops, and the numbers of epochs of which it told."""
+    """An uninterrupted run, and the numbers of epochs that it reported."""
     listener = Listener()
     return sl.train.fit(
         **as_arguments(**slow, progress=listener, report=False)
     ), listener.heard
 
 
-def test_a_run_that_still_improves_goes_on_and_says_so(whole):
+def test_a_run_that_still_improves_continues_and_reports_it(whole):
     run, heard = whole
     assert heard[0] == 60
     assert len(run.history) == heard[-1]
     rates = [row["lr"] for row in run.history]
-    assert rates[20] > 10 * rates[19]  # a new rise begins
+    assert rates[20] > 10 * rates[19]  # the learning rate rises again
 
 
 class Ending(Listener):
@@ -108,11 +108,11 @@ def test_a_run_that_ends_with_a_round_reports_no_further_one(slow):
     assert (len(run.history), listener.heard) == (20, [])
 
 
-def test_the_report_names_the_epoch_whose_weights_are_kept(whole):
+def test_the_report_names_the_best_epoch(whole):
     run, _ = whole
     losses = [row["valid_loss"] for row in run.history]
     best = losses.index(min(losses)) + 1
-    spelled = f"{len(losses)}, in rounds; the weights of epoch {best} are kept"
+    spelled = f"{len(losses)}, in rounds; the weights are those of epoch {best}"
     assert run.report.facts["epochs"] == spelled
 
 

@@ -1,4 +1,4 @@
-"""Saving after training without a folder, and how runs show themselves."""
+"""Saving a run after training without a folder, and the text and HTML forms of runs."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def train(toy, small):
     return call
 
 
-def test_a_saved_run_holds_what_out_holds_but_the_checkpoint(train, tmp_path):
+def test_a_saved_run_has_the_files_of_out_except_the_checkpoint(train, tmp_path):
     train(out=tmp_path / "out")
     train().save(tmp_path / "saved")
     for name in ("config.json", "model.safetensors", "scores-valid.tsv", "scores-test.tsv"):
@@ -33,14 +33,14 @@ def test_a_saved_run_holds_what_out_holds_but_the_checkpoint(train, tmp_path):
     assert names[0] - names[1] == {"checkpoint"}
 
 
-def test_a_saved_model_predicts_the_same_bits(train, tmp_path):
+def test_a_saved_model_predicts_exactly_the_same_scores(train, tmp_path):
     run = train()
     run.trained.save(tmp_path / "model")
     scores = sl.infer.predict(tmp_path / "model", tmp_path / "test.fa")
     assert scores.to_numpy().tobytes() == run.test.scores.to_numpy().tobytes()
 
 
-def test_a_saved_model_of_genotypes_keeps_what_its_encoder_learned(cohort, tmp_path):
+def test_a_saved_genotype_model_keeps_its_fitted_encoder(cohort, tmp_path):
     data = cohort()
     run = sl.train.fit(sl.models.GenotypeMLPConfig.for_data(data), data, epochs=1)
     run.trained.save(tmp_path / "model")
@@ -49,7 +49,7 @@ def test_a_saved_model_of_genotypes_keeps_what_its_encoder_learned(cohort, tmp_p
 
 
 @pytest.mark.parametrize("what", ["run", "model"])
-def test_saving_replaces_nothing_unasked(train, tmp_path, what):
+def test_saving_overwrites_nothing_by_default(train, tmp_path, what):
     run = train()
     thing = run if what == "run" else run.trained
     run.save(tmp_path / "there")
@@ -60,29 +60,29 @@ def test_saving_replaces_nothing_unasked(train, tmp_path, what):
         assert (tmp_path / "there" / name).exists() == (what == "run")
 
 
-def test_saving_never_replaces_the_files_of_others(train, tmp_path):
+def test_saving_never_overwrites_other_files(train, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(RunFolderError, match="has files of another kind"):
         train().save(tmp_path, overwrite=True)
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
-def test_a_folder_of_another_type_is_one_sentence(train):
+def test_a_folder_of_the_wrong_type_is_an_error_in_one_sentence(train):
     with pytest.raises(ArgumentError, match="folder must be a folder's path, got 3"):
         train().save(3)
 
 
-def test_a_run_shows_itself_in_one_line(train, tmp_path):
+def test_the_repr_of_a_run_is_one_line(train, tmp_path):
     said = repr(train(out=tmp_path / "run"))
     assert said.startswith("Run of SequenceCNN, ")
     assert "parameters; classify no, yes; epoch " in said  # the task that fit took
-    assert "of 2 kept; validation accuracy " in said
+    assert "of 2; validation accuracy " in said
     assert said.endswith(f"in {tmp_path / 'run'}")
     assert "\n" not in said
     assert len(said) < 150 + len(str(tmp_path))
 
 
-def test_a_trained_model_and_a_part_show_themselves_in_one_line(train):
+def test_the_reprs_of_a_trained_model_and_of_a_part_are_one_line(train):
     run = train()
     assert repr(run.trained).endswith("parameters: classify no, yes")
     assert repr(run.test).startswith("Part of 20 records: accuracy ")
@@ -94,6 +94,6 @@ def test_a_notebook_shows_a_table_of_the_metrics(train):
     assert page.count("<tr>") == 1 + len(train().test.metrics)
 
 
-def test_html_of_a_name_is_escaped():
+def test_names_are_escaped_in_html():
     page = _table("<b>net</b>", {"<i>": {"<u>": 1.0}})
     assert not {"<b>", "<i>", "<u>"} & {page[i : i + 3] for i in range(len(page))}

@@ -1,4 +1,4 @@
-"""Records that judge a model and have the letters of training records are told."""
+"""Warnings about validation and test sequences that duplicate training sequences."""
 
 import warnings
 
@@ -16,9 +16,9 @@ def draw(count):
     return ["".join(RNG.choice(list("ACGT"), 12)) for _ in range(count)]
 
 
-TAUGHT, NEW = draw(24), draw(16)
-# In small letters, under other ids: the letters alone count.
-ASKED = [*NEW[:8], *(letters.lower() for letters in TAUGHT[:4])]
+TRAINING, NEW = draw(24), draw(16)
+# Lower case and other ids: only the sequence counts.
+TESTED = [*NEW[:8], *(letters.lower() for letters in TRAINING[:4])]
 
 
 def read(sequences, name):
@@ -28,14 +28,14 @@ def read(sequences, name):
 
 
 def fit(**options):
-    train = read(TAUGHT, "t")
+    train = read(TRAINING, "t")
     config = sl.models.SequenceCNNConfig.for_data(train)
     return sl.train.fit(config, train, **as_arguments(epochs=1, **options))
 
 
-def test_fit_tells_how_many_and_how_the_model_does_on_the_others():
+def test_fit_counts_duplicates_and_evaluates_the_model_without_them():
     with pytest.warns(SeenRecordsWarning, match="^4 of 12 test records") as found:
-        run = fit(test=read(ASKED, "q"))
+        run = fit(test=read(TESTED, "q"))
     part = run.test
     right = part.scores.to_numpy().argmax(axis=1) == part.labels
     figures = f"accuracy {right[:8].mean():.4f} on the other 8, {right.mean():.4f} on all"
@@ -44,25 +44,25 @@ def test_fit_tells_how_many_and_how_the_model_does_on_the_others():
     assert part.known.tolist() == [False] * 8 + [True] * 4
 
 
-def test_evaluate_of_a_saved_model_tells_it_too(tmp_path):
+def test_evaluate_with_a_saved_model_warns_about_duplicates(tmp_path):
     fit(out=tmp_path / "run", report=False)
     with pytest.warns(SeenRecordsWarning, match="4 of 12 records") as found:
-        sl.infer.evaluate(tmp_path / "run", read(ASKED, "q"))
+        sl.infer.evaluate(tmp_path / "run", read(TESTED, "q"))
     assert found[0].filename == __file__
 
 
-def test_a_model_that_is_saved_again_still_knows_its_letters(tmp_path):
+def test_a_model_that_is_saved_again_keeps_its_training_hashes(tmp_path):
     fit().trained.save(tmp_path / "again")
     with pytest.warns(SeenRecordsWarning, match="4 of 12 records"):
-        sl.infer.evaluate(tmp_path / "again", read(ASKED, "q"))
+        sl.infer.evaluate(tmp_path / "again", read(TESTED, "q"))
 
 
-def test_where_all_were_seen_the_remedy_is_other_records():
+def test_if_all_records_are_duplicates_the_advice_is_to_use_others():
     with pytest.warns(SeenRecordsWarning, match="24 of 24 .*give records that the model"):
-        fit(valid=read(TAUGHT, "v"))
+        fit(valid=read(TRAINING, "v"))
 
 
-def test_nothing_is_said_of_records_that_are_new():
+def test_new_records_give_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error", SeenRecordsWarning)
         run = fit(valid=read(NEW, "v"))
@@ -70,28 +70,28 @@ def test_nothing_is_said_of_records_that_are_new():
     assert not run.valid.known.any()
 
 
-def test_the_report_and_the_model_card_say_it(tmp_path):
+def test_the_report_and_the_model_card_mention_duplicates(tmp_path):
     with pytest.warns(SeenRecordsWarning):
-        fit(test=read(ASKED, "q"), out=tmp_path / "run")
+        fit(test=read(TESTED, "q"), out=tmp_path / "run")
     for name in ("report.html", "README.md"):
         text = (tmp_path / "run" / name).read_text()
         assert "4 of 12 test records have the letters of a training record" in text
 
 
-def test_equal_sequences_are_one_group_of_a_split():
-    data = read([*TAUGHT, *(letters.lower() for letters in TAUGHT)], "t")
+def test_a_split_keeps_equal_sequences_together():
+    data = read([*TRAINING, *(letters.lower() for letters in TRAINING)], "t")
     parts = sl.data.split(data, (0.5, 0.5), groups="sequence")
     one, other = ({it.upper() for it in part.group("sequence")} for part in parts)
     assert len(one) == len(other) == 12
     assert not one & other
 
 
-def test_more_records_than_are_compared_leave_no_hashes(monkeypatch):
+def test_too_many_training_records_store_no_hashes(monkeypatch):
     monkeypatch.setattr("seqloom.data._parts._MAX_RECORDS", 5)
     assert fit().trained.known_letters is None
 
 
-def test_records_without_letters_have_no_hashes():
+def test_records_without_sequences_store_no_hashes():
     arrays = {"x": RNG.normal(size=(12, 3)).astype("float32"), "y": np.arange(12) % 2}
 
     class Linear(sl.nn.Module):
@@ -108,15 +108,15 @@ def test_records_without_letters_have_no_hashes():
     assert run.valid.known is None
 
 
-def test_the_hashes_lie_in_the_run_folder(tmp_path):
+def test_the_hashes_are_stored_in_the_run_folder(tmp_path):
     fit(out=tmp_path / "run", report=False)
     record = sl.record.load(tmp_path / "run" / "letters.safetensors")
     assert record["hashes"].shape == (24,)
 
 
-def test_a_sequence_of_two_classes_is_warned_of_where_fit_was_called():
-    data = read([*TAUGHT, TAUGHT[0]], "t")
+def test_a_sequence_with_two_classes_gives_a_warning_at_the_call_of_fit():
+    data = read([*TRAINING, TRAINING[0]], "t")
     data.labels = np.append(data.labels[:-1], 1 - data.labels[0])
-    with pytest.warns(DataWarning, match="1 sequence stands in more than one") as found:
+    with pytest.warns(DataWarning, match="1 sequence has more than one class") as found:
         sl.train.fit(sl.models.SequenceCNNConfig.for_data(data), data, epochs=1)
     assert found[0].filename == __file__

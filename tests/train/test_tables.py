@@ -1,4 +1,4 @@
-"""The tables of a report: what a metric hides."""
+"""Tables of a report: mistakes and the metrics of each label."""
 
 import numpy as np
 import pytest
@@ -7,14 +7,14 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from seqloom.infer import Scores
 from seqloom.models import Classify, Multilabel, Regress
 from seqloom.train import Part
-from seqloom.train._letters import find_wrong, list_mistakes
+from seqloom.train._residue_sections import find_wrong, list_mistakes
 from seqloom.train._report import tables_of_labels
 
 SCORES = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]], np.float32)
 
 
 def part_of(columns, labels, scores=SCORES):
-    """A part whose records are r0, r1, ..."""
+    """Return results for the records r0, r1, ..."""
     ids = [f"r{i}" for i in range(len(scores))]
     return Part(Scores(ids, columns, scores), np.asarray(labels), {})
 
@@ -23,7 +23,7 @@ def tables(task, labels):
     return list(tables_of_labels(task, {"test": part_of(task.columns, labels)}))
 
 
-def test_the_surest_mistake_comes_first():
+def test_the_most_confident_mistake_comes_first():
     part = part_of(("no", "yes"), [1, 1, 1, 0])
     table = list_mistakes(part, find_wrong(Classify(("no", "yes")), part))
     assert [row[:3] for row in table.rows] == [
@@ -34,13 +34,13 @@ def test_the_surest_mistake_comes_first():
     assert table.rows[0][3] == pytest.approx(0.9)
 
 
-def test_of_many_mistakes_ten_are_listed():
+def test_ten_of_many_mistakes_are_listed():
     part = part_of(("no", "yes"), [1] * 30, np.tile([[0.7, 0.3]], (30, 1)))
     assert len(find_wrong(Classify(("no", "yes")), part)) == 30
     assert len(list_mistakes(part, find_wrong(Classify(("no", "yes")), part)).rows) == 10
 
 
-def test_each_label_has_its_own_area():
+def test_each_label_has_its_own_auroc_and_auprc():
     labels = np.array([[1, 0], [0, 1], [1, 1], [1, 0]])
     (table,) = tables(Multilabel(("TATA", "CAAT")), labels)
     names, counts, auroc, auprc = zip(*table.rows, strict=True)
@@ -52,5 +52,5 @@ def test_each_label_has_its_own_area():
     np.testing.assert_allclose(np.array([auroc, auprc], float), expected)
 
 
-def test_a_regression_has_no_table():
+def test_a_regression_has_no_table_of_labels():
     assert tables(Regress(("a", "b")), SCORES) == []

@@ -1,4 +1,4 @@
-"""fit trains a network of torch as torch does, and leaves it with the best weights."""
+"""fit trains a PyTorch network like a PyTorch loop; the network has the best weights."""
 
 from typing import Any, cast
 
@@ -19,7 +19,7 @@ class Net(nn.Module):
 
     def __init__(self, dropout=0.0, classes=2):
         super().__init__()
-        self.conv = nn.Conv1d(4, 8, 5, padding=2, bias=False)  # norm takes it away
+        self.conv = nn.Conv1d(4, 8, 5, padding=2, bias=False)  # batch norm removes it
         self.norm = nn.BatchNorm1d(8)
         self.drop = nn.Dropout(dropout)
         self.head = nn.Linear(8, classes)
@@ -30,7 +30,7 @@ class Net(nn.Module):
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """Let torch compute by one thread: several wait for each other on a busy machine."""
+    """Let PyTorch use one thread, because several would wait on a busy machine."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -43,7 +43,7 @@ def make(**options):
 
 
 def batches(count=STEPS * SIZE):
-    """Equal batches in a list, which come in this order in each epoch."""
+    """Return a list of batches, which have the same order in each epoch."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(count, 4, 20)).astype(np.float32)
     y = (x[:, 0].max(axis=1) > x[:, 1].max(axis=1)).astype(np.int64)
@@ -80,7 +80,7 @@ PAIRS: list[Any] = [
 
 
 @pytest.mark.parametrize(("ours", "theirs"), PAIRS, ids=["sgd", "adamw"])
-def test_twenty_steps_equal_those_of_torchs_own_loop(ours, theirs):
+def test_twenty_steps_equal_those_of_a_pytorch_loop(ours, theirs):
     data, module, twin = batches(), make(), make()
     optimizer = theirs(twin.parameters())
     for batch in data:
@@ -113,7 +113,7 @@ def test_the_module_ends_with_the_weights_of_the_best_epoch(tmp_path):
     assert_equal_states(state_of(cast("Any", again.model).module), state_of(module))
 
 
-def test_a_labelled_dataset_is_learned_predicted_and_judged(toy):
+def test_a_pytorch_network_trains_predicts_and_evaluates_on_a_dataset(toy):
     module = make(dropout=0.2)
     run = train(module, toy(), toy(30, name="valid"), epochs=3, lr=0.01)
     assert run.history[-1]["train_loss"] < run.history[0]["train_loss"]
@@ -125,7 +125,7 @@ def test_a_labelled_dataset_is_learned_predicted_and_judged(toy):
 
 
 @pytest.mark.parametrize("place", [(1, 7), (1, None)], ids=str)
-def test_a_stopped_run_goes_on_to_the_same_bits_with_dropout(tmp_path, place):
+def test_a_stopped_run_with_dropout_resumes_to_the_same_bits(tmp_path, place):
     class Stop(sl.train.Progress):
         def on_batch(self, step):
             if (step.epoch, step.batch) == place:
@@ -142,13 +142,13 @@ def test_a_stopped_run_goes_on_to_the_same_bits_with_dropout(tmp_path, place):
 
     torch.manual_seed(0)
     whole = call()
-    torch.manual_seed(1)  # the global generator plays no part
+    torch.manual_seed(1)  # the global generator is not used
     with pytest.raises(KeyboardInterrupt):
         call(out=tmp_path / "run", callbacks=[Stop()])
     assert_equal_states(call(out=tmp_path / "run", resume=True), whole)
 
 
-def test_training_does_not_touch_torchs_own_generator():
+def test_training_does_not_use_the_global_generator_of_pytorch():
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
@@ -159,7 +159,7 @@ def test_training_does_not_touch_torchs_own_generator():
     assert expected.shape == (3,)
 
 
-def test_a_step_gets_torchs_module_and_tensors_and_two_losses_by_name():
+def test_a_step_receives_the_pytorch_module_and_tensors():
     def step(module, batch, key):
         outputs = module(batch["inputs"])
         loss = nn.functional.cross_entropy(outputs, batch["label"])
@@ -174,7 +174,7 @@ def test_a_step_gets_torchs_module_and_tensors_and_two_losses_by_name():
     np.testing.assert_allclose(row["valid_loss"], whole, rtol=1e-5)
 
 
-def test_frozen_parameters_stay_and_shared_ones_are_one():
+def test_frozen_parameters_do_not_change_and_shared_ones_stay_shared():
     module = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
     module[1].weight = module[0].weight
     module[0].bias.requires_grad_(False)  # noqa: FBT003 - torch's
@@ -188,7 +188,7 @@ def test_frozen_parameters_stay_and_shared_ones_are_one():
     assert module[0].weight is module[1].weight
 
 
-def test_averages_of_weights_are_put_into_the_module():
+def test_averaged_weights_are_copied_into_the_module():
     module, optimizer = make(), sl.optim.ScheduleFreeAdamW()
     schedule = sl.optim.Constant(0.01)
     run = train(
@@ -204,27 +204,27 @@ def test_averages_of_weights_are_put_into_the_module():
     )
 
 
-def test_another_backend_is_refused_with_what_to_say():
+def test_another_backend_is_an_error_that_names_the_argument():
     with pytest.raises(
         BackendError, match=r'computes with torch only.*give backend="torch"'
     ):
         sl.train.fit(make(), batches(), objective=nn.CrossEntropyLoss())
 
 
-def test_compile_is_left_to_torch():
-    with pytest.raises(ArgumentError, match=r"give torch\.compile\(module\)"):
+def test_compile_with_a_pytorch_module_is_an_error_that_names_torch_compile():
+    with pytest.raises(ArgumentError, match=r"use torch\.compile\(module\)"):
         train(make(), batches(), loss=nn.CrossEntropyLoss(), compile=True)
 
 
 @pytest.mark.parametrize("outputs", [1, 3])
-def test_another_number_of_outputs_is_refused_with_the_classes(toy, outputs):
+def test_the_wrong_number_of_outputs_is_an_error_that_lists_the_classes(toy, outputs):
     with pytest.raises(
-        ArgumentError, match=rf"gives {outputs} outputs .* needs 2: no, yes"
+        ArgumentError, match=rf"returns {outputs} outputs .* needs 2: no, yes"
     ):
         sl.train.fit(make(classes=outputs), toy(), backend="torch", epochs=1)
 
 
-def test_lazy_layers_are_refused_until_they_have_seen_a_batch(toy):
+def test_lazy_layers_are_an_error_until_they_are_initialised(toy):
     data = toy()
     net = nn.Sequential(nn.Flatten(), nn.LazyLinear(2))
     with pytest.raises(
@@ -235,7 +235,7 @@ def test_lazy_layers_are_refused_until_they_have_seen_a_batch(toy):
     assert len(sl.train.fit(net, data, backend="torch", epochs=1).history) == 1
 
 
-def test_an_error_of_a_network_names_the_records_and_the_lengths_that_taught(toy):
+def test_an_error_in_a_network_names_the_records_and_the_training_lengths(toy):
     data = toy()
     letters = int(data.lengths[0])
     net = nn.Sequential(nn.Flatten(), nn.Linear(4 * letters, 2))
@@ -252,7 +252,7 @@ def test_an_error_of_a_network_names_the_records_and_the_lengths_that_taught(toy
 
 
 class Tied(nn.Module):
-    """An embedding whose weights are those of the last layer, and a shared buffer."""
+    """A network that shares the weights of its embedding and last layer, and a buffer."""
 
     def __init__(self):
         super().__init__()
@@ -264,7 +264,7 @@ class Tied(nn.Module):
         return self.embedding(inputs.amax(dim=2)) + self.head(inputs.mean(dim=2))
 
 
-def test_the_file_of_tied_weights_is_the_state_dict_that_a_strict_load_takes(tmp_path):
+def test_the_file_of_tied_weights_can_be_loaded_strictly_as_a_state_dict(tmp_path):
     from safetensors.torch import load_file
 
     net = Tied()
@@ -274,7 +274,7 @@ def test_the_file_of_tied_weights_is_the_state_dict_that_a_strict_load_takes(tmp
     other = Tied()
     other.load_state_dict(state, strict=True)
     assert_equal_states(state_of(other), state_of(net))
-    # Ours reads it too, with both names or one of them.
+    # seqloom reads it too, with both names or one of them.
     record = sl.record.load(tmp_path / "run/model.safetensors")
     for names in (["embedding.weight", "head.weight"], ["head.weight"]):
         again = sl.models.TorchModule(Tied()).bind("torch", 0)
@@ -283,7 +283,7 @@ def test_the_file_of_tied_weights_is_the_state_dict_that_a_strict_load_takes(tmp
     assert run.model.number_of_parameters == 8
 
 
-def test_tied_weights_with_two_values_are_refused():
+def test_tied_weights_with_two_values_are_an_error():
     again = sl.models.TorchModule(Tied()).bind("torch", 0)
     wrong = {"embedding.weight": np.ones((2, 4)), "head.weight": np.zeros((2, 4))}
     with pytest.raises(RecordError, match="are one tensor of this network"):

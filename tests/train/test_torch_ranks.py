@@ -1,4 +1,4 @@
-"""Sums by torch.distributed give back each array's type, shape and library."""
+"""Sums by torch.distributed keep the dtype, shape and library of each array."""
 
 import numpy as np
 import pytest
@@ -10,8 +10,8 @@ torch = pytest.importorskip("torch")
 
 @pytest.fixture
 def ranks(tmp_path):
-    """A group of one process, whose sums are its own values."""
-    from seqloom.train._torch_ranks import TorchRanks  # after the import of torch is tried
+    """A group of one process; its sums equal its own values."""
+    from seqloom.train._torch_ranks import TorchRanks  # after importorskip("torch")
 
     place = f"file://{tmp_path}/store"
     torch.distributed.init_process_group("gloo", rank=0, world_size=1, init_method=place)
@@ -23,7 +23,7 @@ def ranks(tmp_path):
 @pytest.mark.parametrize(
     "dtype", ["float32", "float64", "float16", "bfloat16", "int64", "int32", "bool"]
 )
-def test_a_sum_has_the_type_of_its_parts(ranks, backend, dtype):
+def test_a_sum_has_the_dtype_of_its_terms(ranks, backend, dtype):
     b = sl.tensor.backend(backend)
     arrays = [b.tensor(values).astype(dtype).raw for values in ([[1, 0, 1]], 1, [])]
     before = [np.array(b.to_numpy(array)) for array in arrays]
@@ -46,7 +46,7 @@ def test_many_arrays_are_summed_in_buckets(ranks, monkeypatch):
     assert [array[-1] for array in found] == [0, 1, 2, 3, 4]
 
 
-def test_a_process_that_ended_is_named_as_the_reason(ranks, monkeypatch):
+def test_a_process_that_ended_is_reported_as_the_cause(ranks, monkeypatch):
     def fail(_):
         raise RuntimeError("Connection closed by peer [127.0.0.1]:1\nmore")
 
@@ -57,7 +57,7 @@ def test_a_process_that_ended_is_named_as_the_reason(ranks, monkeypatch):
         ranks.sum_numbers(1.0)
 
 
-def test_what_the_first_process_cannot_do_is_its_own_error(ranks):
+def test_an_error_in_the_first_process_is_raised_there(ranks):
     def fail():
         raise OSError("no space")
 
@@ -65,9 +65,9 @@ def test_what_the_first_process_cannot_do_is_its_own_error(ranks):
         ranks.on_first(fail)
 
 
-def test_other_settings_of_another_process_are_an_error(ranks, monkeypatch):
+def test_different_settings_in_another_process_are_an_error(ranks, monkeypatch):
     ranks.require_same({"lr": 1})
     monkeypatch.setattr(ranks, "sum_numbers", lambda _: [1.0])
     ranks.world = 2
-    with pytest.raises(sl.errors.ArgumentError, match=r"1 of 2 processes were called with"):
+    with pytest.raises(sl.errors.ArgumentError, match=r"1 of 2 processes have other data"):
         ranks.require_same({"lr": 1})

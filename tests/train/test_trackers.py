@@ -1,4 +1,4 @@
-"""TensorBoard, MLflow and Weights & Biases read back what a run told them."""
+"""TensorBoard, MLflow and Weights & Biases contain the numbers that a run logged."""
 
 import sys
 from typing import Any
@@ -13,7 +13,7 @@ from seqloom.errors import MissingExtraError
 
 @pytest.fixture
 def train(toy, small):
-    """Train two epochs of three steps; returns the run and its steps."""
+    """Train two epochs of three steps; return the run and its steps."""
 
     def call(*callbacks, **options):
         steps = []
@@ -33,7 +33,7 @@ def train(toy, small):
 
 
 def read_events(folder):
-    """Read TensorBoard's files by its own reader, as (step, value) pairs by name."""
+    """Read TensorBoard files with its own reader, as (step, value) pairs by name."""
     events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     found = events.EventAccumulator(str(folder)).Reload()
     return {
@@ -42,7 +42,7 @@ def read_events(folder):
     }
 
 
-def test_tensorboard_shows_each_step_and_each_epoch(train, tmp_path):
+def test_tensorboard_has_each_step_and_each_epoch(train, tmp_path):
     pytest.importorskip("tensorboard")
     run, steps = train(sl.train.TensorBoard(tmp_path / "logs"))
     found = read_events(tmp_path / "logs")
@@ -55,7 +55,7 @@ def test_tensorboard_shows_each_step_and_each_epoch(train, tmp_path):
         np.testing.assert_allclose(found[name], expected, rtol=1e-6)
 
 
-def test_tensorboard_shows_every_so_many_steps_and_goes_on_counting(train, tmp_path):
+def test_tensorboard_has_every_nth_step_and_continues_after_a_resume(train, tmp_path):
     pytest.importorskip("tensorboard")
     for epochs in (2, 3):
         train(
@@ -70,8 +70,8 @@ def test_tensorboard_shows_every_so_many_steps_and_goes_on_counting(train, tmp_p
     ]
 
 
-@pytest.mark.filterwarnings("ignore")  # of MLflow's own
-def test_mlflow_keeps_settings_numbers_and_the_end(train, tmp_path, monkeypatch):
+@pytest.mark.filterwarnings("ignore")  # from MLflow
+def test_mlflow_has_settings_numbers_and_the_final_status(train, tmp_path, monkeypatch):
     mlflow = pytest.importorskip("mlflow")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     uri = (tmp_path / "store").as_uri()
@@ -104,12 +104,12 @@ def test_mlflow_marks_a_run_that_failed(train, tmp_path, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_wandb_logs_into_the_run_that_is_open(train, tmp_path, monkeypatch):
+def test_wandb_logs_to_the_open_run(train, tmp_path, monkeypatch):
     wandb = pytest.importorskip("wandb")
     monkeypatch.setenv("WANDB_SILENT", "true")
     with wandb.init(mode="offline", dir=str(tmp_path)) as kept:
         run, _ = train(sl.train.WandB())
-        kept.log({}, step=99)  # writes what the steps before it hold
+        kept.log({}, step=99)  # writes the values of earlier steps
         found, config = dict(kept.summary), dict(kept.config)
     assert found["epoch/valid_loss"] == run.history[-1]["valid_loss"]
     assert found["final/valid/auroc"] == run.valid.metrics["auroc"]
@@ -118,7 +118,7 @@ def test_wandb_logs_into_the_run_that_is_open(train, tmp_path, monkeypatch):
 
 @pytest.mark.soak
 @pytest.mark.filterwarnings("ignore")
-def test_wandb_opens_and_ends_a_run_of_its_own(train, tmp_path, monkeypatch):
+def test_wandb_opens_and_ends_a_run_if_none_is_open(train, tmp_path, monkeypatch):
     wandb = pytest.importorskip("wandb")
     monkeypatch.setenv("WANDB_SILENT", "true")
     train(sl.train.WandB("splice", mode="offline", dir=str(tmp_path)))
@@ -127,7 +127,7 @@ def test_wandb_opens_and_ends_a_run_of_its_own(train, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["tensorboard", "mlflow", "wandb"])
-def test_without_its_library_a_callback_says_what_to_install(train, name, monkeypatch):
+def test_a_callback_without_its_library_names_the_package(train, name, monkeypatch):
     for module in (name, "tensorboard.summary"):
         monkeypatch.setitem(sys.modules, module, None)
     callback = {

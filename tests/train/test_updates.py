@@ -1,4 +1,4 @@
-"""Clipping, accumulation, weight averages and drop_last of `fit`, beside plain torch."""
+"""Clipping, accumulation, weight averages and drop_last of `fit`, compared with PyTorch."""
 
 import json
 from itertools import pairwise
@@ -27,7 +27,7 @@ BATCHES = [{"inputs": X[a:b], "label": Y[a:b]} for a, b in pairwise(STARTS)]
 
 
 class Net(sl.nn.Module):
-    """Two layers of ours."""
+    """Two seqloom layers."""
 
     first: sl.nn.Linear
     second: sl.nn.Linear
@@ -40,7 +40,7 @@ class Net(sl.nn.Module):
 
 
 class TorchNet(torch.nn.Module):
-    """The same layers of torch."""
+    """The same layers in PyTorch."""
 
     def __init__(self):
         super().__init__()
@@ -59,7 +59,7 @@ WEIGHTS = {
 
 
 def make(backend, *, is_torch=False):
-    """Make a network with the same weights as all others."""
+    """Return a network with the common initial weights."""
     model = sl.models.TorchModule(TorchNet()) if is_torch else Net()
     return model.bind(backend, sl.Key(0)).load_record(WEIGHTS)
 
@@ -69,7 +69,7 @@ def cross_entropy(outputs, labels):
 
 
 def train(model, batches=BATCHES, **options):
-    """Train a network by `fit`, with SGD and momentum; returns its weights."""
+    """Train a network by `fit`, with SGD and momentum; return its weights."""
     every: dict[str, Any] = {
         "loss": torch.nn.functional.cross_entropy
         if isinstance(model, sl.models.TorchModule)
@@ -85,7 +85,7 @@ def train(model, batches=BATCHES, **options):
 
 
 def loop(*, clip_norm=None, accumulate=1, average=None):
-    """The same training as a plain loop of torch in float64."""
+    """Train with a plain PyTorch loop in float64."""
     net = TorchNet().double()
     net.load_state_dict({it: torch.tensor(WEIGHTS[it]) for it in WEIGHTS})
     optimizer = torch.optim.SGD(net.parameters(), LR, momentum=0.9)
@@ -128,7 +128,7 @@ WAYS: dict[str, Any] = {
     "torch": ("torch", False, False),
     "a torch network": ("torch", True, False),
 }
-OTHERS: list[Any] = [
+OTHER_BACKENDS: list[Any] = [
     ("jax", True),
     pytest.param(("jax", False), marks=pytest.mark.soak),
     pytest.param(("torch", True), marks=pytest.mark.soak),
@@ -137,16 +137,16 @@ OTHERS: list[Any] = [
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("way", WAYS)
-def test_fit_updates_weights_as_a_loop_of_torch_does(case, way):
+def test_fit_updates_weights_like_a_pytorch_loop(case, way):
     (options, expected), (backend, is_torch, compiled) = CASES[case], WAYS[way]
     weights = train(make(backend, is_torch=is_torch), compile=compiled, **options)
     assert_equal(weights, loop(**expected))
     changed = any(not np.allclose(weights[it], loop()[it], 1e-2, 1e-2) for it in weights)
-    assert changed  # so that a case that has no effect fails
+    assert changed  # fails if a case has no effect
 
 
-@pytest.mark.parametrize("way", OTHERS, ids=str)
-def test_other_backends_update_weights_as_a_loop_of_torch_does(way):
+@pytest.mark.parametrize("way", OTHER_BACKENDS, ids=str)
+def test_other_backends_update_weights_like_a_pytorch_loop(way):
     backend, compiled = way
     pytest.importorskip(backend)
     options, expected = CASES["all"]
@@ -155,7 +155,7 @@ def test_other_backends_update_weights_as_a_loop_of_torch_does(way):
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_accumulated_batches_make_the_step_of_the_joined_batch_with_class_weights(compiled):
+def test_accumulated_batches_with_class_weights_equal_the_joined_batch(compiled):
     options: dict[str, Any] = {"task": "classify", "class_weight": [1.0, 5.0, 0.5]}
     options |= {"epochs": 1, "batch_size": 4, "loss": None, "compile": compiled}
     data = {"inputs": X, "label": Y}
@@ -164,7 +164,7 @@ def test_accumulated_batches_make_the_step_of_the_joined_batch_with_class_weight
     assert_equal(small, large)
 
 
-def test_the_average_is_what_is_evaluated_and_kept(tmp_path):
+def test_averaged_weights_are_evaluated_and_saved(tmp_path):
     losses = []
 
     class Listener:
@@ -183,7 +183,7 @@ def test_the_average_is_what_is_evaluated_and_kept(tmp_path):
     assert all((saved[path] == weights[path]).all() for path in weights)
 
 
-def test_drop_last_leaves_the_smaller_last_batch_out():
+def test_drop_last_skips_the_smaller_last_batch():
     heard = []
 
     class Listener:
@@ -201,7 +201,7 @@ def test_drop_last_leaves_the_smaller_last_batch_out():
     assert heard == [4] * 6 * 2  # 27 records
 
 
-def test_the_default_rate_falls_over_the_steps_not_over_the_batches():
+def test_the_default_learning_rate_is_a_function_of_steps_not_batches():
     rates = []
 
     class Listener:
@@ -249,7 +249,7 @@ def test_a_run_that_stops_between_accumulated_batches_resumes_to_the_same_bits(
 
 
 @pytest.mark.parametrize("every", [1, "0.000001s"])
-def test_a_run_that_dies_resumes_from_its_last_checkpoint_to_the_same_bits(tmp_path, every):
+def test_a_killed_run_resumes_from_its_last_checkpoint_to_the_same_bits(tmp_path, every):
     class Die:
         def on_batch(self, step):
             if (step.epoch, step.batch) == (2, 5):
@@ -288,7 +288,7 @@ def test_a_float16_step_that_overflows_is_left_out_of_the_mean():
     assert mean.wrt(layer.weight).item() == pytest.approx((2.0 * 4 + 5.0 * 2) / 6)
 
 
-def test_several_processes_clip_accumulate_and_average_as_one(toy, monkeypatch):
+def test_several_processes_clip_accumulate_and_average_like_one(toy, monkeypatch):
     config = sl.models.SequenceCNNConfig(4, 2, widths=(8,), kernel_size=5, dropout=0.0)
     call: dict[str, Any] = {"model": config, "train": toy(49), "epochs": 2, "lr": 1e-3}
     call |= {"batch_size": 8, "clip_norm": 0.5, "accumulate": 3, "weight_average": 0.8}
@@ -309,7 +309,7 @@ def test_several_processes_clip_accumulate_and_average_as_one(toy, monkeypatch):
         ({"drop_last": True}, "drop_last False, not True"),
     ],
 )
-def test_a_run_is_resumed_with_the_same_updates_only(
+def test_a_run_resumes_only_with_the_same_update_settings(
     toy, small, tmp_path, other, difference
 ):
     options: dict[str, Any] = {"clip_norm": 1.0, "accumulate": 2, "weight_average": 0.9}
@@ -333,7 +333,7 @@ def test_a_run_is_resumed_with_the_same_updates_only(
         ({"drop_last": "no"}, "drop_last"),
         (
             {"drop_last": True, "batch_size": 64},
-            "leaves no batch: the training part has 48",
+            "leaves no batch: the training set has 48",
         ),
         (
             {"weight_average": 0.9, "optimizer": sl.optim.ScheduleFreeAdamW()},
@@ -341,7 +341,7 @@ def test_a_run_is_resumed_with_the_same_updates_only(
         ),
     ],
 )
-def test_an_update_that_cannot_be_made_is_refused(toy, small, wrong, message):
+def test_invalid_update_settings_are_errors(toy, small, wrong, message):
     with pytest.raises(ArgumentError, match=message):
         sl.train.fit(
             small,
@@ -351,17 +351,17 @@ def test_an_update_that_cannot_be_made_is_refused(toy, small, wrong, message):
 
 
 def test_drop_last_of_a_loader_is_an_error_that_names_the_loader():
-    with pytest.raises(ArgumentError, match="give drop_last=True to the loader"):
+    with pytest.raises(ArgumentError, match="set drop_last=True in the loader"):
         train(make("numpy"), drop_last=True)
 
 
 @pytest.mark.parametrize("name", ["max_grad_norm", "gradient_clip_val"])
-def test_names_of_other_libraries_lead_to_clip_norm(toy, small, name):
+def test_argument_names_of_other_libraries_suggest_clip_norm(toy, small, name):
     with pytest.raises(TypeError, match=r"did you mean .*Updates.clip_norm="):
         sl.train.fit(small, toy(), **as_arguments(**cast("Any", {name: 1.0})))
 
 
-def test_a_torch_batch_norm_with_a_batch_of_one_record_names_drop_last():
+def test_pytorch_batch_norm_with_one_record_is_an_error_that_names_drop_last():
     net = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.BatchNorm1d(3))
     data = {"inputs": X[:9], "label": Y[:9]}
     options: dict[str, Any] = {"backend": "torch", "batch_size": 4, "epochs": 1}

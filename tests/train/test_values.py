@@ -1,4 +1,4 @@
-"""Arguments of `fit` that belong together are values; older keywords still do the same."""
+"""Groups of arguments of `fit` are classes; older keywords still have the same effect."""
 
 import inspect
 from typing import Any, cast
@@ -10,7 +10,7 @@ import seqloom as sl
 from seqloom.errors import ArgumentError, SeqloomError
 from seqloom.train._settings import read_arguments
 
-# Keywords of the version before, and how they are given now.
+# Keywords of the previous version, and their current form.
 MOVED: dict[str, Any] = {
     "task": ("classify", {"objective": "classify"}),
     "class_weight": (
@@ -26,10 +26,10 @@ MOVED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("keyword", MOVED)
-def test_an_older_keyword_warns_and_trains_as_its_value_does(toy, small, keyword):
+def test_an_older_keyword_warns_and_trains_like_its_replacement(toy, small, keyword):
     old, new = MOVED[keyword]
     options: Any = {"epochs": 2, keyword: old}
-    with pytest.warns(DeprecationWarning, match=f"fit\\({keyword}=...\\) will go") as told:
+    with pytest.warns(DeprecationWarning, match=f"fit\\({keyword}=...\\) will be") as told:
         before = sl.train.fit(small, toy(), toy(20), **options)
     assert told[0].filename == __file__
     options = {"epochs": 2, **new}
@@ -40,7 +40,7 @@ def test_an_older_keyword_warns_and_trains_as_its_value_does(toy, small, keyword
 
 
 @pytest.mark.filterwarnings("ignore:fit.schedule")
-def test_an_older_schedule_refuses_another_rate(toy, small):
+def test_an_older_schedule_with_a_learning_rate_is_an_error(toy, small):
     with pytest.raises(ArgumentError, match="both give the learning rate"):
         sl.train.fit(small, toy(), schedule=sl.optim.Constant(0.1), lr=0.1)
 
@@ -52,40 +52,40 @@ def test_an_older_schedule_refuses_another_rate(toy, small):
         {"lr": sl.optim.Constant(0.1), "schedule": sl.optim.Constant(0.2)},
     ],
 )
-def test_an_older_keyword_beside_the_value_that_has_it_now_is_refused(toy, small, options):
-    with pytest.raises(ArgumentError, match="contradict each other: write"):
+def test_an_older_keyword_together_with_its_replacement_is_an_error(toy, small, options):
+    with pytest.raises(ArgumentError, match="contradict each other: pass"):
         sl.train.fit(small, toy(), **options)
 
 
 @pytest.mark.parametrize("count", ["x", -1, 1.5, True])
-def test_a_number_of_threads_is_checked_where_it_is_given(count):
+def test_an_invalid_number_of_threads_is_an_error(count):
     with pytest.raises(ArgumentError, match="num_threads must be an integer from 1"):
         sl.train.Computation(num_threads=count)
 
 
-def test_a_number_of_threads_becomes_a_plain_integer():
+def test_a_number_of_threads_becomes_a_python_integer():
     count = cast("Any", np.int64(2))
     assert type(sl.train.Computation(num_threads=count).num_threads) is int
 
 
-def test_fit_takes_at_most_15_arguments():
+def test_fit_has_at_most_15_parameters():
     parameters = inspect.signature(sl.train.fit).parameters.values()
     assert sum(each.kind is not each.VAR_KEYWORD for each in parameters) <= 15
 
 
-def test_a_function_as_objective_is_the_loss():
+def test_a_function_as_objective_is_used_as_the_loss():
     loss = sl.nn.functional.mse_loss
     given = read_arguments({"objective": loss, "lr": 0.1}, {})
     assert given["objective"] == sl.train.Objective(loss=loss, task="auto")
 
 
-def test_a_plain_argument_and_its_value_are_the_same_settings():
+def test_a_plain_argument_and_its_class_give_the_same_settings():
     plain = read_arguments({"epochs": 3, "out": "run", "lr": 0.1}, {})
     values = {"epochs": sl.train.Epochs(3), "out": sl.train.RunFolder("run"), "lr": 0.1}
     assert read_arguments(values, {}) == plain
 
 
-def test_a_field_that_another_library_calls_otherwise_is_named_with_its_value(toy, small):
+def test_the_name_of_a_field_in_another_library_suggests_our_name(toy, small):
     hint = r"did you mean optimizer=sl.train.Updates\(clip_norm=...\)\?"
     with pytest.raises(TypeError, match=hint):
         sl.train.fit(small, toy(), max_grad_norm=1.0)
@@ -102,12 +102,12 @@ def test_a_field_that_another_library_calls_otherwise_is_named_with_its_value(to
         (sl.train.RunFolder, "keep", 0),
     ],
 )
-def test_a_value_refuses_a_wrong_field_when_it_is_made(value, field, wrong):
+def test_an_invalid_field_is_an_error_at_construction(value, field, wrong):
     with pytest.raises(ArgumentError, match=field):
         value(**{field: wrong})
 
 
-def test_numbers_of_numpy_in_a_value_become_those_of_python():
+def test_numpy_numbers_in_settings_become_python_numbers():
     numbers: Any = np.int64(8), np.int32(2)
     value = sl.train.Batches(numbers[0], accumulate=numbers[1])
     assert [type(it) for it in (value.batch_size, value.accumulate)] == [int, int]

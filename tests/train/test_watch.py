@@ -1,4 +1,4 @@
-"""What a person sees while a network learns."""
+"""Terminal output during training."""
 
 import io
 from contextlib import suppress
@@ -28,7 +28,7 @@ def row(epoch, loss):
 
 
 def watch(*, terminal, losses, plan=PLAN):
-    """Play a run and give what was written."""
+    """Simulate a run and return the output."""
     written = io.StringIO()
     console = Console(file=written, force_terminal=terminal, width=100)
     with Watch(console) as watcher:
@@ -47,21 +47,21 @@ def test_without_a_terminal_every_epoch_is_a_plain_line():
     assert len(lines) == 4
 
 
-def test_a_terminal_has_a_bar_that_is_gone_in_the_end():
+def test_a_terminal_has_a_bar_that_disappears_at_the_end():
     written = watch(terminal=True, losses=[0.7])
     assert "loss 0.5000  accuracy 75 %" in written
     assert written.rstrip().endswith("\x1b[2K")
 
 
-def test_after_a_resume_the_best_is_still_the_best_of_all(tmp_path):
+def test_after_a_resume_the_best_epoch_is_that_of_the_whole_run(tmp_path):
     (tmp_path / "metrics.jsonl").write_text('{"epoch": 1, "valid_loss": 0.2}\n')
     plan = replace(PLAN, first_epoch=2, folder=tmp_path)
     assert "best" not in watch(terminal=False, losses=[0.3], plan=plan)
 
 
-def test_a_run_that_is_resumed_after_its_end_says_how_it_goes_on():
+def test_resuming_a_finished_run_prints_how_to_continue():
     said = watch(terminal=False, losses=[], plan=replace(PLAN, first_epoch=3))
-    expected = "2 times, all done already: raise epochs (--epochs) to go on"
+    expected = "2 epochs, all already done; increase epochs (--epochs) to continue"
     assert expected in " ".join(said.split())
 
 
@@ -73,10 +73,10 @@ def test_a_further_round_names_the_best_epoch_so_far():
         watcher.on_epoch(row(epoch, loss))
     watcher.on_more(60)
     said = written.getvalue().splitlines()[-1]
-    assert "to 0.2000 in epoch 2: another round follows, to epoch 60" in said
+    assert "to 0.2000 in epoch 2, so another round follows, to epoch 60" in said
 
 
-def test_a_further_round_has_a_line_for_the_best_and_for_every_tenth_epoch():
+def test_a_further_round_prints_the_best_and_every_tenth_epoch():
     written = io.StringIO()
     watcher = Watch(Console(file=written, width=300))
     watcher.on_start(PLAN)
@@ -89,7 +89,7 @@ def test_a_further_round_has_a_line_for_the_best_and_for_every_tenth_epoch():
     assert numbers == [PLAN.parameters, 1, 2, 3, 10, 13, 20, 30]
 
 
-def test_an_error_takes_the_bar_down():
+def test_an_error_removes_the_bar():
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
     watcher = Watch(console)
     with suppress(ValueError), watcher:
@@ -99,7 +99,7 @@ def test_an_error_takes_the_bar_down():
 
 
 class Clock:
-    """A clock that the test sets."""
+    """A clock with a time that the test sets."""
 
     now = 0.0
 
@@ -107,7 +107,7 @@ class Clock:
         return self.now
 
 
-def test_a_script_without_a_terminal_prints_a_line_each_ten_seconds_at_most():
+def test_without_a_terminal_a_line_is_printed_at_most_every_ten_seconds():
     written, clock = io.StringIO(), Clock()
     lines = EpochLines(written, clock)
     lines.on_start(replace(PLAN, network="SequenceCNN", most_epochs=140))
@@ -117,14 +117,14 @@ def test_a_script_without_a_terminal_prints_a_line_each_ten_seconds_at_most():
         lines.on_epoch(row(epoch, 0.7))
     begin, head, *rest = written.getvalue().splitlines()
     assert begin == (
-        "SequenceCNN: 355 parameters learn from 64 sequences in 1 batch, 2 times, up to "
-        "140 while the validation loss falls"
+        "SequenceCNN: 355 parameters, trained on 64 sequences in 1 batch for 2 epochs, up "
+        "to 140 while the validation loss falls"
     )
     assert head.split() == ["epoch", "loss", "valid", "loss", "samples/s"]
     assert [line.split()[0] for line in rest] == ["3", "5", "6"]
 
 
-def test_a_script_prints_a_line_about_a_batch_of_an_epoch_that_takes_minutes():
+def test_without_a_terminal_a_long_epoch_prints_lines_about_batches():
     written, clock = io.StringIO(), Clock()
     lines = EpochLines(written, clock)
     lines.on_start(PLAN)
@@ -135,7 +135,7 @@ def test_a_script_prints_a_line_about_a_batch_of_an_epoch_that_takes_minutes():
     assert found == ["epoch 1, batch 3: loss 0.5000", "epoch 1, batch 6: loss 0.5000"]
 
 
-def test_a_short_run_of_a_script_prints_nothing():
+def test_without_a_terminal_a_short_run_prints_nothing():
     written = io.StringIO()
     lines = EpochLines(written, Clock())
     lines.on_start(PLAN)
@@ -147,9 +147,7 @@ def test_a_short_run_of_a_script_prints_nothing():
 @pytest.mark.parametrize(
     ("progress", "kinds"), [(None, [EpochLines]), (False, []), (True, [Watch])]
 )
-def test_what_reports_depends_on_progress_where_there_is_no_terminal(
-    monkeypatch, progress, kinds
-):
-    monkeypatch.setattr(_fit, "is_watched", lambda: False)
+def test_without_a_terminal_progress_selects_the_output(monkeypatch, progress, kinds):
+    monkeypatch.setattr(_fit, "is_interactive", lambda: False)
     with _fit.watching(progress) as watchers:
         assert [type(it) for it in watchers._watchers] == kinds  # noqa: SLF001 - nothing else shows it

@@ -1,4 +1,4 @@
-"""Who sees the progress of fit: a person at a terminal or in a notebook, nobody else."""
+"""Progress of fit is printed to a terminal and in a notebook, but not elsewhere."""
 
 import os
 import pty
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from seqloom.train._progress import is_watched
+from seqloom.train._progress import is_interactive
 
 SCRIPT = """
 import seqloom as sl
@@ -20,7 +20,7 @@ sl.train.fit(sl.models.SequenceCNNConfig.for_data(data), data, epochs=2{})
 
 
 def look(options, folder, *, terminal):
-    """What a script that trains prints, to a terminal or into a pipe."""
+    """Return the output of a training script, in a terminal or a pipe."""
     (folder / "a.fa").write_text(">a\nACGT\n>b\nACGA\n")
     command = [sys.executable, "-c", SCRIPT.format(options)]
     if not terminal:
@@ -37,7 +37,7 @@ def look(options, folder, *, terminal):
 
 
 def _read(handle):
-    """A piece of what was written; nothing once the other side is closed."""
+    """Read a part of the output; empty when the other side is closed."""
     try:
         return os.read(handle, 1 << 16)
     except OSError:
@@ -46,29 +46,29 @@ def _read(handle):
 
 def test_a_terminal_shows_a_line_for_each_epoch(tmp_path):
     written = look("", tmp_path, terminal=True)
-    assert b"parameters learn from 2 sequences" in written
-    assert b"times; classify no, yes" in written  # the task that fit took
+    assert b"parameters, trained on 2 sequences" in written
+    assert b"epochs; classify no, yes" in written  # the task that fit took
     assert b"    2   0." in written  # its epoch, its loss
 
 
-def test_false_silences_a_terminal(tmp_path):
+def test_progress_false_prints_nothing_to_a_terminal(tmp_path):
     assert look(", progress=False", tmp_path, terminal=True) == b""
 
 
-def test_a_pipe_gets_nothing_unasked(tmp_path):
+def test_nothing_is_printed_to_a_pipe_by_default(tmp_path):
     assert look("", tmp_path, terminal=False) == b""
 
 
-def test_a_notebook_is_watched(monkeypatch):
+def test_a_notebook_prints_progress(monkeypatch):
     notebook: Any = ModuleType("IPython")
     notebook.get_ipython = lambda: SimpleNamespace(kernel=object())
     monkeypatch.setitem(sys.modules, "IPython", notebook)
-    assert is_watched()
+    assert is_interactive()
 
 
 @pytest.mark.parametrize("shell", [None, SimpleNamespace()], ids=["none", "no kernel"])
-def test_ipython_outside_of_a_notebook_is_watched_at_a_terminal_only(monkeypatch, shell):
+def test_ipython_outside_a_notebook_prints_progress_only_in_a_terminal(monkeypatch, shell):
     plain: Any = ModuleType("IPython")
     plain.get_ipython = lambda: shell
     monkeypatch.setitem(sys.modules, "IPython", plain)
-    assert is_watched() == sys.stdout.isatty()
+    assert is_interactive() == sys.stdout.isatty()

@@ -1,4 +1,4 @@
-"""Trains in a folder, going on where it can; alone or as one of several processes.
+"""Trains in a folder and resumes if possible, alone or as one of several processes.
 
 The arguments are FOLDER BACKEND WHAT PLACE [WORLD]. With WORLD this process starts that
 many as torchrun does, but imports torch once; without it torchrun may have started it.
@@ -19,7 +19,7 @@ place, world = [*rest, "", "1"][:2]
 
 
 def fork_ranks(count):
-    """Continue in each of several processes, with the variables that torchrun sets."""
+    """Train in each of several processes, with the variables that torchrun sets."""
     import_module("torch.distributed")  # once, for all processes
 
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -43,7 +43,7 @@ read_batch = sl.data.Dataset.batch
 
 
 def faulty_batch(self, indices, **options):
-    """Fail in one process."""
+    """Raise in one process."""
     if what == "fault" and rank == 1 and len(indices) > 20:
         raise OSError("the disk of process 1 is gone")
     return read_batch(self, indices, **options)
@@ -53,7 +53,7 @@ sl.data.Dataset.batch = faulty_batch
 
 
 class Watch:
-    """Stops or kills in a step."""
+    """Stops or kills the process in a step."""
 
     def on_batch(self, step):
         here = f"{step.epoch}.{step.batch}"

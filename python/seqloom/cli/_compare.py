@@ -50,11 +50,11 @@ def compare(
     """
     from seqloom.report import make_page
     from seqloom.train._compare import report_of, values_of
-    from seqloom.train._compared import open_runs, set_beside_best
+    from seqloom.train._compared import compare_with_best, open_runs
 
     check_free(out, overwrite=overwrite)
     compared = open_runs(runs)
-    tests = set_beside_best(compared)
+    tests = compare_with_best(compared)
     report = report_of(compared, tests)
     if out is not None:
         write_atomic(out, make_page(report))

@@ -153,9 +153,9 @@ def embed(
 
 def list_devices(backend: str, count: int) -> list[str]:
     """Return the device of each process: numbered GPUs, or the same processor."""
-    from seqloom.train._ranks import are_started
+    from seqloom.train._ranks import have_several_processes
 
-    if are_started():
+    if have_several_processes():
         raise ArgumentError(
             "--devices starts processes, but torchrun has already started some: use only "
             "one of the two"

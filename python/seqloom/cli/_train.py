@@ -73,7 +73,7 @@ from seqloom.train import (
     Updates,
     fit,
 )
-from seqloom.train._values import LR
+from seqloom.train._values import DEFAULT_LR
 from seqloom.train._watch import Watch
 
 _OPTIMISERS = {
@@ -97,7 +97,7 @@ class RateOptions:
         seed: Seed of the initial weights, the shuffling, the dropout and the split.
     """
 
-    lr: float = LR
+    lr: float = DEFAULT_LR
     optimizer: Literal["adamw", "adam", "sgd", "rmsprop", "lion", "muon"] = "adamw"
     schedule: Literal["cosine", "constant", "plateau"] = "cosine"
     seed: Seed = 0

@@ -1,4 +1,4 @@
-"""Reports for people: one HTML page from names and numbers, and figures as SVG files."""
+"""HTML reports and SVG plots, made from names and numbers."""
 
 from seqloom.report._figure import check_svg
 from seqloom.report._interval import (

@@ -1,4 +1,4 @@
-"""Values as HTML and figures as SVG: every name that came from a file is escaped here."""
+"""HTML for text, tables and key figures, and SVG files; text from files is escaped."""
 
 import math
 import re
@@ -14,7 +14,7 @@ from seqloom._text import printable
 from seqloom.errors import ArgumentError
 from seqloom.report._values import Cell, Fact, Table, Tile
 
-_FILE = """<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" \
+_SVG = """<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" \
 viewBox="0 0 {width} {height}" font-family="system-ui, Roboto, 'DejaVu Sans', sans-serif">
 <style>
 {style}</style>
@@ -22,21 +22,21 @@ viewBox="0 0 {width} {height}" font-family="system-ui, Roboto, 'DejaVu Sans', sa
 {body}
 </svg>
 """
-_COLUMNS = 2
+_PER_ROW = 2
 _MARGIN, _GAP = 20, 24
-# The heights of a file's title, of a figure's title, and of a line of its legend.
-_HEAD, _TITLE, _LEGEND = 32, 24, 18
-_PER_LINE = 2
-# A page enlarges a figure by this factor at most.
-_ENLARGED = 1.25
+# Heights in pixels: the title of a file, the title of a figure, a line of a legend.
+_HEAD_PX, _TITLE_PX, _LEGEND_PX = 32, 24, 18
+_PER_LEGEND_LINE = 2
+# The largest factor by which a page enlarges a figure.
+_ENLARGEMENT = 1.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A drawing as elements of SVG, without colours.
+    """A drawing as SVG elements, without colours.
 
-    ``legend`` has the class of the colour, the shape, and the name of each trace. A figure
-    with a ``least_width`` is unreadable below this number of pixels, so a page scrolls it.
+    Each entry of ``legend`` is the class of the colour, the shape, and the name of a
+    trace. ``least_width`` is the width in pixels below which the page adds a scroll bar.
     """
 
     title: str
@@ -48,10 +48,10 @@ class Figure:
 
 
 def show_figure(figure: Figure) -> str:
-    """Show a figure in a page, with its title and legend."""
+    """Return the HTML of a figure with its title and legend."""
     shape = f'viewBox="0 0 {figure.width} {figure.height}" role="img"'
     label = f'aria-label="{show_text(figure.title)}"'
-    widths = f"min-width:{figure.least_width}px;max-width:{_ENLARGED * figure.width:g}px"
+    widths = f"min-width:{figure.least_width}px;max-width:{_ENLARGEMENT * figure.width:g}px"
     svg = f'<svg {shape} {label} style="{widths}">{figure.body}</svg>'
     if figure.least_width:
         svg = f'<div class="scroll" tabindex="0">{svg}</div>'
@@ -66,20 +66,20 @@ def show_figure(figure: Figure) -> str:
 
 
 def write_figures(path: str | PathLike[str], title: str, figures: Sequence[Figure]) -> None:
-    """Write figures as one file of SVG, in the light colours, two in a row."""
-    columns, rows = min(len(figures), _COLUMNS), -(-len(figures) // _COLUMNS)
+    """Write figures into one SVG file, two in a row, in the light colours."""
+    columns, rows = min(len(figures), _PER_ROW), -(-len(figures) // _PER_ROW)
     width = _GAP + max(figure.width for figure in figures)
-    lines = max(-(-len(figure.legend) // _PER_LINE) for figure in figures)
-    height = _GAP + _TITLE + max(it.height for it in figures) + lines * _LEGEND
+    lines = max(-(-len(figure.legend) // _PER_LEGEND_LINE) for figure in figures)
+    height = _GAP + _TITLE_PX + max(it.height for it in figures) + lines * _LEGEND_PX
     head = f'<text class="head" x="{_MARGIN}" y="{_MARGIN + 14}">{show_text(title)}</text>'
     body = [head]
     for number, figure in enumerate(figures):
-        row, column = divmod(number, _COLUMNS)
-        x, y = _MARGIN + column * width, _MARGIN + _HEAD + row * height
+        row, column = divmod(number, _PER_ROW)
+        x, y = _MARGIN + column * width, _MARGIN + _HEAD_PX + row * height
         body.append(f'<g transform="translate({x} {y})">{_with_legend(figure)}</g>')
-    text = _FILE.format(
+    text = _SVG.format(
         width=2 * _MARGIN + columns * width - _GAP,
-        height=2 * _MARGIN + _HEAD + rows * height - _GAP,
+        height=2 * _MARGIN + _HEAD_PX + rows * height - _GAP,
         style=_light_style(),
         body="\n".join(body),
     )
@@ -87,26 +87,28 @@ def write_figures(path: str | PathLike[str], title: str, figures: Sequence[Figur
 
 
 def _light_style() -> str:
-    """Put the light colours into the style of figures: few viewers know variables."""
+    """Return the style with the light colours: few viewers support CSS variables."""
     colours = re.findall(r"(--\w+): (#\w+);", read_style("_style.css"))
-    light = dict(reversed(colours))  # the page's first value of each name
+    light = dict(reversed(colours))  # the first definition of a colour is the light one
     return re.sub(r"var\((--\w+)\)", lambda it: light[it[1]], read_style("_figure.css"))
 
 
 def _with_legend(figure: Figure) -> str:
-    """Put a figure below its title and above its legend."""
+    """Return the SVG of a figure with its title above and its legend below."""
     marks = {"line": "M0 0h18", "points": "M9 0h0", "bars": "M0-5h18v10h-18Z"}
     items: list[str] = []
     for number, (colour, shape, name) in enumerate(figure.legend):
-        row, column = divmod(number, _PER_LINE)
-        x = column * figure.width / _PER_LINE
-        y = figure.height + _TITLE + (row + 0.5) * _LEGEND
+        row, column = divmod(number, _PER_LEGEND_LINE)
+        x = column * figure.width / _PER_LEGEND_LINE
+        y = figure.height + _TITLE_PX + (row + 0.5) * _LEGEND_PX
         kind = "line" if shape == "guide" else shape
         mark = f'<path class="{kind} {colour}" d="{marks[kind]}"/>'
         text = f'<text class="ink" x="24" y="4">{show_text(name)}</text>'
         items.append(f'<g transform="translate({x:g} {y:g})">{mark}{text}</g>')
     title = f'<text class="title" y="12">{show_text(figure.title)}</text>'
-    return f'{title}<g transform="translate(0 {_TITLE})">{figure.body}</g>{"".join(items)}'
+    return (
+        f'{title}<g transform="translate(0 {_TITLE_PX})">{figure.body}</g>{"".join(items)}'
+    )
 
 
 def read_style(name: str) -> str:
@@ -115,10 +117,10 @@ def read_style(name: str) -> str:
 
 
 def check_svg(path: str | PathLike[str] | None) -> None:
-    """Raise if a picture cannot have this name, because it is written as SVG.
+    """Raise if the name of a picture does not end in ``.svg``.
 
     Args:
-        path: The name; None is no picture.
+        path: The path of the picture, or None if there is no picture.
 
     Raises:
         ArgumentError: The name does not end in ``.svg``.
@@ -132,28 +134,28 @@ def check_svg(path: str | PathLike[str] | None) -> None:
         )
 
 
-# The spaces within "0.93 to 0.97", "(kept 3)" and "7.5 s": no line ends there.
+# The spaces in "0.93 to 0.97", "(kept 3)" and "7.5 s", where a line must not break.
 WITHIN_INTERVAL = re.compile(
     r"(?<=\d) (?=to \d)|(?<=\d to) (?=\d)|(?<=\(kept) (?=\d)|(?<=\d) (?=(?:s|%)$)"
 )
-# Fractions between these are set with four decimals, so that a column lines up.
-PLAIN_FROM, PLAIN_TO = 0.001, 1000.0
+# Fractions in this range have four decimals, so that the numbers of a column align.
+DECIMAL_FROM, DECIMAL_TO = 0.001, 1000.0
 
 
 def show_text(text: str) -> str:
-    """Show text that came from a file: nothing in it is obeyed, by HTML or by bidi."""
+    """Escape text from a file: neither HTML tags nor bidirectional marks take effect."""
     return escape(printable(text))
 
 
 def show_tile(tile: Tile) -> str:
-    """Show one key figure."""
+    """Return the HTML of a key figure."""
     note = f"<span>{_join_intervals(tile.note)}</span>" if tile.note else ""
     name, value = show_text(tile.name), show_text(tile.value)
     return f"<li><span>{name}</span><strong>{value}</strong>{note}</li>"
 
 
 def show_table(table: Table, *, caption: bool) -> str:
-    """Show a table; ``caption`` says whether its title stands inside it."""
+    """Return the HTML of a table; with ``caption`` its title is part of the table."""
     title = f"<caption>{show_text(table.title)}</caption>" if caption else ""
     columns = [[row[at] for row in table.rows] for at in range(len(table.columns))]
     numeric = [bool(it) and not any(isinstance(x, str) for x in it) for it in columns]
@@ -164,7 +166,7 @@ def show_table(table: Table, *, caption: bool) -> str:
 
 
 def show_facts(facts: Mapping[str, Fact]) -> str:
-    """Show names and values as a list of terms."""
+    """Return the HTML of a list of names and values."""
     terms = (
         f"<dt>{show_text(name)}</dt><dd>{show_text(str(fact))}</dd>"
         for name, fact in facts.items()
@@ -173,26 +175,26 @@ def show_facts(facts: Mapping[str, Fact]) -> str:
 
 
 def _show_row(tag: str, cells: Sequence[Cell], numeric: Sequence[bool]) -> str:
-    """Show one row, numbers to the right."""
+    """Return the HTML of one row; numbers are aligned to the right."""
     shown = (
-        f"<{tag}{' class=number' if right else ''}>{_spell(cell)}</{tag}>"
+        f"<{tag}{' class=number' if right else ''}>{_format_cell(cell)}</{tag}>"
         for cell, right in zip(cells, numeric, strict=True)
     )
     return f"<tr>{''.join(shown)}</tr>"
 
 
-def _spell(cell: Cell) -> str:
-    """Spell a cell: thousands apart, four digits of a fraction, a dash for NaN."""
+def _format_cell(cell: Cell) -> str:
+    """Format a cell: thousands separators, four decimals, and a dash for NaN."""
     if isinstance(cell, str):
         return _join_intervals(cell)
     if isinstance(cell, int):
         return f"{cell:,}"
     if math.isnan(cell):
         return "\N{EN DASH}"
-    plain = cell == 0.0 or PLAIN_FROM <= abs(cell) < PLAIN_TO
+    plain = cell == 0.0 or DECIMAL_FROM <= abs(cell) < DECIMAL_TO
     return f"{cell:.4f}" if plain else f"{cell:.4g}"
 
 
 def _join_intervals(text: str) -> str:
-    """Show text in which no line ends within an interval."""
+    """Escape text and replace the spaces inside intervals, so that no line breaks there."""
     return WITHIN_INTERVAL.sub("\N{NO-BREAK SPACE}", show_text(text))

@@ -1,4 +1,4 @@
-"""Intervals of shares, areas under curves and correlations, and how a share is written."""
+"""Confidence intervals of proportions, areas under curves and correlations."""
 
 import math
 from collections.abc import Callable
@@ -8,20 +8,20 @@ from numpy.typing import ArrayLike, NDArray
 
 # The 97.5th percentile of the normal distribution: two-sided 95 %.
 _Z = 1.959963984540054
-# Of so few pairs the deviation of Fisher's z is not known.
-_FEWEST = 3
-# Halving an interval so often leaves less than a double can hold.
+# Fisher's z has the variance 1 / (n - 3), so it needs more than three pairs.
+_MIN_FISHER_PAIRS = 3
+# After this number of halvings an interval is narrower than the precision of a double.
 _HALVINGS = 60
 
 
 def percent(share: float) -> str:
-    """Write a share as per cent.
+    """Format a proportion as a percentage.
 
     Args:
-        share: From 0 to 1.
+        share: The proportion, from 0 to 1.
 
     Returns:
-        Percent with one decimal.
+        The percentage with one decimal.
 
     Examples:
         >>> percent(0.9623)
@@ -31,14 +31,14 @@ def percent(share: float) -> str:
 
 
 def wilson_interval(hits: int, total: int) -> tuple[float, float]:
-    """Compute the 95 % Wilson score interval of a share.
+    """Compute the 95 % Wilson score interval of a proportion.
 
     Args:
-        hits: How many were right.
-        total: How many there were.
+        hits: The number of successes.
+        total: The number of trials.
 
     Returns:
-        The lower and the upper bound; ``(0.0, 1.0)`` where there were none.
+        The lower and the upper bound; ``(0.0, 1.0)`` if ``total`` is 0.
 
     Examples:
         >>> low, high = wilson_interval(1137, 1186)
@@ -54,26 +54,27 @@ def wilson_interval(hits: int, total: int) -> tuple[float, float]:
 def wilson_bounds(
     share: ArrayLike, total: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Compute Wilson's interval of many shares at once, each of a total above 0."""
+    """Compute the Wilson intervals of an array of proportions; totals must be above 0."""
     p, n, square = np.asarray(share, float), np.asarray(total, float), _Z * _Z
     centre = (p + square / (2 * n)) / (1 + square / n)
     spread = np.sqrt(p * (1 - p) / n + square / (4 * n * n))
     half = _Z * spread / (1 + square / n)
-    # The share lies inside; rounding must not say otherwise.
+    # The proportion is inside its interval; the clip removes rounding errors.
     return np.clip(centre - half, 0.0, p), np.clip(centre + half, p, 1.0)
 
 
 def auroc_interval(area: float, positives: int, negatives: int) -> tuple[float, float]:
     """Compute the 95 % interval of an area under the ROC curve.
 
-    It is Newcombe's method 5 (Statistics in Medicine 25, 2006, part 2): the areas from
-    which the found one is at most 1.96 standard errors away, each with its own standard
-    error by Hanley and McNeil (Radiology 143, 1982). An area of 1 has an interval too.
+    The method is Newcombe's method 5 (Statistics in Medicine 25, 2006, part 2). The
+    interval contains each area from which ``area`` is at most 1.96 standard errors away.
+    The standard error is that of Hanley and McNeil (Radiology 143, 1982). An area of 1 has
+    an interval too.
 
     Args:
-        area: The area that was found.
-        positives: How many records are of the class.
-        negatives: How many are not.
+        area: The measured area.
+        positives: The number of records of the class.
+        negatives: The number of records of all other classes.
 
     Returns:
         The lower and the upper bound.
@@ -86,26 +87,26 @@ def auroc_interval(area: float, positives: int, negatives: int) -> tuple[float, 
     extra = (positives + negatives) / 2 - 1
 
     def is_inside(other: float) -> bool:
-        """Return whether the area is inside the interval of another true area."""
+        """Return whether the area is in the interval around another true area."""
         spread = 1 + extra * (1 - other) / (2 - other) + extra * other / (1 + other)
         variance = other * (1 - other) * spread / (positives * negatives)
         return abs(area - other) <= _Z * math.sqrt(variance)
 
-    return _find_end(is_inside, area, 0.0), _find_end(is_inside, area, 1.0)
+    return _find_bound(is_inside, area, 0.0), _find_bound(is_inside, area, 1.0)
 
 
 def auprc_interval(area: float, positives: int) -> tuple[float, float]:
     """Compute the 95 % interval of an area under the precision-recall curve.
 
-    Boyd, Eng and Page (ECML PKDD 2013) take the area for a share of the positives, and
-    give a binomial and a logit interval of it. Of an area of 1 the first has no width, and
-    the second is not defined; this is Wilson's score interval (1927) of the same share. The
-    area is no share of records, so all three are approximations. Of areas near 1 this one
-    is rather too wide than too narrow.
+    Boyd, Eng and Page (ECML PKDD 2013) treat the area as a proportion of the positives and
+    derive a binomial and a logit interval. At an area of 1 the binomial interval has no
+    width and the logit interval is not defined. This function uses Wilson's score interval
+    (1927) for the same proportion. The area is not a proportion of records, so all three
+    intervals are approximations. Near an area of 1, Wilson's interval tends to be too wide.
 
     Args:
-        area: The average precision that was found.
-        positives: How many records are of the class.
+        area: The measured average precision.
+        positives: The number of records of the class.
 
     Returns:
         The lower and the upper bound.
@@ -123,11 +124,11 @@ def pearson_interval(correlation: float, records: int) -> tuple[float, float]:
     """Compute the 95 % interval of Pearson's correlation, by Fisher's z (1921).
 
     Args:
-        correlation: The correlation that was found.
-        records: How many pairs there are.
+        correlation: The measured correlation.
+        records: The number of pairs.
 
     Returns:
-        The lower and the upper bound; ``(-1.0, 1.0)`` of fewer than four pairs, or where
+        The lower and the upper bound; ``(-1.0, 1.0)`` for fewer than four pairs, or if
         the correlation is NaN.
 
     Examples:
@@ -135,16 +136,16 @@ def pearson_interval(correlation: float, records: int) -> tuple[float, float]:
         >>> round(low, 3), round(high, 3)
         (0.337, 0.634)
     """
-    if records <= _FEWEST or math.isnan(correlation):
+    if records <= _MIN_FISHER_PAIRS or math.isnan(correlation):
         return -1.0, 1.0
     if abs(correlation) >= 1:
         return correlation, correlation
-    middle, half = math.atanh(correlation), _Z / math.sqrt(records - _FEWEST)
+    middle, half = math.atanh(correlation), _Z / math.sqrt(records - _MIN_FISHER_PAIRS)
     return math.tanh(middle - half), math.tanh(middle + half)
 
 
-def _find_end(is_inside: Callable[[float], bool], inside: float, outside: float) -> float:
-    """Find where an interval ends between a value inside and one that may be outside."""
+def _find_bound(is_inside: Callable[[float], bool], inside: float, outside: float) -> float:
+    """Find the end of an interval by bisection between an inner and an outer value."""
     for _ in range(_HALVINGS):
         middle = (inside + outside) / 2
         inside, outside = (middle, outside) if is_inside(middle) else (inside, middle)

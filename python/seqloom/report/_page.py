@@ -1,4 +1,4 @@
-"""The page of a report: one HTML file that contains all that it needs."""
+"""The page of a report: one HTML file that needs no other file."""
 
 from collections.abc import Iterator
 from os import PathLike
@@ -35,7 +35,7 @@ from seqloom.report._values import (
     Table,
 )
 
-# The policy forbids what is not in the file, so a browser proves that nothing is missing.
+# The policy blocks other files, so a browser shows whether the page is complete.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -57,35 +57,36 @@ _PAGE = """<!DOCTYPE html>
 
 
 def write_report(folder: str | PathLike[str], report: Report) -> Path:
-    """Write ``report.html`` and its pictures into a folder that exists.
+    """Write ``report.html`` and its pictures into an existing folder.
 
     The page is one file: it contains its pictures and style, needs no network and runs no
-    script. ``learning-curve.svg`` (the curves), ``confusion.svg`` (the first confusion) and
-    ``scatter.svg`` (the scatters) are pictures for other documents.
+    script. Three pictures are also written as files for use elsewhere:
+    ``learning-curve.svg``, ``confusion.svg`` (the first confusion matrix) and
+    ``scatter.svg``.
 
-    What a training run passes::
+    A training run passes::
 
         Report(
             title="splice",  # the run folder's or the data's name
-            lead="SequenceCNN learned EI, IE and N from 1,800 sequences of 60 letters.",
+            lead="SequenceCNN was trained on 1,800 sequences.",
             tiles=(Tile("test accuracy", "96.2 %", note="95.0 to 97.2 %"), ...),
             notes=("12 sequences have no label and were left out.",),
             curves=(
                 Curve("loss", {"training": [...], "validation": [...]}),
                 Curve("accuracy", {"training": [...], "validation": [...]}),
             ),
-            best_epoch=14,  # None where nothing was chosen
+            best_epoch=14,  # None without a validation set
             confusions=(Confusion("test", classes, counts), Confusion("validation", ...)),
             scatters=(Scatter("gc", true, predicted),),  # instead, for a regression
-            tables=(Table("Worst mistakes", ("id", "true", "called"), [...]),),
+            tables=(Table("Worst mistakes", ("id", "true", "predicted"), [...]),),
             facts={"model": "SequenceCNN, 21,379 parameters", "seed": 0, ...},
         )
 
-    The table of precision, recall and F1 is made from each confusion; do not pass it.
+    The table of precision, recall and F1 is computed from each confusion matrix.
 
     Args:
-        folder: Where the files go.
-        report: What the files show.
+        folder: The folder to write to.
+        report: The content of the page.
 
     Returns:
         The path of ``report.html``.
@@ -117,10 +118,10 @@ def write_report(folder: str | PathLike[str], report: Report) -> Path:
 
 
 def make_page(report: Report) -> bytes:
-    """Make the page of a report without writing it.
+    """Return the page of a report without writing it.
 
     Args:
-        report: What the page shows.
+        report: The content of the page.
 
     Returns:
         The bytes of ``report.html``.
@@ -136,7 +137,7 @@ def make_page(report: Report) -> bytes:
 
 
 def _sections(report: Report) -> Iterator[str]:
-    """Show the heading, then the sections from the result to the settings."""
+    """Yield the HTML of the heading, then of the sections, from results to settings."""
     yield f"<h1>{show_text(report.title)}</h1>"
     if report.lead:
         yield f'<p class="lead">{show_text(report.lead)}</p>'
@@ -159,7 +160,7 @@ def _sections(report: Report) -> Iterator[str]:
 
 
 def _show_section(section: Section) -> str:
-    """Show drawings and tables under their heading."""
+    """Return the HTML of drawings and tables under their heading."""
     note = f'<p class="note">{show_text(section.note)}</p>' if section.note else ""
     drawings = "".join(map(_show_drawing, section.drawings))
     drawings = drawings and f'<div class="figures">{drawings}</div>'
@@ -169,7 +170,7 @@ def _show_section(section: Section) -> str:
 
 
 def _show_drawing(drawing: Drawing) -> str:
-    """Show a plot, letters, or a logo."""
+    """Return the HTML of a plot, of marked sequences, or of a logo."""
     if isinstance(drawing, Letters):
         return show_letters(drawing)
     is_plot = isinstance(drawing, Plot)
@@ -177,7 +178,7 @@ def _show_drawing(drawing: Drawing) -> str:
 
 
 def _show_confusion(confusion: Confusion) -> str:
-    """Show the matrix next to the table of classes."""
+    """Return the HTML of a confusion matrix next to the table of its classes."""
     picture = show_figure(draw_confusion(confusion)) + _fold(confusion_table(confusion))
     table = show_table(class_table(confusion), caption=True)
     shape = "pair" if len(confusion.classes) <= MAX_WITH_NUMBERS else "stack"
@@ -186,11 +187,11 @@ def _show_confusion(confusion: Confusion) -> str:
 
 
 def _section(title: str, inside: str) -> str:
-    """Frame one part of the page."""
+    """Wrap HTML in a section with a heading."""
     return f"<section><h2>{show_text(title)}</h2>{inside}</section>"
 
 
 def _fold(table: Table) -> str:
-    """Fold a table away below a picture of the same numbers."""
-    summary = f"<summary>{show_text(table.title)}, as a table</summary>"
+    """Return a collapsed table, for below a picture of the same numbers."""
+    summary = f"<summary>{show_text(table.title)} as a table</summary>"
     return f"<details>{summary}{show_table(table, caption=False)}</details>"

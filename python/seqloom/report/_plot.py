@@ -1,4 +1,4 @@
-"""Drawings: plots as figures of SVG, logos, and letters that are coloured by weights."""
+"""SVG drawings: plots, sequence logos, and sequences coloured by weights."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -13,29 +13,29 @@ from numpy.typing import ArrayLike, NDArray
 from seqloom.report._figure import Figure, check_svg, show_text, write_figures
 from seqloom.report._values import Letters, Logo, MarkedSequence, Plot, Scale, Trace
 
-# Text of 12 units is legible where a page is as narrow as a telephone.
+# Text of 12 units stays legible on a page as narrow as a phone.
 _WIDTH, _HEIGHT = 340, 256
 _RIGHT, _TOP, _BOTTOM = 12, 8, 42
-# The widths of the label of the vertical axis, and of a character of its numbers.
-_LABEL, _CHARACTER = 26, 7
-_TICKS = 5
+# Widths: the label of the vertical axis, and one digit of its tick labels.
+_LABEL_WIDTH, _DIGIT_WIDTH = 26, 7
+_TARGET_TICKS = 5
 # The number of colours in the style sheet.
 COLOURS = 8
-# Intervals around more lines than these would hide each other.
+# With more lines than this, intervals would hide each other and are not drawn.
 _MAX_BANDS = 4
-# More points than these are drawn small, and more bars than these without gaps.
-_MAX_LARGE = 60
+# Above this number, points are drawn small and bars without gaps.
+_MAX_LARGE_MARKS = 60
 
 Floats = NDArray[np.float64]
 
 
 def write_plots(path: str | PathLike[str], title: str, plots: Sequence[Plot]) -> None:
-    """Draw plots under one title and write them as an SVG file, whole or not at all.
+    """Draw plots under one title and write them as an SVG file (atomically).
 
     Args:
-        path: The file; its name ends in ``.svg``.
+        path: The path of the file; it ends in ``.svg``.
         title: The title above the plots.
-        plots: What is drawn, from left to right and from top to bottom, two in a row.
+        plots: The plots, from left to right and from top to bottom, two in a row.
 
     Raises:
         ArgumentError: The name does not end in ``.svg``.
@@ -60,14 +60,14 @@ def draw_plot(plot: Plot) -> Figure:
         title=plot.title,
         width=_WIDTH,
         height=_HEIGHT,
-        body="".join((*_axes(plot, frame), *_draw_traces(named, frame))),
+        body="".join((*_draw_axes(plot, frame), *_draw_traces(named, frame))),
         legend=[(colour, it.shape, it.name) for colour, it in named if it.name],
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Converts values to positions in the drawing."""
+    """Conversion of values to coordinates of the drawing."""
 
     x_range: tuple[float, float]
     y_range: tuple[float, float]
@@ -76,7 +76,7 @@ class _Frame:
 
     @classmethod
     def of(cls, plot: Plot) -> "_Frame":
-        """Fit the axes to the values, where the plot leaves them open."""
+        """Return the frame of a plot; axes without a range are fitted to the values."""
         is_log = plot.x_scale == "log"
         x = [np.log10(it.x) if is_log else it.x for it in plot.traces]
         y: list[ArrayLike] = []
@@ -89,23 +89,23 @@ class _Frame:
         ticks = list_ticks(y_range, scale=plot.y_scale)
         numbers = [format_tick(it, scale=plot.y_scale) for it in ticks]
         longest = max(map(len, numbers), default=1)
-        return cls(x_range, y_range, _LABEL + _CHARACTER * longest, is_log)
+        return cls(x_range, y_range, _LABEL_WIDTH + _DIGIT_WIDTH * longest, is_log)
 
     def x(self, values: ArrayLike) -> Floats:
-        """Convert to horizontal positions."""
+        """Convert values to horizontal coordinates."""
         low, high = self.x_range
         share = (np.log10(values) if self.is_log else np.asarray(values, float)) - low
         return self.left + share / (high - low) * (_WIDTH - self.left - _RIGHT)
 
     def y(self, values: ArrayLike) -> Floats:
-        """Convert to vertical positions, which are counted from the top."""
+        """Convert values to vertical coordinates, which increase downwards."""
         low, high = self.y_range
         share = (np.asarray(values, float) - low) / (high - low)
         return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
 
 
 def _find_range(values: Sequence[ArrayLike], *, is_rounded: bool) -> tuple[float, float]:
-    """Find where an axis begins and ends, by all finite values."""
+    """Return the range of all finite values, for an axis."""
     every = np.concatenate([np.ravel(np.asarray(it, float)) for it in values] or [[0.0]])
     every = every[np.isfinite(every)]
     low, high = (float(every.min()), float(every.max())) if every.size else (0.0, 1.0)
@@ -122,32 +122,32 @@ def round_range(low: float, high: float) -> tuple[float, float]:
 
 def find_step(low: float, high: float) -> float:
     """Choose the distance between ticks: 1, 2 or 5 times a power of ten."""
-    rough = (high - low) / _TICKS
+    rough = (high - low) / _TARGET_TICKS
     power = 10.0 ** math.floor(math.log10(rough))
     return next(it * power for it in (1, 2, 5, 10) if it * power >= rough * 0.999)
 
 
 def list_ticks(ends: tuple[float, float], *, scale: Scale = "linear") -> list[float]:
-    """List the ticks between two ends; counts and powers of ten have whole steps."""
+    """List the ticks between two ends; steps of counts and logarithms are integers."""
     step = max(find_step(*ends), 1.0 if scale in {"whole", "log"} else 0.0)
     first, last = math.ceil(ends[0] / step - 1e-9), math.floor(ends[1] / step + 1e-9)
     return [round(it * step, 12) for it in range(first, last + 1)]
 
 
 def format_tick(value: float, *, scale: Scale = "linear") -> str:
-    """Format a number of an axis."""
+    """Format the label of a tick."""
     if scale == "share":
         return f"{100 * value:.10g} %"
     number = 10.0**value if scale == "log" else value
     return f"{number:,.10g}".replace("-", "\N{MINUS SIGN}")
 
 
-def _axes(plot: Plot, frame: _Frame) -> Iterator[str]:
+def _draw_axes(plot: Plot, frame: _Frame) -> Iterator[str]:
     """Draw the grid, the ticks and the labels of the axes."""
     bottom, left, right = _HEIGHT - _BOTTOM, frame.left, _WIDTH - _RIGHT
     for tick in list_ticks(frame.y_range, scale=plot.y_scale):
         name = format_tick(tick, scale=plot.y_scale)
-        yield draw_level(float(frame.y(tick)), name, left=left, right=right)
+        yield draw_grid_line(float(frame.y(tick)), name, left=left, right=right)
     for value, name in _x_ticks(plot, frame):
         x = f"{float(frame.x(value)):.1f}"
         if not plot.x_names:
@@ -155,24 +155,24 @@ def _axes(plot: Plot, frame: _Frame) -> Iterator[str]:
         yield f'<text x="{x}" y="{bottom + 16}" text-anchor="middle">{name}</text>'
     label = f'x="{(left + right) / 2}" y="{_HEIGHT - 6}" text-anchor="middle"'
     yield f"<text {label}>{show_text(plot.x_label)}</text>"
-    yield draw_vertical(plot.y_label, (_TOP + bottom) / 2)
+    yield draw_vertical_label(plot.y_label, (_TOP + bottom) / 2)
 
 
-def draw_level(y: float, name: str, *, left: int, right: int) -> str:
-    """Draw a line of the grid, and its number to the left."""
+def draw_grid_line(y: float, name: str, *, left: int, right: int) -> str:
+    """Draw a horizontal grid line with its label on the left."""
     line = f'<path class="grid" d="M{left} {y:.1f}H{right}"/>'
     place = f'x="{left - 6}" y="{y:.1f}" dy="4" text-anchor="end"'
     return f"{line}<text {place}>{name}</text>"
 
 
-def draw_vertical(text: str, middle: float) -> str:
+def draw_vertical_label(text: str, middle: float) -> str:
     """Draw the label of a vertical axis."""
     turned = f'transform="translate(11 {middle}) rotate(-90)" text-anchor="middle"'
     return f"<text {turned}>{show_text(text)}</text>"
 
 
 def _x_ticks(plot: Plot, frame: _Frame) -> list[tuple[float, str]]:
-    """List the values of the horizontal axis that have a tick, and their names."""
+    """Return the ticks of the horizontal axis as pairs of value and label."""
     if plot.x_names:
         return [(it, show_text(name)) for it, name in enumerate(plot.x_names)]
     ticks = list_ticks(frame.x_range, scale=plot.x_scale)
@@ -182,7 +182,7 @@ def _x_ticks(plot: Plot, frame: _Frame) -> list[tuple[float, str]]:
 
 
 def _colours(traces: Sequence[Trace]) -> Iterator[str]:
-    """Return each trace the class of its colour; guides take none of the colours."""
+    """Yield the CSS class of each trace's colour; guides use none of the colours."""
     number = 0
     for trace in traces:
         yield "guide" if trace.shape == "guide" else f"c{number % COLOURS}"
@@ -190,7 +190,7 @@ def _colours(traces: Sequence[Trace]) -> Iterator[str]:
 
 
 def _draw_traces(named: Sequence[tuple[str, Trace]], frame: _Frame) -> Iterator[str]:
-    """Draw all bands first, so that they hide no line."""
+    """Draw the traces; bands come first so that they do not cover lines."""
     lines = [(colour, trace) for colour, trace in named if trace.shape == "line"]
     if len(lines) <= _MAX_BANDS:
         for colour, trace in lines:
@@ -206,19 +206,20 @@ def _draw_band(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
     if trace.low is None or trace.high is None:
         return
     x = frame.x(trace.x)
-    low, high = _join(x, frame.y(trace.low)), _join(x, frame.y(trace.high))
+    low, high = _points_of(x, frame.y(trace.low)), _points_of(x, frame.y(trace.high))
     if low and high:
         yield f'<path class="band {colour}" d="M{"L".join([*high, *reversed(low)])}Z"/>'
 
 
 def _draw_line(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
-    """Draw a line, interrupted where a value is missing; a guide may be infinite."""
+    """Draw a line with gaps at missing values; a guide is clipped to the plot."""
     x, y = frame.x(trace.x), frame.y(trace.y)
     if trace.shape == "guide":
         x, y = x.clip(frame.left, _WIDTH - _RIGHT), y.clip(_TOP, _HEIGHT - _BOTTOM)
     holes = np.flatnonzero(~np.isfinite(y))
     pieces = (
-        _join(*piece) for piece in zip(np.split(x, holes), np.split(y, holes), strict=True)
+        _points_of(*piece)
+        for piece in zip(np.split(x, holes), np.split(y, holes), strict=True)
     )
     path = "".join(f"M{'L'.join(piece)}" for piece in pieces if piece)
     if path:
@@ -232,8 +233,8 @@ def _draw_points(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
         ends = zip(x, frame.y(trace.low), frame.y(trace.high), strict=True)
         bars = "".join(f"M{at:.1f} {low:.1f}V{high:.1f}" for at, low, high in ends)
         yield f'<path class="interval {colour}" d="{bars}"/>'
-    places = dict.fromkeys(_join(x, y))
-    size = "small points" if len(places) > _MAX_LARGE else "points"
+    places = dict.fromkeys(_points_of(x, y))
+    size = "small points" if len(places) > _MAX_LARGE_MARKS else "points"
     dots = "".join(f"M{place}h0" for place in places)
     yield f'<path class="{size} {colour}" d="{dots}"/>'
 
@@ -248,12 +249,12 @@ def _draw_bars(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
         for left, right, low, top in boxes
         if top < low
     )
-    size = "small bars" if np.size(trace.y) > _MAX_LARGE else "bars"
+    size = "small bars" if np.size(trace.y) > _MAX_LARGE_MARKS else "bars"
     yield f'<path class="{size} {colour}" d="{path}"/>'
 
 
-def _join(x: Floats, y: Floats) -> list[str]:
-    """Format positions; those that look the same are one."""
+def _points_of(x: Floats, y: Floats) -> list[str]:
+    """Format points; neighbours within half a pixel become one point."""
     is_finite = np.isfinite(x) & np.isfinite(y)
     places = np.column_stack([x[is_finite], y[is_finite]])
     is_new = np.ones(len(places), dtype=bool)
@@ -261,27 +262,27 @@ def _join(x: Floats, y: Floats) -> list[str]:
     return [f"{a:g} {b:g}" for a, b in np.round(places[is_new], 1).tolist()]
 
 
-# Each group of ten letters has a number above it.
+# Each group of ten residues has its position above it.
 _GROUP = 10
-# The shades of a colour; a letter below a tenth of the strongest one has none.
+# The number of shades of a colour; weights below a tenth of the largest have none.
 _SHADES = 4
-_FAINT = 0.1
-# A logo, in units of its drawing.
+_MIN_SHADED_SHARE = 0.1
+# The layout of a logo, in units of its drawing.
 _LOGO_LEFT, _LOGO_RIGHT, _LOGO_TOP, _LOGO_BOTTOM, _LOGO_HEIGHT = 56, 8, 8, 40, 210
-_COLUMN = 11
-# The height of a capital letter in text of 12 units.
+_COLUMN_WIDTH = 11
+# The height of capitals in text of 12 units.
 _CAPITAL = 8.75
-# The height below which a letter is invisible.
-_LEAST = 0.8
-# The pixels that a column has at least on a narrow page.
-_NARROW = 9
-_COLOURS = {"A": 0, "C": 2, "G": 1, "T": 6, "U": 6}
-# Amino acids by their side chains: acidic, basic, polar, and the others.
-_GROUPS = {"DE": 1, "HKR": 3, "CGNQSTY": 0, "AFILMPVW": 6}
+# The height below which a symbol is not drawn.
+_MIN_SYMBOL_HEIGHT = 0.8
+# The width in pixels of a column on a narrow page.
+_MIN_COLUMN_WIDTH = 9
+_COLOUR_BY_BASE = {"A": 0, "C": 2, "G": 1, "T": 6, "U": 6}
+# Amino acids by side chain: acidic, basic, polar, hydrophobic.
+_COLOUR_BY_GROUP = {"DE": 1, "HKR": 3, "CGNQSTY": 0, "AFILMPVW": 6}
 
 
 def show_letters(letters: Letters) -> str:
-    """Show sequences below each other, with the legend of their colours above."""
+    """Return the HTML of marked sequences, with the legend of their colours above."""
     names = {"up": letters.toward, "down": letters.away}
     legend = "".join(
         f'<li><i class="{way}4">A</i>{show_text(name)}</li>' for way, name in names.items()
@@ -291,10 +292,10 @@ def show_letters(letters: Letters) -> str:
 
 
 def _show_sequence(sequence: MarkedSequence) -> str:
-    """Show one sequence in groups, each with the position of its first letter."""
+    """Return the HTML of a sequence in groups, each with its first position above."""
     title = f"<h3>{show_text(sequence.title)}</h3>"
     note = f'<p class="note">{show_text(sequence.note)}</p>' if sequence.note else ""
-    styled = list(zip(_styles(sequence), sequence.letters, strict=True))
+    styled = list(zip(_residue_classes(sequence), sequence.letters, strict=True))
     groups: list[str] = []
     start = 0
     while start < len(styled):
@@ -309,64 +310,64 @@ def _show_sequence(sequence: MarkedSequence) -> str:
     return f"{title}{note}<p>{' '.join(groups)}</p>"
 
 
-def _styles(sequence: MarkedSequence) -> list[str]:
-    """Return each letter a shade; the strongest letter of a sequence has the darkest."""
+def _residue_classes(sequence: MarkedSequence) -> list[str]:
+    """Return the CSS class of each residue; the largest weight has the darkest shade."""
     weights = np.asarray(sequence.weights, float)
     shares = weights / max(float(np.abs(weights).max(initial=0)), np.finfo(float).tiny)
     shades = np.ceil(np.abs(shares) * _SHADES).astype(int)
     return [
-        "" if abs(share) < _FAINT else f"{'up' if share > 0 else 'down'}{shade}"
+        "" if abs(share) < _MIN_SHADED_SHARE else f"{'up' if share > 0 else 'down'}{shade}"
         for share, shade in zip(shares.tolist(), shades.tolist(), strict=True)
     ]
 
 
 def draw_logo(logo: Logo) -> Figure:
-    """Draw a logo: letters as high as their numbers."""
+    """Draw a logo, in which the height of a symbol is its value."""
     heights = np.asarray(logo.heights, float)
     up = float(np.maximum(heights, 0).sum(axis=1).max(initial=0))
     down = float(np.minimum(heights, 0).sum(axis=1).min(initial=0))
     ends = round_range(down, up) if up > down else (-0.1, 0.1)
-    width = _LOGO_LEFT + _COLUMN * len(heights) + _LOGO_RIGHT
+    width = _LOGO_LEFT + _COLUMN_WIDTH * len(heights) + _LOGO_RIGHT
     return Figure(
         title=logo.title,
         width=width,
         height=_LOGO_HEIGHT,
-        body="".join((*_logo_axes(logo, ends, width), *_stacks(logo, heights, ends))),
-        least_width=_LOGO_LEFT + _NARROW * len(heights),
+        body="".join((*_logo_axes(logo, ends, width), *_logo_stacks(logo, heights, ends))),
+        least_width=_LOGO_LEFT + _MIN_COLUMN_WIDTH * len(heights),
     )
 
 
 def _to_y(value: float, ends: tuple[float, float]) -> float:
-    """Convert a height to a vertical position."""
+    """Convert a height to a vertical coordinate."""
     share = (value - ends[0]) / (ends[1] - ends[0])
     return _LOGO_HEIGHT - _LOGO_BOTTOM - share * (_LOGO_HEIGHT - _LOGO_TOP - _LOGO_BOTTOM)
 
 
 def _logo_axes(logo: Logo, ends: tuple[float, float], width: int) -> Iterator[str]:
-    """Draw the grid, and the numbers and names of the axes."""
+    """Draw the grid, the tick labels and the labels of the axes."""
     for tick in list_ticks(ends):
         y, name = _to_y(tick, ends), format_tick(tick)
-        yield draw_level(y, name, left=_LOGO_LEFT, right=width - _LOGO_RIGHT)
+        yield draw_grid_line(y, name, left=_LOGO_LEFT, right=width - _LOGO_RIGHT)
     for number in range(-logo.first % _GROUP, np.shape(logo.heights)[0], _GROUP):
-        x = _LOGO_LEFT + _COLUMN * (number + 0.5)
+        x = _LOGO_LEFT + _COLUMN_WIDTH * (number + 0.5)
         place = f'x="{x}" y="{_LOGO_HEIGHT - _LOGO_BOTTOM + 16}" text-anchor="middle"'
         yield f"<text {place}>{format_tick(logo.first + number)}</text>"
     yield f'<text x="{_LOGO_LEFT}" y="{_LOGO_HEIGHT - 6}">{show_text(logo.axis)}</text>'
-    yield draw_vertical(logo.unit, (_LOGO_TOP + _LOGO_HEIGHT - _LOGO_BOTTOM) / 2)
+    yield draw_vertical_label(logo.unit, (_LOGO_TOP + _LOGO_HEIGHT - _LOGO_BOTTOM) / 2)
 
 
-def _stacks(logo: Logo, heights: Floats, ends: tuple[float, float]) -> Iterator[str]:
-    """Stack the letters of each position from 0 up and down, the smallest first."""
-    shape = f'textLength="{_COLUMN - 1}" lengthAdjust="spacingAndGlyphs"'
+def _logo_stacks(logo: Logo, heights: Floats, ends: tuple[float, float]) -> Iterator[str]:
+    """Stack the symbols of each position above and below 0, the smallest first."""
+    shape = f'textLength="{_COLUMN_WIDTH - 1}" lengthAdjust="spacingAndGlyphs"'
     for column, row in enumerate(heights.tolist()):
-        x, floors = _LOGO_LEFT + _COLUMN * column, {True: 0.0, False: 0.0}
+        x, floors = _LOGO_LEFT + _COLUMN_WIDTH * column, {True: 0.0, False: 0.0}
         pairs = zip(row, logo.letters, strict=True)
         for height, letter in sorted(pairs, key=lambda pair: abs(pair[0])):
             floor = floors[height > 0]
             floors[height > 0] += height
             y = _to_y(floor, ends), _to_y(floor + height, ends)
             tall = abs(y[0] - y[1])
-            if tall >= _LEAST:
+            if tall >= _MIN_SYMBOL_HEIGHT:
                 name = show_text(letter)
                 place = f"translate({x:g} {max(y):.1f}) scale(1 {tall / _CAPITAL:.3f})"
                 colour = f'class="letter c{_find_colour(letter)}"'
@@ -374,6 +375,6 @@ def _stacks(logo: Logo, heights: Floats, ends: tuple[float, float]) -> Iterator[
 
 
 def _find_colour(letter: str) -> int:
-    """Find the colour of a base, or of an amino acid's group."""
-    groups = (number for names, number in _GROUPS.items() if letter in names)
-    return _COLOURS.get(letter, next(groups, 6))
+    """Return the colour number of a base or an amino acid."""
+    groups = (number for names, number in _COLOUR_BY_GROUP.items() if letter in names)
+    return _COLOUR_BY_BASE.get(letter, next(groups, 6))

@@ -1,4 +1,4 @@
-"""Sections of a page: learning curve, true against predicted, confusion matrices."""
+"""Sections of a page: learning curves, regression plots, confusion matrices."""
 
 from collections.abc import Iterator, Sequence
 from math import inf, nan
@@ -11,69 +11,70 @@ from seqloom.report._interval import percent
 from seqloom.report._values import Confusion, Curve, Plot, Scatter, Section, Table, Trace
 
 Floats = NDArray[np.float64]
-# Fewer epochs than these are drawn as points.
-_FEWEST_FOR_A_LINE = 3
-# The page draws this number of outputs, and of records of each; the tables count all.
+# With fewer epochs than this, values are drawn as points.
+_MIN_EPOCHS_OF_LINE = 3
+# Limits of the drawings: outputs, and records of each. Tables use all records.
 _MAX_OUTPUTS = 6
 _MAX_POINTS = 2000
 _MAX_BINS = 40
 
 
 def curve_section(curves: Sequence[Curve], best_epoch: int | None) -> Section:
-    """Make a section with a plot of each quantity by epoch."""
+    """Return a section with a plot of each quantity by epoch."""
     names = [f"{line} {curve.name}" for curve in curves for line in curve.series]
     lines = [values for curve in curves for values in curve.series.values()]
     rows = [(epoch, *values) for epoch, values in enumerate(zip(*lines, strict=True), 1)]
     return Section(
         title="Learning curve",
         drawings=[plot_curve(curve, best_epoch) for curve in curves],
-        details=Table("Every epoch", ("epoch", *names), rows),
+        details=Table("All epochs", ("epoch", *names), rows),
     )
 
 
 def plot_curve(curve: Curve, best_epoch: int | None) -> Plot:
-    """Plot one quantity; the last series, which chose the epoch, has the first colour."""
+    """Plot one quantity by epoch; the last series (validation) has the first colour."""
     traces = [trace_epochs(name, it) for name, it in reversed([*curve.series.items()])]
     if best_epoch is not None:
-        kept = f"epoch {best_epoch}, kept"
+        kept = f"epoch {best_epoch} (best)"
         traces.append(Trace(kept, [best_epoch] * 2, [-inf, inf], shape="guide"))
     return Plot(curve.name, traces, x_label="epoch", y_label=curve.name, x_scale="whole")
 
 
 def trace_epochs(name: str, values: Sequence[float]) -> Trace:
-    """Trace the values of all epochs, from the first."""
-    shape = "line" if len(values) >= _FEWEST_FOR_A_LINE else "points"
+    """Return the trace of a series of values, one for each epoch."""
+    shape = "line" if len(values) >= _MIN_EPOCHS_OF_LINE else "points"
     return Trace(name, range(1, len(values) + 1), values, shape=shape)
 
 
 def scatter_section(scatters: Sequence[Scatter]) -> Section:
-    """Make a section with the values and the residuals of each output."""
+    """Return a section with the values and the residuals of each output."""
     records = np.size(scatters[0].true)
     note = (
-        "On the dashed line both are the same. A residual is the true value minus the "
-        "predicted one; where residuals bend or widen, the model has more to learn."
+        "On the dashed line, the predicted value equals the true value. A residual is the "
+        "true value minus the predicted value. Residuals that bend or spread with the "
+        "prediction show that the model misses something."
     )
     if records > _MAX_POINTS:
-        note += f" Drawn: {_MAX_POINTS:,} of {records:,} records."
+        note += f" Shown: {_MAX_POINTS:,} of {records:,} records."
     if len(scatters) > _MAX_OUTPUTS:
-        note += f" Drawn: the first {_MAX_OUTPUTS} outputs."
+        note += f" Shown: the first {_MAX_OUTPUTS} outputs."
     plots = (plot_values, _plot_residuals, _plot_histogram)
     drawn = [it for it in scatters[:_MAX_OUTPUTS] if np.size(it.true)]
-    names = ("output", "records", "typical error", "correlation")
+    names = ("output", "records", "RMSE", "correlation")
     return Section(
-        title="True against predicted",
+        title="True and predicted values",
         note=note,
         drawings=[plot(it) for it in drawn for plot in plots],
         table=Table(
-            "True against predicted",
-            (*names, "mean residual", "their deviation"),
-            [(it.name, np.size(it.true), *_describe(it)) for it in scatters],
+            "True and predicted values",
+            (*names, "mean residual", "SD of residuals"),
+            [(it.name, np.size(it.true), *_regression_metrics(it)) for it in scatters],
         ),
     )
 
 
-def _describe(scatter: Scatter) -> tuple[float, ...]:
-    """Return error, correlation, and mean and deviation of residuals; NaN without any."""
+def _regression_metrics(scatter: Scatter) -> tuple[float, ...]:
+    """Return RMSE, correlation, and the mean and SD of residuals; NaN without records."""
     residuals = scatter.residuals
     if not residuals.size:
         return (nan,) * 4
@@ -85,7 +86,7 @@ def _describe(scatter: Scatter) -> tuple[float, ...]:
 
 
 def plot_values(scatter: Scatter) -> Plot:
-    """Plot the true over the predicted values."""
+    """Plot the true values against the predicted values."""
     true, predicted = _sample(scatter)
     both = np.concatenate([true, predicted])
     ends = [float(both.min()), float(both.max())]
@@ -93,33 +94,33 @@ def plot_values(scatter: Scatter) -> Plot:
         Trace("", ends, ends, shape="guide"),
         Trace("", predicted, true, shape="points"),
     )
-    title = f"{scatter.name}: true over predicted"
+    title = f"{scatter.name}: true vs. predicted"
     return Plot(title, traces, x_label="predicted", y_label="true")
 
 
 def _plot_residuals(scatter: Scatter) -> Plot:
-    """Plot residuals over the predicted values."""
+    """Plot the residuals against the predicted values."""
     true, predicted = _sample(scatter)
     traces = (
         Trace("", [-inf, inf], [0, 0], shape="guide"),
         Trace("", predicted, true - predicted, shape="points"),
     )
-    title = f"{scatter.name}: residual over prediction"
+    title = f"{scatter.name}: residual vs. predicted"
     return Plot(title, traces, x_label="predicted", y_label="residual")
 
 
 def _plot_histogram(scatter: Scatter) -> Plot:
-    """Plot how the residuals are distributed."""
+    """Plot the distribution of the residuals."""
     residuals = scatter.residuals[np.isfinite(scatter.residuals)]
     bins = min(_MAX_BINS, len(np.histogram_bin_edges(residuals, "auto")) - 1)
     counts, edges = np.histogram(residuals, bins)
     bars = Trace("", edges, counts, shape="bars")
-    title = f"{scatter.name}: how residuals are spread"
+    title = f"{scatter.name}: distribution of residuals"
     return Plot(title, (bars,), x_label="residual", y_label="records", y_scale="whole")
 
 
 def _sample(scatter: Scatter) -> tuple[Floats, Floats]:
-    """Take records at equal distances, so that the page stays small."""
+    """Return every n-th record, so that the page stays small."""
     step = max(1, -(-np.size(scatter.true) // _MAX_POINTS))
     true, predicted = np.asarray(scatter.true, float), np.asarray(scatter.predicted, float)
     return true[::step], predicted[::step]
@@ -127,45 +128,45 @@ def _sample(scatter: Scatter) -> tuple[Floats, Floats]:
 
 # With more classes than this, cells have no room for numbers.
 MAX_WITH_NUMBERS = 12
-# A cell with a larger share is so dark that its numbers take the colour of the paper.
+# Text on cells above this share uses the colour of the paper, because they are dark.
 _DARK_CELL = 0.5
-# The widths of a cell, of all cells of a matrix with few classes, and of a character.
-_LARGEST, _WITH_NUMBERS, _SMALLEST = 96, 54, 13
-_CELLS, _CHARACTER = 300, 7
-# A wider figure would be illegible on a telephone without scrolling.
-_WIDEST = 400
-# Longer names are cut; the tables have them in full.
+# Widths: a cell (limits), all cells of a matrix with few classes, and a character.
+_MAX_CELL, _MIN_CELL_WITH_NUMBERS, _MIN_CELL = 96, 54, 13
+_CELLS_WIDTH, _CHARACTER_WIDTH = 300, 7
+# A wider figure needs a scroll bar to stay legible on a phone.
+_MAX_WIDTH = 400
+# Longer names are shortened in figures; the tables contain the full names.
 _MAX_NAME = 24
-# The heights of a line of names and of the name of an axis, and the gap between cells.
-_LINE, _AXIS, _GAP = 20, 22, 3
+# Heights of a line of names and of the label of an axis; the gap between cells.
+_NAME_HEIGHT, _AXIS_HEIGHT, _GAP = 20, 22, 3
 
 
 def draw_confusion(confusion: Confusion) -> Figure:
     """Draw the matrix with true classes as rows; colour shows the share of the row."""
-    names = [_cut(name) for name in confusion.classes]
-    least = _WITH_NUMBERS if len(names) <= MAX_WITH_NUMBERS else _SMALLEST
-    cell = max(least, min(_LARGEST, _CELLS // len(names)))
-    margin = _CHARACTER * max(map(len, names)) + 8
-    side, width = cell * len(names), _AXIS + margin + cell * len(names)
-    matrix = "".join((*_cells(confusion, cell), *_labels(names, cell, margin)))
+    names = [_shorten(name) for name in confusion.classes]
+    least = _MIN_CELL_WITH_NUMBERS if len(names) <= MAX_WITH_NUMBERS else _MIN_CELL
+    cell = max(least, min(_MAX_CELL, _CELLS_WIDTH // len(names)))
+    margin = _CHARACTER_WIDTH * max(map(len, names)) + 8
+    side, width = cell * len(names), _AXIS_HEIGHT + margin + cell * len(names)
+    matrix = "".join((*_draw_cells(confusion, cell), *_draw_names(names, cell, margin)))
     return Figure(
         title=f"{confusion.name}: {confusion.total:,} records",
         width=width,
-        height=side + (margin if margin > cell else _LINE) + _AXIS,
-        body=f'<g transform="translate({_AXIS + margin} 0)">{matrix}</g>',
-        least_width=round(0.8 * width) if width > _WIDEST else 0,
+        height=side + (margin if margin > cell else _NAME_HEIGHT) + _AXIS_HEIGHT,
+        body=f'<g transform="translate({_AXIS_HEIGHT + margin} 0)">{matrix}</g>',
+        least_width=round(0.8 * width) if width > _MAX_WIDTH else 0,
     )
 
 
-def _cut(name: str) -> str:
-    """Shorten a long name."""
+def _shorten(name: str) -> str:
+    """Shorten a long name with an ellipsis."""
     if len(name) <= _MAX_NAME:
         return name
     return f"{name[: _MAX_NAME - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
-def _cells(confusion: Confusion, cell: int) -> Iterator[str]:
-    """Draw the cells; a pointer on one shows what it counts."""
+def _draw_cells(confusion: Confusion, cell: int) -> Iterator[str]:
+    """Draw the cells; the tooltip of a cell describes its count."""
     matrix, names = confusion.matrix, [show_text(it) for it in confusion.classes]
     shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
     has_numbers, size = len(names) <= MAX_WITH_NUMBERS, cell - _GAP
@@ -188,8 +189,8 @@ def _cells(confusion: Confusion, cell: int) -> Iterator[str]:
         yield "</g>"
 
 
-def _labels(names: list[str], cell: int, margin: int) -> Iterator[str]:
-    """Name the rows, the columns (vertically if a name is wider than a cell), and axes."""
+def _draw_names(names: list[str], cell: int, margin: int) -> Iterator[str]:
+    """Label the rows, the columns (vertically if names are too wide), and the axes."""
     side, is_vertical = cell * len(names), margin > cell
     for number, name in enumerate(map(show_text, names)):
         middle = (number + 0.5) * cell - _GAP / 2
@@ -199,7 +200,7 @@ def _labels(names: list[str], cell: int, margin: int) -> Iterator[str]:
             turned = f"translate({middle + 4:g} {side + 4}) rotate(-90)"
             place = f'transform="{turned}" text-anchor="end"'
         yield f"<text {place}>{name}</text>"
-    bottom = side + (margin if is_vertical else _LINE) + 14
+    bottom = side + (margin if is_vertical else _NAME_HEIGHT) + 14
     yield f'<text x="{side / 2:g}" y="{bottom}" text-anchor="middle">predicted</text>'
     turned = f"translate({-margin - 8} {side / 2:g}) rotate(-90)"
     yield f'<text transform="{turned}" text-anchor="middle">true</text>'
@@ -212,7 +213,7 @@ def class_table(confusion: Confusion) -> Table:
         confusion: The counts, with true classes as rows.
 
     Returns:
-        A table with a row for each class; NaN where a class was never predicted, or has no
+        A table with a row for each class; NaN if a class was never predicted, or has no
         records.
 
     Examples:
@@ -235,13 +236,13 @@ def class_table(confusion: Confusion) -> Table:
 
 
 def _divide(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Divides, with NaN where there is nothing to divide by."""
+    """Divide, with NaN where the denominator is 0."""
     missing = np.full(part.shape, np.nan)
     return np.divide(part, whole, out=missing, where=whole > 0)
 
 
 def confusion_table(confusion: Confusion) -> Table:
-    """List the counts, with true classes as rows."""
+    """Return the table of counts, with true classes as rows."""
     names = ("true \\ predicted", *confusion.classes)
     counts = confusion.matrix.tolist()
     rows = [(name, *row) for name, row in zip(confusion.classes, counts, strict=True)]

@@ -1,4 +1,4 @@
-"""The values that a report shows: figures, tables, plots, letters, and their sections."""
+"""Content of a report: key figures, tables, plots, marked sequences, logos, sections."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,12 +16,12 @@ Scale: TypeAlias = Literal["linear", "whole", "share", "log"]
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """Holds one key figure, shown large at the top of the page.
+    """A key figure, shown in large type at the top of the page.
 
     Args:
-        name: What it is, such as ``"test accuracy"``.
-        value: The figure as it is to be read, such as ``"96.2 %"``.
-        note: One short line below it, such as the 95 % interval.
+        name: Its name, such as ``"test accuracy"``.
+        value: The formatted value, such as ``"96.2 %"``.
+        note: A short line below the value, such as the 95 % interval.
 
     Examples:
         >>> Tile("test accuracy", "96.2 %", note="95.0 to 97.2 %").value
@@ -35,16 +35,16 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Holds a table with a title; numbers are set to the right, floats to four digits.
+    """A table with a title; numbers are aligned to the right, with four decimals.
 
     Args:
         title: The heading above it.
-        columns: One name a column.
-        rows: One sequence of cells a row, each as long as ``columns``.
+        columns: The names of the columns.
+        rows: The cells of each row, as many as there are ``columns``.
         note: One line below the heading.
 
     Raises:
-        ShapeError: If a row is shorter or longer than the heading.
+        ShapeError: If a row is shorter or longer than ``columns``.
 
     Examples:
         >>> table = Table("scores", ("model", "accuracy"), [("linear", 0.93)])
@@ -68,11 +68,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Holds one panel of the learning curve: one value an epoch, in epoch order from 1.
+    """A panel of the learning curve, with one value for each epoch, from epoch 1.
 
     Args:
-        name: What is measured, such as ``"loss"``.
-        series: A line for each name, such as ``"training"``; NaN where there is no value.
+        name: The quantity, such as ``"loss"``.
+        series: The values of each line by its name, such as ``"training"``; NaN if missing.
 
     Examples:
         >>> Curve("loss", {"training": [0.9, 0.4], "validation": [0.8, 0.5]}).name
@@ -85,15 +85,15 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """Holds how often each true class (row) was called each class (column).
+    """A confusion matrix: how often each true class (row) was predicted as each class.
 
     Args:
-        name: Which records were counted, such as ``"test"``.
+        name: The set of records, such as ``"test"``.
         classes: The class names, in the order of rows and columns.
-        counts: A square of integers.
+        counts: A square matrix of integers.
 
     Raises:
-        ShapeError: If ``counts`` is not a square as wide as ``classes``.
+        ShapeError: If ``counts`` is not a square matrix of the size of ``classes``.
 
     Examples:
         >>> confusion = Confusion("test", ("EI", "IE"), [[9, 1], [2, 8]])
@@ -125,13 +125,13 @@ class Confusion:
 
     @property
     def correct(self) -> int:
-        """The number of records that were called what they are."""
+        """The number of records with the correct prediction."""
         return int(self.matrix.trace())
 
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """Holds the true and the predicted values of one regression output.
+    """The true and the predicted values of one regression output.
 
     Args:
         name: The output's name, such as ``"gc"``.
@@ -139,7 +139,7 @@ class Scatter:
         predicted: The model's values, in the same order.
 
     Raises:
-        ShapeError: If the two differ in length.
+        ShapeError: If the lengths of ``true`` and ``predicted`` differ.
 
     Examples:
         >>> Scatter("gc", [0.4, 0.6], [0.41, 0.58]).name
@@ -160,26 +160,26 @@ class Scatter:
 
     @property
     def residuals(self) -> NDArray[np.float64]:
-        """What is left of each true value without the predicted one."""
+        """The true values minus the predicted values."""
         return np.asarray(self.true, float) - np.asarray(self.predicted, float)
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Holds one line, one set of points, or one set of bars of a plot.
+    """A line, a set of points, or a set of bars of a plot.
 
     Args:
-        name: Its name in the legend; one without a name is not in the legend.
-        x: The place of each value; of bars the edges, one more than there are values.
-        y: Its values; a NaN interrupts a line.
-        low: The lower end of an interval at each value; of bars, where each begins if
-            not at 0.
-        high: The upper end.
-        shape: How it is drawn. A guide is a thin dashed line to compare with, which may
-            have infinite ends.
+        name: The name in the legend; an empty name has no entry there.
+        x: The horizontal position of each value; for bars the edges, one more than values.
+        y: The values; NaN interrupts a line.
+        low: The lower end of an interval at each value; for bars the value at which each
+            bar begins, by default 0.
+        high: The upper end of the interval.
+        shape: The way to draw the trace. A guide is a thin dashed line for comparison and
+            may have infinite ends.
 
     Raises:
-        ShapeError: If ``x`` and ``y`` do not go together.
+        ShapeError: If ``x`` and ``y`` have lengths that do not match.
 
     Examples:
         >>> Trace("training", [1, 2], [0.9, 0.4]).shape
@@ -198,26 +198,26 @@ class Trace:
         if np.size(self.x) != wanted:
             raise ShapeError(
                 f"trace {self.name!r}: {np.size(self.y)} values of {self.shape} need "
-                f"{wanted} places, got {np.size(self.x)}"
+                f"{wanted} positions in x, got {np.size(self.x)}"
             )
 
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Holds traces that share two axes.
+    """Traces on common axes.
 
     Args:
-        title: Its title.
-        traces: What is drawn; each has a colour of its own.
-        x_label: What the horizontal axis measures.
-        y_label: What the vertical axis measures.
-        x_range: Where the horizontal axis begins and ends; None fits it to the values.
-        y_range: The same of the vertical axis.
-        x_scale: What the numbers of the horizontal axis are: ``"whole"`` for counts and
-            epochs, ``"share"`` for fractions of 1 that are shown as per cent, ``"log"``
-            for numbers above 0 on a logarithmic axis.
-        y_scale: The same of the vertical axis, which is never logarithmic.
-        x_names: Names in place of the numbers 0, 1, 2, ... of the horizontal axis.
+        title: The title above the plot.
+        traces: The traces; each has its own colour.
+        x_label: The label of the horizontal axis.
+        y_label: The label of the vertical axis.
+        x_range: The ends of the horizontal axis; None fits the axis to the values.
+        y_range: The ends of the vertical axis; None fits the axis to the values.
+        x_scale: The scale of the horizontal axis. ``"whole"`` is for counts and epochs.
+            ``"share"`` shows fractions of 1 as percentages. ``"log"`` is logarithmic and
+            needs values above 0.
+        y_scale: The scale of the vertical axis, which cannot be logarithmic.
+        x_names: Labels for the values 0, 1, 2, ... of the horizontal axis.
 
     Examples:
         >>> plot = Plot("loss", [Trace("training", [1, 2], [0.9, 0.4])], x_label="epoch")
@@ -238,17 +238,17 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class MarkedSequence:
-    """Holds a sequence, or a part of one, with a number for each letter.
+    """A sequence, or part of a sequence, with a weight for each residue.
 
     Args:
-        title: What stands above it, such as its id.
-        letters: The letters.
-        weights: What each counts; the sign chooses the colour, the size the shade.
-        first: The position of the first letter in the whole sequence.
+        title: The title above the sequence, such as its id.
+        letters: The residues.
+        weights: The weight of each residue: its sign sets the colour, its size the shade.
+        first: The position of the first residue in the whole sequence.
         note: A line below the title.
 
     Raises:
-        ShapeError: If there are not as many weights as letters.
+        ShapeError: If the numbers of weights and residues differ.
 
     Examples:
         >>> MarkedSequence("a", "ACGT", [0, 2, -1, 0]).letters
@@ -264,19 +264,19 @@ class MarkedSequence:
     def __post_init__(self) -> None:
         if np.size(self.weights) != len(self.letters):
             raise ShapeError(
-                f"sequence {self.title!r}: {len(self.letters)} letters need as many "
+                f"sequence {self.title!r}: {len(self.letters)} residues need as many "
                 f"weights, got {np.size(self.weights)}"
             )
 
 
 @dataclass(frozen=True, slots=True)
 class Letters:
-    """Holds sequences whose letters are coloured.
+    """Sequences with coloured residues.
 
     Args:
-        sequences: What is shown, from top to bottom.
-        toward: What a weight above 0 means.
-        away: What one below 0 means.
+        sequences: The sequences, from top to bottom.
+        toward: The legend for weights above 0.
+        away: The legend for weights below 0.
 
     Examples:
         >>> row = MarkedSequence("a", "ACGT", [0, 2, -1, 0])
@@ -291,18 +291,18 @@ class Letters:
 
 @dataclass(frozen=True, slots=True)
 class Logo:
-    """Holds a height for each letter at each position: above 0 it stands up, below down.
+    """A sequence logo: heights, above or below 0, of the symbols at each position.
 
     Args:
-        title: What stands above it.
-        letters: The letters.
-        heights: Their heights, ``(positions, letters)``.
-        first: The first position.
-        axis: What the positions count.
-        unit: What the heights measure.
+        title: The title above the logo.
+        letters: The symbols, such as bases.
+        heights: The heights of the symbols, ``(positions, letters)``.
+        first: The number of the first position.
+        axis: The label of the horizontal axis.
+        unit: The label of the vertical axis.
 
     Raises:
-        ShapeError: If there is not a column for each letter.
+        ShapeError: If ``heights`` does not have one column for each symbol.
 
     Examples:
         >>> Logo("yes minus no", "AC", [[0.5, -0.5], [0.0, 0.0]]).first
@@ -320,8 +320,8 @@ class Logo:
         shape = np.shape(self.heights)
         if len(shape) != 2 or shape[1] != len(self.letters):  # noqa: PLR2004 - two axes
             raise ShapeError(
-                f"logo {self.title!r}: heights have the shape {shape}, {len(self.letters)} "
-                f"letters need (positions, {len(self.letters)})"
+                f"logo {self.title!r}: heights have the shape {shape}, "
+                f"{len(self.letters)} symbols need (positions, {len(self.letters)})"
             )
 
 
@@ -330,14 +330,14 @@ Drawing: TypeAlias = Plot | Letters | Logo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """Holds one part of a page under its heading.
+    """A section of a page with its heading.
 
     Args:
         title: The heading.
-        note: A sentence or two below it: how to read what follows.
-        drawings: What is drawn, from left to right.
-        table: The numbers that a reader came for.
-        details: Further numbers, folded away.
+        note: One or two sentences below the heading that explain the content.
+        drawings: The drawings, from left to right.
+        table: The main numbers.
+        details: Further numbers, in a collapsed table.
 
     Examples:
         >>> Section(title="Residuals", note="On 20 records.").title
@@ -353,20 +353,20 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Holds all that one page shows; every part but the title may be left out.
+    """The content of a page; everything except the title is optional.
 
     Args:
         title: The heading, such as ``"splice"``.
-        lead: One or two sentences below it: what was learned from what.
-        tiles: The key figures, best first.
-        notes: What the reader must not miss (records left out, a sequence in both splits).
-        curves: The panels of the learning curve; one epoch count for all.
-        best_epoch: The epoch (from 1) whose weights were kept; it is marked.
-        confusions: One for each part that was scored, the most telling first.
-        scatters: One for each regression output.
-        sections: Further results, in the order in which they are to stand.
-        tables: Further tables, in the order in which they are to stand.
-        facts: What another person needs to run it again, name to value.
+        lead: One or two sentences below the heading: the task, the model and its data.
+        tiles: The key figures, the most important first.
+        notes: Warnings, such as records left out or a sequence in two of the sets.
+        curves: The panels of the learning curve; all have the same number of epochs.
+        best_epoch: The epoch (from 1) whose weights are the result; a line marks it.
+        confusions: A confusion matrix for each evaluated set, the most important first.
+        scatters: The true and predicted values of each regression output.
+        sections: Further results, in the order of the page.
+        tables: Further tables, in the order of the page.
+        facts: The settings that are needed to repeat the run, by name.
 
     Examples:
         >>> report = Report(title="splice", tiles=(Tile("test accuracy", "96.2 %"),))

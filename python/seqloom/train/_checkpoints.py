@@ -1,4 +1,4 @@
-"""Where a run stands after a step, its checkpoints, and how it is resumed from them."""
+"""The state of a run after a step, its checkpoints, and how to resume from a checkpoint."""
 
 import os
 import time
@@ -25,17 +25,17 @@ from seqloom.train._progress import Step
 from seqloom.train._updates import Accumulation
 from seqloom.train._values import Interval
 
-# Version 1, which knew whole epochs only, is read too.
-_VERSION = 2
-_READ = (1, _VERSION)
-STEPS = "epoch.steps"
-# Columns of the table of steps that each has.
-_COLUMNS = 3
+# Version 1 had no checkpoints within an epoch; it can still be read.
+_FORMAT = 2
+_READABLE_VERSIONS = (1, _FORMAT)
+STEPS_KEY = "epoch.steps"
+# The columns for samples, loss and accuracy in the table of steps.
+_FIXED_COLUMNS = 3
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class _Facts(msgspec.Struct):
-    """What a checkpoint says beside its arrays."""
+class _Metadata(msgspec.Struct):
+    """The metadata of a checkpoint."""
 
     identity: dict[str, Any]
     history: list[dict[str, Any]]
@@ -45,30 +45,29 @@ class _Facts(msgspec.Struct):
     seconds: float = 0.0
     numbers: list[str] = []
     others: dict[str, dict[str, Any]] = {}
-    # The steps that lack a number which others of the epoch have, by its name.
+    # For each number by name: the steps of the epoch that do not have it.
     absent: dict[str, list[_Count]] = {}
 
 
 @dataclass(slots=True)
 class State:
-    """What changes from step to step."""
+    """The state of a run, which changes with each step."""
 
     model: Module
     optimizer: Optimizer
     history: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     best_epoch: int = 0
-    best_step: int = 0  # the steps of the run until the end of that epoch
+    best_step: int = 0  # the number of steps until the end of that epoch
     best: Record = field(default_factory=lambda: Record({}))
-    # Of the epoch that is under way: what its steps gave, their last learning rate and the
-    # time that they took.
+    # For the unfinished epoch: its steps, their last learning rate, and their duration.
     steps: list[Step] = field(default_factory=list[Step])
     lr: float = 0.0
     seconds: float = 0.0
-    # What an update needs beside the gradients of a batch, where it was asked for.
+    # Optional states that an update needs in addition to gradients.
     loss_scale: LossScale | None = None
     weight_average: WeightAverage | None = None
     accumulation: Accumulation | None = None
-    # False while a step changes the parts one by one.
+    # False while a step changes the fields one by one.
     is_whole: bool = True
 
     @property
@@ -77,7 +76,7 @@ class State:
         return len(self.history)
 
     def end_epoch(self, row: dict[str, Any], *, is_best: bool) -> None:
-        """Take up the row of an epoch, and the weights if they are the best so far."""
+        """Add the row of an epoch, and store the weights if they are the best so far."""
         self.history.append(row)
         self.steps, self.lr, self.seconds = [], 0.0, 0.0
         if is_best:
@@ -86,17 +85,17 @@ class State:
 
     @property
     def averaged(self) -> Module:
-        """The network to evaluate and keep: the average of the weights, if there is one."""
+        """The network to evaluate and save: the average of the weights, if enabled."""
         own = self.weight_average
         if own is not None and own.update_count:
             return own.apply_average(self.model)
-        # Some optimisers train at another point.
+        # Some optimisers train at other weights than they evaluate.
         average = getattr(self.optimizer, "apply_average", None)
         return self.model if average is None else average(self.model)
 
     @property
     def others(self) -> dict[str, LossScale | WeightAverage | Accumulation]:
-        """The states beside those of the network and the optimiser, by name."""
+        """The states other than those of the network and the optimiser, by name."""
         names = ("loss_scale", "weight_average", "accumulation")
         states = ((name, getattr(self, name)) for name in names)
         return {name: state for name, state in states if state is not None}
@@ -104,9 +103,9 @@ class State:
 
 @dataclass(slots=True)
 class Checkpoints:
-    """The checkpoints of one run, and the signals that wait for them.
+    """The checkpoints of one run, and the signals that wait for a checkpoint.
 
-    Without a folder there are none.
+    A run without a folder has no checkpoints.
     """
 
     job: Job
@@ -116,7 +115,7 @@ class Checkpoints:
     _time: float = field(default_factory=time.monotonic)
     _cost: float = 0.0
     _written: tuple[int, int] | None = None
-    _step: int = 0  # of the run, after the last batch
+    _step: int = 0  # the number of steps after the last batch
 
     def resume(self, state: State) -> None:
         """Load the last checkpoint of the folder, if there is one."""
@@ -125,27 +124,27 @@ class Checkpoints:
             return
         checkpoint = checkpoint_path(folder)
         ranks.require_same(self.identity)
-        # The first process decides for all, because a disk may show others another folder:
-        # the sum is 1 if the first one sees a checkpoint.
+        # The first process decides for all processes, which may have no access to the
+        # folder: the sum is 1 if the first process finds a checkpoint.
         (is_there,) = ranks.sum_numbers(ranks.is_first and checkpoint.exists())
         if is_there:
             load_checkpoint(checkpoint, state, self.identity)
 
     def stopping_between_steps(self) -> AbstractContextManager[None]:
-        """Let a signal stop the block after a whole step; without a folder at once."""
+        """Let a signal stop the block after a step, or at once without a folder."""
         has_folder = self.job.settings.folder.path is not None
         return self.signals.listening() if has_folder else nullcontext()
 
     @contextmanager
     def changing(self, state: State) -> Generator[None]:
-        """Let a signal wait while a block changes the parts of the state one by one."""
+        """Delay signals while a block changes the fields of the state one by one."""
         with self.signals.hold():
             state.is_whole = False
             yield
             state.is_whole = True
 
     def take_signal(self) -> KeyboardInterrupt | None:
-        """Return the exception of a signal that has arrived meanwhile, if any."""
+        """Return the exception of a signal that has arrived, if any."""
         try:
             self.signals.deliver()
         except KeyboardInterrupt as stop:
@@ -157,7 +156,7 @@ class Checkpoints:
         elapsed = time.monotonic() - self._time
         step, before = state.optimizer.step_count, self._step
         self._step = step
-        # Batches whose gradients are accumulated end no step.
+        # A batch whose gradients are accumulated does not end a step.
         is_between = self.interval.steps is not None and step == before
         if not is_between and self.interval.is_over(step, elapsed, self._cost):
             self.write(state)
@@ -173,12 +172,12 @@ class Checkpoints:
             state.best.save(folder / "model.safetensors")
 
     def after_stop(self, state: State) -> None:
-        """Write what a stopped run has reached, unless it was stopped within a step."""
+        """Write a checkpoint of a stopped run, unless it was stopped within a step."""
         if state.is_whole and (state.steps or state.history):
             self.write(state)
 
     def write(self, state: State) -> None:
-        """Write a checkpoint, then removes those that are not kept."""
+        """Write a checkpoint, then remove old ones."""
         place, folder = (state.epoch, len(state.steps)), self.job.writable_folder
         if folder is None or place == self._written:
             return
@@ -188,7 +187,7 @@ class Checkpoints:
         self._cost = self._time - start
 
     def _save(self, folder: Path, state: State) -> None:
-        """Write the files; each is whole and on the disk before an older one goes."""
+        """Write the files; each is on the disk before an older one is removed."""
         last = checkpoint_path(folder)
         keep = self.job.settings.folder.keep
         if keep == 1:
@@ -196,26 +195,26 @@ class Checkpoints:
             return
         newest = step_path(folder, state.optimizer.step_count)
         save_checkpoint(newest, state, self.identity)
-        if not _link(newest, last):
+        if not _hard_link(newest, last):
             save_checkpoint(last, state, self.identity)
         for step, path in sorted(list_steps(folder).items())[:-keep]:
             if step == state.best_step:
                 continue
             try:
                 path.unlink(missing_ok=True)
-            # A checkpoint that stays would fill the disk with the next ones.
+            # Otherwise old checkpoints would fill the disk.
             except OSError as error:
                 raise FileError(f"{path}: cannot be removed: {error.strerror}") from error
 
 
-def _link(newest: Path, last: Path) -> bool:
-    """Let `last` name the newest checkpoint too; says whether the disk has hard links."""
+def _hard_link(newest: Path, last: Path) -> bool:
+    """Hard-link `last` to the newest checkpoint; return False if that is not possible."""
     part = last.with_name(f".{last.name}.hardlink.part")
     try:
         part.unlink(missing_ok=True)
         os.link(newest, part)
         part.replace(last)
-        part.unlink(missing_ok=True)  # where both were the same file already
+        part.unlink(missing_ok=True)  # still there if both were already the same file
     except OSError:
         return False
     try:
@@ -225,25 +224,25 @@ def _link(newest: Path, last: Path) -> bool:
     return True
 
 
-def how_to_resume(folder: Path | None) -> str:
-    """Say what a stopped run has saved, and how to resume it."""
+def describe_resume(folder: Path | None) -> str:
+    """Describe what a stopped run has saved, and how to resume it."""
     if folder is None:
-        return "stopped; nothing was kept, because no run folder was given"
+        return "stopped; nothing was saved, because there is no run folder"
     checkpoint = checkpoint_path(folder)
     if not checkpoint.exists():
         return f"stopped before the first step; nothing is saved in {folder} yet"
     record = load(checkpoint)
     epochs = len(record.metadata["history"])
     kept = [count_of(epochs, "epochs")] if epochs else []
-    if STEPS in record:
+    if STEPS_KEY in record:
         place = "the next" if epochs else "the first epoch"
-        kept.append(f"{count_of(record[STEPS].shape[0], 'steps')} of {place}")
+        kept.append(f"{count_of(record[STEPS_KEY].shape[0], 'steps')} of {place}")
     kept = " and ".join(kept)
-    return f"stopped; {folder} keeps {kept}: go on with resume=True (--resume)"
+    return f"stopped; {folder} contains {kept}; continue with resume=True (--resume)"
 
 
 def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> None:
-    """Write the state whole or not at all."""
+    """Write the state to a file (atomically)."""
     optimizer = state.optimizer.to_record()
     parts = state.model.to_record().with_prefix("model.")
     parts |= optimizer.with_prefix("optimizer.")
@@ -252,8 +251,8 @@ def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
         parts |= record.with_prefix(f"{name}.")
     numbers = list(dict.fromkeys(it for step in state.steps for it in step.numbers))
     if state.steps:
-        parts |= Record({STEPS: _to_table(state.steps, numbers)})
-    # After a whole epoch that is the best so far the model's weights are the best ones.
+        parts |= Record({STEPS_KEY: _to_table(state.steps, numbers)})
+    # After an epoch that is the best so far, the model's weights are the best weights.
     if state.best_epoch and (
         state.steps
         or state.best_epoch != state.epoch
@@ -261,7 +260,7 @@ def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
         or state.weight_average is not None
     ):
         parts |= state.best.with_prefix("best.")
-    facts = {"version": _VERSION, "identity": dict(identity), "history": state.history}
+    facts = {"version": _FORMAT, "identity": dict(identity), "history": state.history}
     facts |= {"best_epoch": state.best_epoch, "best_step": state.best_step}
     facts |= {"lr": state.lr, "seconds": state.seconds}
     absent = {
@@ -277,7 +276,7 @@ def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
 
 
 def load_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> None:
-    """Bring a state to where `save_checkpoint` wrote it."""
+    """Load a checkpoint that `save_checkpoint` wrote into a state."""
     record = load(path)
     facts = _read_facts(path, record.metadata)
     check_same(path, facts.identity, identity)
@@ -285,7 +284,7 @@ def load_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
     state.optimizer.load_record(record.under("optimizer."))
     for name, other in state.others.items():
         if name not in facts.others:
-            raise RecordError(f"{path}: this run was begun without a state of {name}")
+            raise RecordError(f"{path}: this run was begun without {name}")
         own = Record(dict(record.under(f"{name}.")), metadata=facts.others[name])
         other.load_record(own)
     state.history, state.best_epoch = facts.history, facts.best_epoch
@@ -293,12 +292,12 @@ def load_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
     state.steps = _read_steps(path, record, facts)
     state.lr, state.seconds = facts.lr, facts.seconds
     best = (record.under("best.") or state.model.to_record()).copy()
-    best.metadata.clear()  # those of the checkpoint
+    best.metadata.clear()  # metadata of the checkpoint
     state.best = best
 
 
 def _to_table(steps: list[Step], names: list[str]) -> NDArray[np.float64]:
-    """Make a row of each step; NaN stands for an accuracy or number that it lacks."""
+    """Return a table with a row for each step; NaN for missing numbers."""
     rows = [
         (
             *(step.samples, step.loss, np.nan if step.accuracy is None else step.accuracy),
@@ -309,25 +308,25 @@ def _to_table(steps: list[Step], names: list[str]) -> NDArray[np.float64]:
     return np.array(rows, np.float64)
 
 
-def _read_facts(path: Path, metadata: dict[str, Any]) -> _Facts:
-    """Return what a checkpoint says; refuses what no version of this package wrote."""
+def _read_facts(path: Path, metadata: dict[str, Any]) -> _Metadata:
+    """Return the metadata of a checkpoint; raise if no version of seqloom wrote it."""
     version = metadata.get("version")
     try:
-        if type(version) is int and version in _READ:
-            return msgspec.convert(metadata, _Facts)
+        if type(version) is int and version in _READABLE_VERSIONS:
+            return msgspec.convert(metadata, _Metadata)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
-        raise RecordError(f"{path}: not a whole checkpoint ({error})") from None
-    raise RecordError(f"{path}: not a checkpoint that this version of seqloom reads")
+        raise RecordError(f"{path}: not a valid checkpoint ({error})") from None
+    raise RecordError(f"{path}: not a checkpoint that this version of seqloom can read")
 
 
-def _read_steps(path: Path, record: Record, facts: _Facts) -> list[Step]:
-    """Read the steps of an epoch that is under way; refuses others than `_to_table`'s."""
-    if STEPS not in record:
+def _read_steps(path: Path, record: Record, facts: _Metadata) -> list[Step]:
+    """Read the steps of an unfinished epoch; raise if the table is invalid."""
+    if STEPS_KEY not in record:
         return []
-    table, columns = np.asarray(record[STEPS]), _COLUMNS + len(facts.numbers)
+    table, columns = np.asarray(record[STEPS_KEY]), _FIXED_COLUMNS + len(facts.numbers)
     is_table = table.dtype == np.float64 and table.shape[1:] == (columns,)
     if not is_table or not np.isfinite(table[:, 0]).all():
-        raise RecordError(f"{path}: its table of steps is not that of an epoch")
+        raise RecordError(f"{path}: its table of steps is invalid")
     steps: list[Step] = []
     epoch = len(facts.history) + 1
     absent = {name: set(rows) for name, rows in facts.absent.items()}

@@ -1,4 +1,4 @@
-"""Runs beside each other: what differs, what they found, how they learned."""
+"""Comparison of runs: settings that differ, metrics, tests and learning curves."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -17,23 +17,23 @@ from seqloom.train._compared import (
     Compared,
     FilePath,
     PairedTests,
-    are_alike,
+    are_comparable,
+    compare_with_best,
     find_ranking_metric,
     open_runs,
     rank,
-    set_beside_best,
     settings_that_differ,
 )
 from seqloom.train._run import Run
 
-# A third of a terminal of 80 columns.
-_LONGEST_NAME = 26
-# The version of what `seqloom compare --json` prints.
-_VERSION = 2
-BESIDE = "Beside the best run"
+# A third of a terminal with 80 columns.
+_MAX_NAME_LENGTH = 26
+# The version of the output of `seqloom compare --json`.
+_JSON_VERSION = 2
+PAIRED_TITLE = "Compared with the best run"
 _TITLES = {"mcc": "MCC", "auroc": "AUROC", "auprc": "AUPRC", "rmse": "RMSE"}
-_NONE = "\N{EN DASH}"
-_LEAST_P = 0.0001
+_DASH = "\N{EN DASH}"
+_MIN_SHOWN_P = 0.0001
 
 
 def compare(
@@ -44,26 +44,26 @@ def compare(
 ) -> Report:
     """Compare finished runs: their settings, their metrics and their learning curves.
 
-    Runs are sorted by the first metric that all have (accuracy, r2), the best first.
-    Metrics have 95 % intervals where there is a closed form: an accuracy (Wilson), the
-    areas of two classes (`seqloom.report.auroc_interval`, ``auprc_interval``), Pearson's
-    correlation (Fisher). Classifiers that judged the same records are tested against the
-    best of them: McNemar's exact test, corrected by Holm's method for all pairs of runs.
-    A run that was stopped has the validation metrics of its best epoch so far.
+    Runs are sorted by the first metric that all have (accuracy, r2), the best first. Some
+    metrics have 95 % intervals: accuracy (Wilson), the areas for two classes
+    (`seqloom.report.auroc_interval`, ``auprc_interval``) and Pearson's correlation
+    (Fisher). Classifiers that were evaluated on the same records are tested against the
+    best one: McNemar's exact test, corrected by Holm's method for all pairs of runs. An
+    unfinished run has the validation metrics of its best epoch so far.
 
     Args:
-        runs: Two or more runs, or run folders; or one folder that holds run folders.
-        out: The HTML page to write, one file; None writes nothing.
-        overwrite: Replace the page where it is there already.
+        runs: Two or more runs or run folders, or one folder that contains run folders.
+        out: The path of the HTML page to write; None writes nothing.
+        overwrite: Replace an existing page.
 
     Returns:
-        What the page shows; its first section has a row for each run.
+        The content of the page; its first section has a row for each run.
 
     Raises:
-        ArgumentError: There are fewer than two runs, or one of them twice.
+        ArgumentError: There are fewer than two runs, or a run is given twice.
         ConfigError: A file of a run cannot be read.
-        FileError: The page cannot be written, or is there already.
-        MissingFileError: A folder is no run folder.
+        FileError: The page cannot be written, or already exists.
+        MissingFileError: A folder is not a run folder.
 
     Examples:
         >>> from pathlib import Path
@@ -83,17 +83,17 @@ def compare(
         page = as_path("out", out, expected="the path of a page to write")
         if page.exists() and not as_flag("overwrite", overwrite):
             raise FileError(
-                f"{page}: is there already; overwrite=True (--overwrite) replaces it"
+                f"{page} already exists; overwrite=True (--overwrite) replaces it"
             )
     opened = open_runs(runs)
-    report = report_of(opened, set_beside_best(opened))
+    report = report_of(opened, compare_with_best(opened))
     if page is not None:
         write_atomic(page, make_page(report))
     return report
 
 
 def report_of(runs: list[Compared], tests: PairedTests) -> Report:
-    """Make what the page shows."""
+    """Return the content of the page."""
     prefix = _find_prefix([run.name for run in runs])
     shown = [replace(run, name=shorten(run.name, prefix)) for run in rank(runs)]
     return Report(
@@ -104,68 +104,68 @@ def report_of(runs: list[Compared], tests: PairedTests) -> Report:
 
 
 def _find_prefix(names: list[str]) -> str:
-    """Find what all names begin with, if names are too long for a column."""
-    if max(map(len, names)) <= _LONGEST_NAME:
+    """Return the common prefix of all names, if names are too long for a column."""
+    if max(map(len, names)) <= _MAX_NAME_LENGTH:
         return ""
     pairs = zip(min(names), max(names), strict=False)
     shared = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-    # The last word that they share is kept, as in ...seed-1.
+    # The last common word stays in the names, as in ...seed-1.
     found = re.match(r"(.*[\W_])[^\W_]*[\W_]", shared, re.DOTALL)
     return found[1] if found else ""
 
 
 def _sections(runs: list[Compared], tests: PairedTests, prefix: str) -> Iterator[Section]:
-    """Make the results, the tests, the settings that differ, and the curves."""
+    """Yield the sections: results, tests, settings that differ, and learning curves."""
     yield Section(
-        title="Results", note=_note(runs, tests, prefix), table=results_table(runs)
+        title="Results", note=_results_note(runs, tests, prefix), table=results_table(runs)
     )
     if tests.by_name:
         note = (
-            f"Beside {tests.best}, which has the highest accuracy, on the same "
+            f"Compared with {tests.best}, which has the highest accuracy, on the same "
             f"{tests.records:,} records. p: McNemar's exact test, two-sided."
         )
         if tests.pairs > 1:
             note += (
-                f" p (Holm): corrected for all {tests.pairs} pairs of runs, because these "
-                "records chose the best one; p alone is not corrected."
+                f" p (Holm) is corrected for all {tests.pairs} pairs of runs, because the "
+                "same records decided which run is the best; p is not corrected."
             )
-        yield Section(title=BESIDE, note=note, table=paired_table(tests, prefix))
+        yield Section(title=PAIRED_TITLE, note=note, table=paired_table(tests, prefix))
     if names := settings_that_differ(runs):
         rows = [
-            (run.name, *(str(run.settings.get(name, _NONE)) for name in names))
+            (run.name, *(str(run.settings.get(name, _DASH)) for name in names))
             for run in runs
         ]
         table = Table("Settings that differ", ("run", *names), rows)
         yield Section(title="Settings that differ", table=table)
     if plots := list(_curves(runs[:COLOURS])):
         first = "best" if find_ranking_metric(runs) else "first"
-        note = f"Drawn: the {COLOURS} {first} runs." if len(runs) > COLOURS else ""
+        note = f"Shown: the {COLOURS} {first} runs." if len(runs) > COLOURS else ""
         yield Section(title="Learning curves", note=note, drawings=plots)
 
 
-def _note(runs: list[Compared], tests: PairedTests, prefix: str) -> str:
-    """Say what the runs were judged on, and whether that is the same for all."""
+def _results_note(runs: list[Compared], tests: PairedTests, prefix: str) -> str:
+    """Describe the sets on which runs were evaluated, and whether they are the same."""
     metric = find_ranking_metric(runs)
     parts = sorted({run.part for run in runs if run.part})
     order = "sorted by " + title_of(metric) if metric else "in the order given"
-    notes = [f"Metrics on the {' and the '.join(parts)} part."] if parts else []
+    notes = [f"Metrics on the {' and the '.join(parts)} set."] if parts else []
     notes.append(f"Runs are {order}{', the best first' if metric else ''}.")
     if any(run.part is None for run in runs):
-        notes.append("A run without metrics was judged on no part, or has not begun.")
-    if not are_alike(runs):
+        notes.append("A run without metrics was not evaluated, or has not begun.")
+    if not are_comparable(runs):
         notes.append(
-            "Records, labels or classes are not the same for all runs: compare with care."
+            "Records, labels or classes differ between runs, so compare them with caution."
         )
     if any("network" not in run.results for run in runs):
-        notes.append("A run without parameters has not ended, or is of an older version.")
-    notes.append("A second figure is the 95 % interval of a metric.")
+        notes.append("A run without parameters is unfinished or from an older version.")
+    notes.append("Numbers in brackets are the 95 % interval of the metric.")
     if prefix:
-        notes.append(f"In the tables ... stands for {prefix}.")
+        notes.append(f"In the tables, ... means {prefix}.")
     return " ".join([*notes, *tests.notes])
 
 
 def _curves(runs: list[Compared]) -> Iterator[Plot]:
-    """Plot what runs followed from epoch to epoch, a line a run."""
+    """Yield the plots of losses and metrics by epoch, with a line for each run."""
     for part, prefix in (("validation", "valid"), ("training", "train")):
         for metric in ("loss", "accuracy", "r2"):
             key = f"{prefix}_{metric}"
@@ -177,13 +177,13 @@ def _curves(runs: list[Compared]) -> Iterator[Plot]:
 
 
 def _trace(run: Compared, key: str) -> Trace:
-    """Trace one run; NaN stands for an epoch without a value."""
+    """Return the trace of a run; NaN for epochs without a value."""
     values = (row.get(key) for row in run.history)
     return trace_epochs(run.name, [nan if it is None else it for it in values])
 
 
 def results_table(runs: list[Compared]) -> Table:
-    """List metrics, size and time, a row a run."""
+    """Return the table of metrics, size and time, with a row for each run."""
     metrics = list(dict.fromkeys(name for run in runs for name in run.metrics))
     if "n" in metrics:
         metrics.remove("n")
@@ -192,10 +192,10 @@ def results_table(runs: list[Compared]) -> Table:
     for run in runs:
         found, best = run.results, run.results.get("best_epoch")
         cells = (
-            *(_spell(run, name) for name in metrics),
-            _whole(run.metrics.get("n")),
-            _whole(found.get("parameters")),
-            f"{found['epochs']:,}" + (f" (kept {best:,})" if best else ""),
+            *(_format_metric(run, name) for name in metrics),
+            _format_count(run.metrics.get("n")),
+            _format_count(found.get("parameters")),
+            f"{found['epochs']:,}" + (f" (best {best:,})" if best else ""),
             f"{found['seconds']:,.1f}",
         )
         rows.append((run.name, *cells))
@@ -203,48 +203,48 @@ def results_table(runs: list[Compared]) -> Table:
 
 
 def paired_table(tests: PairedTests, prefix: str) -> Table:
-    """List the tests, a row a run."""
+    """Return the table of the tests, with a row for each run."""
     columns = (
         "run",
-        "difference of accuracy",
-        "only this one right",
-        "only the best right",
+        "accuracy difference",
+        "only this run right",
+        "only best run right",
     )
     columns = (*columns, "p", "p (Holm)") if tests.pairs > 1 else (*columns, "p")
     rows: list[tuple[str, ...]] = []
     for name, it in tests.by_name.items():
         counts = f"{it.difference:+.4f}", f"{it.only_this:,}", f"{it.only_best:,}"
         values = (it.p, it.p_holm) if tests.pairs > 1 else (it.p,)
-        spelled = [f"{p:.4f}" if p >= _LEAST_P else f"<{_LEAST_P}" for p in values]
+        spelled = [f"{p:.4f}" if p >= _MIN_SHOWN_P else f"<{_MIN_SHOWN_P}" for p in values]
         rows.append((shorten(name, prefix), *counts, *spelled))
-    return Table(BESIDE, columns, rows)
+    return Table(PAIRED_TITLE, columns, rows)
 
 
 def title_of(name: str) -> str:
-    """Spell a metric's name."""
+    """Return the title of a metric."""
     return _TITLES.get(name, name.replace("_", " "))
 
 
-def _whole(number: float | None) -> str:
-    """Spell a count; a dash where there is none."""
-    return _NONE if number is None else f"{int(number):,}"
+def _format_count(number: float | None) -> str:
+    """Format a count; a dash if it is missing."""
+    return _DASH if number is None else f"{int(number):,}"
 
 
-def _spell(run: Compared, name: str) -> str:
-    """Spell a metric with its interval, if it has one."""
-    value, ends = run.metrics.get(name), run.judged.get("intervals", {}).get(name)
+def _format_metric(run: Compared, name: str) -> str:
+    """Format a metric with its interval, if it has one."""
+    value, ends = run.metrics.get(name), run.evaluated.get("intervals", {}).get(name)
     if value is None:
-        return _NONE
+        return _DASH
     return f"{value:.4f}" + (f" ({ends[0]:.4f} to {ends[1]:.4f})" if ends else "")
 
 
 def shorten(name: str, prefix: str) -> str:
-    """Leave out what all names begin with."""
+    """Replace the common prefix of a name by dots."""
     return f"...{name.removeprefix(prefix)}" if prefix else name
 
 
 def values_of(runs: list[Compared], tests: PairedTests) -> dict[str, Any]:
-    """List what the page shows as plain values; runs are in the order given."""
+    """Return the content of the page as JSON values; runs are in the order given."""
     values: list[dict[str, Any]] = []
     for run in runs:
         found, beside = run.results, tests.by_name.get(run.name)
@@ -253,9 +253,9 @@ def values_of(runs: list[Compared], tests: PairedTests) -> dict[str, Any]:
                 "name": run.name,
                 "folder": run.place,
                 "part": run.part,
-                "records": run.judged.get("records"),
+                "records": run.evaluated.get("records"),
                 "metrics": run.metrics,
-                "intervals": run.judged.get("intervals", {}),
+                "intervals": run.evaluated.get("intervals", {}),
                 "parameters": found.get("parameters"),
                 "epochs": found["epochs"],
                 "best_epoch": found.get("best_epoch"),
@@ -266,8 +266,8 @@ def values_of(runs: list[Compared], tests: PairedTests) -> dict[str, Any]:
             }
         )
     return {
-        "version": _VERSION,
-        "comparable": are_alike(runs),
+        "version": _JSON_VERSION,
+        "comparable": are_comparable(runs),
         "ranked_by": find_ranking_metric(runs),
         "ranking": [run.name for run in rank(runs)],
         "tests": {

@@ -1,6 +1,6 @@
-"""The runs that are compared: what their folders hold, and McNemar's test of each pair.
+"""Finished runs to compare, read from their folders, and McNemar's test for each pair.
 
-The test is exact, and its p-values are corrected by Holm's method for all pairs of runs.
+The test is exact. Holm's method corrects its p-values for all pairs of runs.
 """
 
 import json
@@ -25,13 +25,13 @@ from seqloom.models._trained import describe, read_config
 from seqloom.train._evaluation import read_classes
 from seqloom.train._run import Run, results_of
 
-_FEWEST = 2
-# Of the parts that all runs were judged on, the first of these is compared.
-_PARTS = ("test", "validation")
-# These have columns, or stand in config.json one by one.
-_NOT_SETTINGS = {"model", "network", "encoder", "seconds of training"}
-_NEEDED = {"parts", "settings", "epochs", "seconds"}
-# Of these it is known which end is good: of a metric of the user's own it is not.
+_MIN_RUNS = 2
+# The sets to compare, in order of preference; every run must have been evaluated on it.
+_SETS = ("test", "validation")
+# These settings have their own columns, or are listed one by one from config.json.
+_SHOWN_ELSEWHERE = {"model", "network", "encoder", "seconds of training"}
+_REQUIRED_KEYS = {"parts", "settings", "epochs", "seconds"}
+# True if a higher value is better. A user's own metrics have no known direction.
 _HIGHER_IS_BETTER = {
     "accuracy": True,
     "balanced_accuracy": True,
@@ -43,15 +43,15 @@ _HIGHER_IS_BETTER = {
     "spearman": True,
     "rmse": False,
 }
-_EXPECTED = "runs or run folders"
-_FOR_CLASSES = "No test: McNemar's test is for runs that give each record one class."
+_RUNS_EXPECTED = "runs or run folders"
+_NO_TEST = "No test: McNemar's test needs runs that predict one class for each record."
 FilePath: TypeAlias = str | os.PathLike[str]
-Answers: TypeAlias = NDArray[np.bool_]
+Correctness: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One of the runs."""
+    """One of the runs to compare."""
 
     name: str
     place: str
@@ -59,21 +59,21 @@ class Compared:
     results: dict[str, Any]
     history: list[dict[str, Any]]
     config: dict[str, Any]
-    part: str | None = None  # the name of the part that is compared
-    judged: dict[str, Any] = field(default_factory=dict[str, Any])  # what it found there
+    part: str | None = None  # the set to compare: test or validation
+    evaluated: dict[str, Any] = field(default_factory=dict[str, Any])  # results
 
     @property
     def metrics(self) -> dict[str, float]:
-        """The metrics on the part that is compared."""
-        return self.judged.get("metrics", {})
+        """The metrics on the set that is compared."""
+        return self.evaluated.get("metrics", {})
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What it was told: the settings of `fit`, of the network and of the encoder."""
+        """The settings of `fit`, of the network and of the encoder."""
         given = {
             name: value
             for name, value in self.results["settings"].items()
-            if name not in _NOT_SETTINGS
+            if name not in _SHOWN_ELSEWHERE
         }
         for name, key in (("network", "model"), ("encoder", "encoder")):
             found: dict[str, Any] = self.config.get(key) or {}
@@ -82,10 +82,10 @@ class Compared:
 
 
 def open_runs(runs: Iterable[Run | FilePath] | FilePath) -> list[Compared]:
-    """Open runs and run folders, each under a name of its own."""
+    """Open runs and run folders, and give each a unique name."""
     given = _check_runs(runs)
     places = [
-        run if isinstance(run, Run) else as_path("runs", run, expected=_EXPECTED)
+        run if isinstance(run, Run) else as_path("runs", run, expected=_RUNS_EXPECTED)
         for run in given
     ]
     folders = [run.folder if isinstance(run, Run) else run for run in places]
@@ -93,7 +93,7 @@ def open_runs(runs: Iterable[Run | FilePath] | FilePath) -> list[Compared]:
     for folder in known:
         if known.count(folder) > 1:
             raise ArgumentError(f"runs: {folder} is given twice; give each run once")
-    # Names leave out the folder that holds all runs; a run in memory has a number.
+    # Names omit the folder that contains all runs; a run in memory gets a number.
     above = os.path.commonpath([folder.parent for folder in known]) if known else ""
     opened: list[Compared] = []
     for number, (run, folder) in enumerate(zip(places, folders, strict=True), start=1):
@@ -101,40 +101,40 @@ def open_runs(runs: Iterable[Run | FilePath] | FilePath) -> list[Compared]:
         if folder is not None:
             name, place = str(folder.absolute().relative_to(above)), str(folder)
         opened.append(_open(run, name=name, place=place))
-    # A part that all runs were judged on is compared, if there is one.
+    # The set to compare is one that all runs were evaluated on, if one exists.
     parts = [run.results["parts"] for run in opened]
-    shared = [name for name in _PARTS if all(name in each for each in parts)]
+    shared = [name for name in _SETS if all(name in each for each in parts)]
     for number, (run, found) in enumerate(zip(opened, parts, strict=True)):
-        part = next((name for name in (*shared, *_PARTS) if name in found), None)
-        judged: dict[str, Any] = {} if part is None else found[part]
-        opened[number] = replace(run, part=part, judged=judged)
+        part = next((name for name in (*shared, *_SETS) if name in found), None)
+        evaluated: dict[str, Any] = {} if part is None else found[part]
+        opened[number] = replace(run, part=part, evaluated=evaluated)
     return opened
 
 
 def _check_runs(runs: Any) -> list[Any]:
-    """Refuse what is not several runs; one folder may hold them."""
+    """List the runs; raise if there are fewer than two. One folder may contain them."""
     is_one = isinstance(runs, (str, bytes)) or not hasattr(runs, "__iter__")
     found: list[Any] = [runs] if is_one else list(runs)
     if len(found) == 1 and not isinstance(found[0], Run):
-        home = as_path("runs", found[0], expected=_EXPECTED)
+        home = as_path("runs", found[0], expected=_RUNS_EXPECTED)
         if not (home / "config.json").exists():
             paths = [path.parent for path in home.glob("*/config.json")]
-            found = sorted(paths, key=_by_numbers) or found
-    if len(found) < _FEWEST:
+            found = sorted(paths, key=_numeric_key) or found
+    if len(found) < _MIN_RUNS:
         given = "none"
         if found and isinstance(found[0], Run):
             given = f"{found[0].folder or 'a run in memory'} alone"
         elif found:
-            given = f"{as_path('runs', found[0], expected=_EXPECTED)} alone"
+            given = f"{as_path('runs', found[0], expected=_RUNS_EXPECTED)} alone"
         raise ArgumentError(
-            "runs must be two or more run folders, or one folder that holds them, got "
+            "runs must be two or more run folders, or one folder that contains them, got "
             f"{given}; as in seqloom compare runs/a runs/b, or in Python "
             'compare(["runs/a", "runs/b"])'
         )
     return found
 
 
-def _by_numbers(folder: Path) -> list[tuple[int, str]]:
+def _numeric_key(folder: Path) -> list[tuple[int, str]]:
     """Return the sorting key of a folder: fold-2 comes before fold-10."""
     parts = re.split(r"(\d+)", folder.name)
     return [(int(it), "") if it.isdecimal() else (-1, it) for it in parts]
@@ -146,16 +146,17 @@ def _open(run: Run | Path, *, name: str, place: str) -> Compared:
         results, config = results_of(run), describe(run.trained)
         return Compared(name, place, run, results, run.history, config)
     config, path = read_config(run), run / HISTORY
-    history: list[dict[str, Any]] = []  # a model that was saved alone has none
+    history: list[dict[str, Any]] = []  # absent if only the model was saved
     if path.exists():
         with reading(path):
             history = [_parse(path, line) for line in path.read_bytes().splitlines()]
     path = run / RESULTS
     if not path.exists():
-        return Compared(name, place, run, _so_far(config, history), history, config)
+        results = _results_so_far(config, history)
+        return Compared(name, place, run, results, history, config)
     with reading(path):
         results = _parse(path, path.read_bytes())
-    if missing := sorted(_NEEDED - results.keys()):
+    if missing := sorted(_REQUIRED_KEYS - results.keys()):
         raise ConfigError(
             f"{path}: lacks {missing[0]!r}; remove it, or train the run again"
         )
@@ -163,7 +164,7 @@ def _open(run: Run | Path, *, name: str, place: str) -> Compared:
 
 
 def _parse(path: Path, text: bytes) -> dict[str, Any]:
-    """Read an object of JSON, or name the file that holds something else."""
+    """Parse a JSON object; the error names the file."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -173,11 +174,11 @@ def _parse(path: Path, text: bytes) -> dict[str, Any]:
     return found  # pyright: ignore[reportUnknownVariableType]
 
 
-def _so_far(config: dict[str, Any], history: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what is known of a run that has not ended, by its epochs so far."""
-    judged = [row for row in history if row.get("valid_loss") is not None]
+def _results_so_far(config: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the results of an unfinished run, from its epochs so far."""
+    evaluated = [row for row in rows if row.get("valid_loss") is not None]
     nothing: dict[str, Any] = {}
-    best = min(judged, key=lambda row: row["valid_loss"], default=nothing)
+    best = min(evaluated, key=lambda row: row["valid_loss"], default=nothing)
     metrics = {
         key.removeprefix("valid_"): value
         for key, value in best.items()
@@ -185,40 +186,40 @@ def _so_far(config: dict[str, Any], history: list[dict[str, Any]]) -> dict[str, 
     }
     return {
         "task": config["task"].get("class", "").lower(),
-        "epochs": len(history),
+        "epochs": len(rows),
         "best_epoch": best.get("epoch"),
-        "seconds": sum(row.get("seconds", 0.0) for row in history),
+        "seconds": sum(row.get("seconds", 0.0) for row in rows),
         "settings": {},
         "parts": {"validation": {"metrics": metrics}} if metrics else {},
     }
 
 
-def are_alike(runs: list[Compared]) -> bool:
-    """Return True if no run is known to be judged on another part or other records."""
+def are_comparable(runs: list[Compared]) -> bool:
+    """Return False if runs were evaluated on different sets or records."""
     parts = {run.part for run in runs if run.part is not None}
-    marks = {run.judged["records"] for run in runs if run.judged.get("records")}
+    marks = {run.evaluated["records"] for run in runs if run.evaluated.get("records")}
     return len(parts) <= 1 and len(marks) <= 1
 
 
 def settings_that_differ(runs: list[Compared]) -> list[str]:
-    """Name the settings that are not the same for all runs."""
+    """List the settings that differ between runs."""
     every = [run.settings for run in runs]
-    # By their text, because a run of an older version has text where others have numbers.
+    # Compared as text, because older versions saved numbers as text.
     texts = [{name: str(value) for name, value in it.items()} for it in every]
     names = dict.fromkeys(name for settings in every for name in settings)
     return [name for name in names if len({each.get(name) for each in texts}) > 1]
 
 
 def find_ranking_metric(runs: list[Compared]) -> str | None:
-    """Find the metric that runs are sorted by: the first that every judged run has."""
-    judged = [run.metrics for run in runs if run.metrics]
-    names = judged[0] if judged else ()
-    shared = (it for it in names if all(it in metrics for metrics in judged))
+    """Find the metric to sort by: the first that every evaluated run has."""
+    evaluated = [run.metrics for run in runs if run.metrics]
+    names = evaluated[0] if evaluated else ()
+    shared = (it for it in names if all(it in metrics for metrics in evaluated))
     return next((it for it in shared if it in _HIGHER_IS_BETTER), None)
 
 
 def rank(runs: list[Compared]) -> list[Compared]:
-    """Sort runs by that metric, the best first; those without a value come last."""
+    """Sort runs by the ranking metric, the best first; runs without a value come last."""
     metric = find_ranking_metric(runs)
     if metric is None:
         return runs
@@ -232,8 +233,8 @@ def rank(runs: list[Compared]) -> list[Compared]:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
-    """A run beside the best one, on the same records."""
+class PairedTest:
+    """The comparison of a run with the best run, on the same records."""
 
     difference: float
     only_this: int
@@ -244,29 +245,29 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class PairedTests:
-    """The tests of runs against the best one; notes say which runs have none, and why."""
+    """The tests of runs against the best run; notes list runs without a test, and why."""
 
     best: str | None = None
     pairs: int = 0
     records: int = 0
-    by_name: dict[str, Beside] = field(default_factory=dict[str, Beside])
+    by_name: dict[str, PairedTest] = field(default_factory=dict[str, PairedTest])
     notes: tuple[str, ...] = ()
 
 
-def set_beside_best(runs: list[Compared]) -> PairedTests:
-    """Test each run against the best one, where both have judged the same records."""
+def compare_with_best(runs: list[Compared]) -> PairedTests:
+    """Test each run against the best run, if both were evaluated on the same records."""
     if find_ranking_metric(runs) is None:
         return PairedTests()
     if any(run.results.get("task") != "classify" for run in runs):
-        return PairedTests(notes=(_FOR_CLASSES,))
+        return PairedTests(notes=(_NO_TEST,))
     ranked = rank(runs)
-    answers: dict[str, Answers] = {}
+    answers: dict[str, Correctness] = {}
     reasons: dict[str, list[str]] = {}
     for run in ranked:
-        reason = _why_unknown(run, ranked[0])
+        reason = _reason_without_test(run, ranked[0])
         if reason is None:
             try:
-                answers[run.name] = read_answers(run)
+                answers[run.name] = read_correctness(run)
             except (FileError, FormatError) as error:
                 reason = str(error)
         if reason is not None:
@@ -279,20 +280,20 @@ def set_beside_best(runs: list[Compared]) -> PairedTests:
 
 def mcnemar(only_first: int, only_second: int) -> float:
     """Compute the two-sided p-value of McNemar's test, by the exact binomial."""
-    # Where two classifiers are equally good, each record on which just one of them is right
-    # is as likely the one's as the other's (McNemar, Psychometrika 12, 1947).
+    # If two classifiers are equally good, a record on which exactly one is right is
+    # equally likely to be either one's (McNemar, Psychometrika 12, 1947).
     fewer, total = min(only_first, only_second), only_first + only_second
     chance = exp(
         lgamma(total + 1) - lgamma(fewer + 1) - lgamma(total - fewer + 1) - total * log(2)
     )
-    # How likely each smaller count is, beside `fewer` itself.
+    # The probability of each smaller count, relative to that of `fewer`.
     down = np.arange(fewer, 0, -1)
     below = float(np.cumprod(down / (total - down + 1)).sum())
     return min(1.0, 2 * chance * (1 + below))
 
 
 def holm(values: list[float]) -> list[float]:
-    """Correct p-values for their number (Holm, Scand. J. Statist. 6, 1979)."""
+    """Correct p-values for multiple testing (Holm, Scand. J. Statist. 6, 1979)."""
     corrected, least = [0.0] * len(values), 0.0
     order = sorted(range(len(values)), key=values.__getitem__)
     for place, it in enumerate(order):
@@ -302,15 +303,15 @@ def holm(values: list[float]) -> list[float]:
 
 
 def _test_all(
-    best: str, answers: dict[str, Answers], notes: tuple[str, ...]
+    best: str, answers: dict[str, Correctness], notes: tuple[str, ...]
 ) -> PairedTests:
-    """Test all pairs, and keeps those with the best run."""
+    """Test all pairs, and keep the pairs with the best run."""
     if best not in answers or len(answers) == 1:
         return PairedTests(best, notes=notes)
-    # All pairs count, because these records have chosen which run is the best one.
+    # Correct for all pairs, because the same records decided which run is the best.
     pairs = list(combinations(answers, 2))
     rights = [(answers[one], answers[other]) for one, other in pairs]
-    # The records on which just one of two is right.
+    # The numbers of records on which exactly one of the two runs is right.
     counts = [
         (int(np.count_nonzero(one & ~other)), int(np.count_nonzero(other & ~one)))
         for one, other in rights
@@ -319,45 +320,45 @@ def _test_all(
     records = len(answers[best])
     found = zip(pairs, counts, values, holm(values), strict=True)
     by_name = {
-        other: Beside((second - first) / records, second, first, p, p_holm)
+        other: PairedTest((second - first) / records, second, first, p, p_holm)
         for (one, other), (first, second), p, p_holm in found
-        if one == best  # the answers are in the order of the ranking
+        if one == best  # `answers` is sorted by rank
     }
     return PairedTests(best, len(pairs), records, by_name, notes)
 
 
-def _why_unknown(run: Compared, best: Compared) -> str | None:
-    """Explain why a run cannot be set beside the best one, if it cannot."""
-    records = run.judged.get("records")
+def _reason_without_test(run: Compared, best: Compared) -> str | None:
+    """Explain why a run cannot be tested against the best run; None if it can."""
+    records = run.evaluated.get("records")
     if run.metrics.get("accuracy") is None:
         return "it has no accuracy"
     if records is None:
-        return "it has not ended, so that its scores are not written"
-    if records != best.judged.get("records"):
+        return "it has not finished, so its scores are not written"
+    if records != best.evaluated.get("records"):
         return (
-            "it was not judged on the records, labels and classes of the best run, in the "
-            "same order"
+            "it was not evaluated on the same records, labels and classes, in the same "
+            "order, as the best run"
         )
     return None
 
 
-def read_answers(run: Compared) -> Answers:
-    """Read for each record whether the run has it right."""
+def read_correctness(run: Compared) -> Correctness:
+    """Read for each record whether the run's prediction is correct."""
     source = run.source
     if isinstance(source, Run):
-        judged: Any = source.test if run.part == "test" else source.valid
-        called = source.trained.task.decide(judged.scores.to_numpy())
-        return np.asarray(called == judged.labels)
+        evaluated: Any = source.test if run.part == "test" else source.valid
+        called = source.trained.task.decide(evaluated.scores.to_numpy())
+        return np.asarray(called == evaluated.labels)
     name = "valid" if run.part == "validation" else run.part
     scores = Scores.read_tsv(source / f"scores-{name}.tsv")
     ids, labels = read_classes(source / f"labels-{name}.tsv")
     if ids != scores.ids:
-        raise FormatError(f"{source}: scores and labels are not of the same records")
+        raise FormatError(f"{source}: the ids of scores and labels differ")
     places = {name: it for it, name in enumerate(scores.classes)}
     true = np.array([places.get(it, -1) for it in labels])
     found = scores.to_numpy().argmax(axis=1) == true
     if int(found.sum()) != round(run.metrics["accuracy"] * run.metrics.get("n", 0)):
         raise FormatError(
-            f"{source}: scores and labels are not those of results.json", path=str(source)
+            f"{source}: scores and labels do not match results.json", path=str(source)
         )
     return found

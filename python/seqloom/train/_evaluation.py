@@ -1,7 +1,7 @@
-"""How well a network does on a part of the data: after an epoch, and at the end of a run.
+"""Evaluation of a network on a set: after an epoch, and at the end of a run.
 
-A part whose task is known is scored as `predict` scores it, all records together. For a
-custom task, and for a user's step, the objective is computed batch by batch instead.
+For a known task, all records are scored together, as `predict` does. For a custom task or
+a user's step, the objective is computed batch by batch.
 """
 
 import math
@@ -39,21 +39,21 @@ from seqloom.train._loss import BatchLoss, as_array, count_records, numbers_of
 from seqloom.train._parts import Data, LoaderBatches, read_in_order
 from seqloom.train._values import Metric, MetricObject, list_metrics
 
-_TWO = 2
-# From so many records on, chance alone seldom makes a good model look like none.
-_ENOUGH = 10
+_BINARY = 2
+# With fewer records than this, a good model can look useless by chance.
+_MIN_RECORDS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of the data that the final model was judged on.
+    """The results of the final model on the validation or test set.
 
     Attributes:
-        scores: What the model says of each record; empty for a custom task.
-        labels: What is true; empty for a custom task.
-        metrics: How well the two agree, as `seqloom.infer.evaluate` says it.
-        known: Which records have the letters of a training record, so that they show what
-            the model remembers; None where they have no letters, or are too many.
+        scores: The predictions for each record; empty for a custom task.
+        labels: The true labels; empty for a custom task.
+        metrics: The metrics, as `seqloom.infer.evaluate` computes them.
+        known: True for each record that duplicates a training sequence, and so measures
+            memorisation. None if the records are not sequences, or there are too many.
 
     Examples:
         >>> part = Part(Scores(["a"], ["gc"], np.ones((1, 1))), np.ones(1), {"n": 1})
@@ -67,30 +67,30 @@ class Part:
     known: NDArray[np.bool_] | None = None
 
     def __repr__(self) -> str:
-        return f"Part of {round(self.metrics['n']):,} records: {headline(self.metrics)}"
+        return f"Part of {round(self.metrics['n']):,} records: {first_metric(self.metrics)}"
 
 
-def headline(metrics: dict[str, float]) -> str:
-    """Return the first metric by its name."""
+def first_metric(metrics: dict[str, float]) -> str:
+    """Format the first metric with its name."""
     name = next(key for key in metrics if key != "n")
     return f"{name.replace('_', ' ')} {metrics[name]:.4f}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """Measures networks on the validation part, and the final one on the test part too."""
+    """Evaluation on the validation set, and of the final network on the test set."""
 
     job: Job
     objective: BatchLoss
 
     def measure(self, model: Module) -> dict[str, float | None]:
-        """Measure a network on the validation part, as entries of the history."""
+        """Evaluate a network on the validation set; return entries of the history."""
         part, trained = self.job.parts.valid, self.job.trained
         found: dict[str, float] = {}
         if part is None:
             return {}
         if not (self.objective.is_custom or isinstance(part, LoaderBatches)):
-            # All records of the part together.
+            # All records of the set together.
             labels = np.asarray(part.labels)
             with self.job.ranks.sharing():
                 logits = run_model(model, part, batch_size=trained.batch_size)
@@ -99,14 +99,14 @@ class Validation:
             found |= self._measure_metrics(labels, trained.task.activate(logits))
         if self.objective.is_custom or self.objective.step:
             found |= self._measure_batches(model, part)[0]
-        # JSON holds neither NaN nor infinity.
+        # JSON has neither NaN nor infinity.
         return {
             f"valid_{name}": float(value) if math.isfinite(value) else None
             for name, value in found.items()
         }
 
-    def judge(self, part: Data | None) -> Part | None:
-        """Score the trained model on a part, and compare the scores with its labels."""
+    def evaluate(self, part: Data | None) -> Part | None:
+        """Score the trained model on a set, and compare the scores with the labels."""
         if part is None:
             return None
         trained = self.job.trained
@@ -122,12 +122,12 @@ class Validation:
     def _measure_metrics(
         self, labels: NDArray[Any], scores: NDArray[Any]
     ) -> dict[str, float]:
-        """Compute each metric of the user over all records."""
+        """Compute the user's metrics over all records."""
         metrics = list_metrics(self.job.settings.objective.metrics)
         return measure_all(metrics, labels, scores)
 
     def _measure_batches(self, model: Module, part: Data) -> tuple[dict[str, float], int]:
-        """Measure a network batch by batch; returns the number of records too."""
+        """Evaluate a network batch by batch; return metrics and the number of records."""
         settings = self.job.settings
         metrics = settings.objective.metrics if self.objective.is_custom else None
         measurement = _BatchMeasurement(
@@ -138,14 +138,14 @@ class Validation:
         )
         found = measurement.measure(read_in_order(part, settings.batches.batch_size))
         if isinstance(part, LoaderBatches):
-            # Each process has read other batches of the loader.
+            # Each process reads different batches of the loader.
             return self.job.ranks.average(found, measurement.records)
         return found, measurement.records
 
 
 @dataclass(slots=True, kw_only=True)
 class _BatchMeasurement:
-    """Collects the losses, further numbers and outputs of batches, to average them."""
+    """The losses, further numbers and outputs of batches, collected for averages."""
 
     objective: BatchLoss
     model: Module
@@ -156,7 +156,7 @@ class _BatchMeasurement:
     _outputs: list[Any] = field(default_factory=list[Any])
 
     def measure(self, batches: Iterator[dict[str, Any]]) -> dict[str, float]:
-        """Return the metrics, and means over the records of the batches that gave them."""
+        """Return the metrics, and the means of further numbers over all records."""
         sums: dict[str, float] = {}
         counts: dict[str, int] = {}
         for number, batch in enumerate(batches):
@@ -169,9 +169,8 @@ class _BatchMeasurement:
                 counts[name] = counts.get(name, 0) + count
         if not sums:
             raise ArgumentError(
-                "the loader of the validation or the test part gave no batch; it must have "
-                "records, not leave all of them out (drop_last), and begin anew in each "
-                "epoch"
+                "the loader of the validation or test set returned no batch; it must "
+                "start again in each epoch, and drop_last must leave a batch"
             )
         means = {name: value / max(counts[name], 1) for name, value in sums.items()}
         if not self.metrics:
@@ -180,7 +179,7 @@ class _BatchMeasurement:
         return means | measure_all(self.metrics, *pair)
 
     def _measure_batch(self, batch: dict[str, Any], number: int) -> dict[str, float]:
-        """Return the loss and the numbers of one batch; keeps what metrics need."""
+        """Return the loss and numbers of a batch; store its outputs for the metrics."""
         arrays = self.objective.prepare(self.model, batch)
         key = self.key.fold(number) if self.objective.step else None
         if isinstance(self.model, TorchModule):
@@ -197,8 +196,8 @@ class _BatchMeasurement:
                 )
             if name is None:
                 raise ArgumentError(
-                    "metrics need labels, but the arrays of a batch are "
-                    f"{', '.join(batch)}; name one label, labels, y or target"
+                    f"metrics need labels, but a batch has the arrays {', '.join(batch)}; "
+                    "name one of them label, labels, y or target"
                 )
             self._outputs.append(as_array(extra))
             self._labels.append(as_array(batch[name]))
@@ -212,21 +211,21 @@ def measure_all(
     found: dict[str, float] = {}
     for name, metric in metrics.items():
         if isinstance(metric, MetricObject):
-            own = deepcopy(metric)  # because it adds up what it is shown
+            own = deepcopy(metric)  # because `update` changes it
             own.update(labels, scores)
             value = own.compute()
         else:
             value = metric(labels, scores)
         if np.ndim(value):
             raise ArgumentError(
-                f"the metric {name!r} must give one number, got an array of shape "
+                f"the metric {name!r} must return one number, got an array of shape "
                 f"{np.shape(value)}"
             )
         try:
             found[name] = float(value)
         except (TypeError, ValueError) as error:
             raise ArgumentError(
-                f"the metric {name!r} must give one number, got {quote(value)}"
+                f"the metric {name!r} must return one number, got {quote(value)}"
             ) from error
     return found
 
@@ -234,14 +233,14 @@ def measure_all(
 def find_intervals(
     task: Task, metrics: dict[str, float], labels: Any
 ) -> dict[str, tuple[float, float]]:
-    """Compute the 95 % intervals of the metrics that have one in closed form."""
+    """Compute the 95 % intervals of metrics that have one in closed form."""
     count = round(metrics["n"])
     if isinstance(task, Classify):
         found = {"accuracy": wilson_interval(round(metrics["accuracy"] * count), count)}
         positives = int(np.sum(labels))
         negatives = len(labels) - positives
-        # The areas are those of the second of two classes.
-        if len(task.columns) == _TWO and positives and negatives:
+        # With two classes, the areas are those of the second class.
+        if len(task.columns) == _BINARY and positives and negatives:
             area = metrics["auroc"]
             found["auroc"] = auroc_interval(area, positives, negatives)
             found["auprc"] = auprc_interval(metrics["auprc"], positives)
@@ -251,32 +250,32 @@ def find_intervals(
     return {}
 
 
-def no_better(task: Task, name: str, part: Part) -> str | None:
-    """Say so where a model has learned nothing that holds for a part."""
+def warning_without_skill(task: Task, name: str, part: Part) -> str | None:
+    """Return a warning if the model is no better than a constant prediction."""
     metrics = part.metrics
-    if metrics["n"] < _ENOUGH or isinstance(task, Custom):
+    if metrics["n"] < _MIN_RECORDS or isinstance(task, Custom):
         return None
     if isinstance(task, Regress):
-        # A constant part has no r2, and NaN is not at most 0.
+        # r2 is NaN if all labels are equal, and NaN is not at most 0.
         is_poor, beside, figure = metrics["r2"] <= 0, "the mean", f"r2 {metrics['r2']:.2f}"
     else:
-        # A class that the part does not hold counts neither in the measure nor for chance.
+        # A class without records counts neither in the metric nor for chance.
         there = len(np.unique(part.labels)) if isinstance(task, Classify) else 2
         chance = 1 / max(there, 1)
         is_poor = metrics["balanced_accuracy"] <= chance
         names = ("accuracy", "balanced_accuracy")
         figure = ", ".join(f"{it.replace('_', ' ')} {metrics[it]:.2f}" for it in names)
-        beside = "always the most frequent answer"
+        beside = "always the most frequent class"
     if not is_poor:
         return None
     return (
-        f"the model is no better than {beside} on the {name} part ({figure}): check that "
-        "the labels belong to these records, or give more records, epochs or another lr"
+        f"the model is no better than {beside} on the {name} set ({figure}): check the "
+        "labels, or use more records, more epochs or another lr"
     )
 
 
 def write_labels(path: Path, task: Task, part: Part) -> None:
-    """Write a line for each record, in the order of its scores, whole or not at all."""
+    """Write the label of each record, in the order of the scores (atomically)."""
     if isinstance(task, Classify):
         pairs = zip(part.scores.ids, np.asarray(part.labels), strict=True)
         lines = [f"{name}\t{task.columns[label]}\n" for name, label in pairs]
@@ -287,7 +286,7 @@ def write_labels(path: Path, task: Task, part: Part) -> None:
 
 
 def read_classes(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
-    """Read the ids and the classes that `write_labels` wrote of a classifier."""
+    """Read the ids and classes that `write_labels` wrote for a classifier."""
     with reading(Path(path)):
         text = Path(path).read_bytes().decode("utf-8", "replace")
     head, *rows = [line.split("\t") for line in text.split("\n")[:-1]] or [[]]

@@ -1,4 +1,4 @@
-"""What a run trains, on which data and how, and its names in checkpoints and reports."""
+"""The network, data and settings of a run, and its identity in checkpoints and reports."""
 
 import json
 import platform
@@ -19,11 +19,11 @@ from seqloom.train._parts import Data, Parts, count_samples
 from seqloom.train._ranks import Ranks
 from seqloom.train._settings import Settings
 
-# What a run had before it could be chosen: its checkpoint does not name it.
-_BEFORE = {"precision": "float32", "accumulate": 1, "drop_last": False}
-# What no caller gives to a class.
-_UNSAID = {"class", "version"}
-# Where a caller says what a checkpoint names in words of its own.
+# Older checkpoints lack these settings; a run without them used these values.
+_OLD_DEFAULTS = {"precision": "float32", "accumulate": 1, "drop_last": False}
+# Keys that are not arguments of a class.
+_NOT_ARGUMENTS = {"class", "version"}
+# The arguments that set the parts of a checkpoint's identity.
 _ARGUMENTS = {
     "augmentation": "augment=, --reverse-complement",
     "compiled": "compile=, --compile",
@@ -39,7 +39,7 @@ _ARGUMENTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What `fit` was given, checked: it does not change while the run lasts."""
+    """The checked arguments of `fit`; they do not change during the run."""
 
     settings: Settings
     trained: Trained
@@ -48,11 +48,11 @@ class Job:
 
     @property
     def writable_folder(self) -> Path | None:
-        """The run folder in the process that writes to it; None in the other ones."""
+        """The run folder, or None in processes that do not write."""
         return self.settings.folder.path if self.ranks.is_first else None
 
     def identify(self, *, compiled: bool) -> dict[str, Any]:
-        """Name everything that a resumed run must share with the one it resumes."""
+        """Return the facts that must be the same when a run is resumed."""
         trained, parts = self.trained, self.parts
         config = config_of(trained.model)
         shapes = [(path, param.shape) for path, param in trained.model.parameters()]
@@ -64,7 +64,7 @@ class Job:
             "augmentation": _describe_augment(parts.train),
             "encoder": trained.encoder and trained.encoder.to_dict(),
             "task": trained.task.to_dict(),
-            # Rounded in another order, so that its bits may differ.
+            # A compiled step rounds in another order, so the bits may differ.
             "compiled": compiled or None,
         }
         return json.loads(json.dumps(facts))
@@ -85,10 +85,10 @@ class Job:
         if (made := values["optimizer"]) is not None:
             given = [f"{name}={it!r}" for name, it in made.items() if name != "class"]
             values["optimizer"] = f"{made['class']}({', '.join(given)})"
-            values.pop("weight_decay")  # the optimiser has its own
+            values.pop("weight_decay")  # the optimiser has its own weight decay
         if settings.schedule is not None:
             values["schedule"] = repr(settings.schedule)
-            values.pop("lr")  # the schedule gives it
+            values.pop("lr")  # the schedule sets the learning rate
         named = {
             name.replace("_", " "): value if isinstance(value, Fact) else str(value)
             for name, value in values.items()
@@ -105,7 +105,7 @@ class Job:
     def list_facts(
         self, history: list[dict[str, Any]], settings: dict[str, Fact]
     ) -> dict[str, Fact]:
-        """Add the network and the data to the settings."""
+        """Return the settings, the network and the data, for the report."""
         model, encoder = self.trained.model, self.trained.encoder
         config, parts = config_of(model), dict(self.parts.list_named())
         facts: dict[str, Fact] = {
@@ -121,7 +121,7 @@ class Job:
                 facts[f"{name} records"] = count
         files = {name: names_of(files_of(part)) for name, part in parts.items()}
         for name, names in files.items():
-            # The files of a part that was split off are those of the training part.
+            # A set that was split off has the files of the training set.
             if names and (name == "training" or names != files["training"]):
                 facts[f"{name} files"] = ", ".join(names)
         seconds = sum(row["seconds"] for row in history)
@@ -129,7 +129,7 @@ class Job:
 
 
 def _describe_augment(train: Data) -> Any:
-    """Describe by plain values what changes the training sequences."""
+    """Return the augmentation of the training sequences as JSON values."""
     augment = getattr(train, "augment", None)
     if augment is None or hasattr(augment, "to_dict"):
         return augment and augment.to_dict()
@@ -137,33 +137,34 @@ def _describe_augment(train: Data) -> Any:
 
 
 def check_same(path: Path, saved: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuse to resume with other data or settings; names all differences."""
+    """Raise if a run is resumed with other data or settings; list all differences."""
     differences: list[str] = []
     for name, value in now.items():
-        was = saved.get(name, _BEFORE.get(name))
-        if name == "epochs" and not _may_follow(was, value):
-            given = "" if value is None else f", not {value}"
+        was = saved.get(name, _OLD_DEFAULTS.get(name))
+        if name == "epochs" and not _may_resume_with(was, value):
+            more = "" if value is None else f", not {value}"
             differences.append(
-                f"epochs {was}{given}; as many or more are allowed (epochs=, --epochs)"
+                f"epochs {was}{more}; the same or more is allowed (epochs=, --epochs)"
             )
         elif name != "epochs" and was != value:
             argument = _ARGUMENTS.get(name, f"{name}=, --{name.replace('_', '-')}")
             differences.append(f"{_describe(name, saved, value)} ({argument})")
     if differences:
         raise RunFolderError(
-            f"{path}: this run was begun with {'; '.join(differences)}: resume with what "
-            "it was begun with, or begin anew (RunFolder(..., overwrite=True), --overwrite)"
+            f"{path}: this run was begun with {'; '.join(differences)}: resume it with the "
+            "same data and settings, or start again (RunFolder(..., overwrite=True), "
+            "--overwrite)"
         )
 
 
-def _may_follow(saved: int | None, now: int | None) -> bool:
-    """Return True for as many epochs, more, or a number after those that a run chose."""
+def _may_resume_with(saved: int | None, now: int | None) -> bool:
+    """Return whether a run may resume with this number of epochs: not fewer."""
     return saved is None or (type(saved) is int and now is not None and now >= saved)
 
 
 def _describe(name: str, saved: Mapping[str, Any], value: Any) -> str:
-    """Describe what the run had; of data, fingerprints would say nothing."""
-    was: Any = saved.get(name, _BEFORE.get(name))
+    """Describe how a saved value differs; fingerprints of data are not shown."""
+    was: Any = saved.get(name, _OLD_DEFAULTS.get(name))
     if name.endswith("data") and value is not None and was is not None:
         return f"other {name}"
     if not (isinstance(was, Mapping) and isinstance(value, Mapping)):
@@ -174,10 +175,10 @@ def _describe(name: str, saved: Mapping[str, Any], value: Any) -> str:
 
 
 def _shorten(value: Any) -> str:
-    """Shorten a value for a message; an object is written as the call that makes it."""
+    """Shorten a value for a message; an object is written as its constructor call."""
     text = str(value)
     if isinstance(value, Mapping) and "class" in value:
         facts = cast("Mapping[str, Any]", value)
-        given = [f"{key}={it!r}" for key, it in facts.items() if key not in _UNSAID]
+        given = [f"{key}={it!r}" for key, it in facts.items() if key not in _NOT_ARGUMENTS]
         text = f"{facts['class']}({', '.join(given)})"
     return text if len(text) < 60 else text[:57] + "..."  # noqa: PLR2004 - half a line

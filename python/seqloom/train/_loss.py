@@ -1,4 +1,4 @@
-"""The loss of a batch, by a loss function or a user's step, its gradients and errors."""
+"""Loss of a batch, from a loss function or a user's step; its gradients and errors."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -20,24 +20,24 @@ from seqloom.models._torch_module import to_torch
 from seqloom.nn import Module, value_and_grad
 from seqloom.tensor import Gradients, Tensor, autocast
 from seqloom.train._parts import Arrays, Data, read_in_order
-from seqloom.train._values import FULL, LOSS, PRECISIONS
+from seqloom.train._values import FLOAT32, LOSS_NAME, PRECISIONS
 
 Loss: TypeAlias = Callable[[Any, Any], Any]
 OwnStep: TypeAlias = Callable[..., Any]
-# The arrays of a batch by name, as the loss takes them.
+# The arrays of a batch by name, in the form that the loss needs.
 Inputs: TypeAlias = dict[str, Tensor | NDArray[np.generic]]
 
-_MATRIX = 2  # axes
-# Rows of a part that are read at once.
-_ROWS = 256
-# The name that the labels have among the prepared arrays of a batch. It has blanks, so that
-# no parameter of a network has the same name.
-_LABELS = "labels of the loss"
+_MATRIX_AXES = 2  # axes
+# The number of rows of a set that are read in one call.
+_READ_ROWS = 256
+# The name of the labels among the prepared arrays of a batch. Its spaces prevent a
+# clash with the name of a parameter.
+_LABELS_KEY = "labels of the loss"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchLoss:
-    """Computes the loss of a batch, and what else there is to report of it.
+    """The loss of a batch, with the network's outputs or other values to report.
 
     A call returns the loss and an extra value: the network's outputs, or the dict of
     further numbers that a user's step returned, or None.
@@ -46,12 +46,12 @@ class BatchLoss:
     loss: Loss
     step: OwnStep | None = None
     encoder: Any = None
-    task: Task | None = None  # the task whose loss this is; None for a user's loss
-    is_custom: bool = False  # whether only the user's loss or step understands the labels
-    precision: str = FULL  # of a training step; validation computes in full precision
+    task: Task | None = None  # None for a user's loss
+    is_custom: bool = False  # True if only the user's loss or step uses the labels
+    precision: str = FLOAT32  # of a training step; validation uses float32
 
     def prepare(self, model: Module, batch: Mapping[str, Any]) -> Inputs:
-        """Put the arrays that the loss needs on the network's backend, by name."""
+        """Copy the arrays that the loss needs to the network's backend, by name."""
         if self.step is not None:
             return tensors_of(model, batch, encoder=self.encoder, names=None)
         found = Forward.of(model).tensors(model, batch, self.encoder)
@@ -67,17 +67,17 @@ class BatchLoss:
             labels = self.task.targets(np.asarray(labels))
         elif self.is_custom:
             labels = to_tensor(model, as_array(labels))
-        return found | {_LABELS: labels}
+        return found | {_LABELS_KEY: labels}
 
     @property
     def function(self) -> Callable[..., Any]:
-        """What gives the loss: a user's step, or a function of outputs and labels."""
+        """The function of the loss: a user's step, or a function of outputs and labels."""
         if self.step is not None or self.task is None:
             return self.step or self.loss
         return self.task.loss_of_targets
 
     def __call__(self, model: Module, arrays: Inputs, key: Key | None) -> tuple[Any, Any]:
-        """Compute the loss and the extra value of prepared arrays."""
+        """Compute the loss and the extra value from prepared arrays."""
         return self.compute(self.function, model, arrays, key=key)
 
     def compute(
@@ -88,20 +88,20 @@ class BatchLoss:
         *,
         key: Key | None,
     ) -> tuple[Any, Any]:
-        """Do the same with the `function` of this objective, which a caller holds."""
+        """Compute loss and extra value with a given function."""
         if isinstance(model, TorchModule):
             return self._compute_torch(function, model, arrays, key=key)
-        is_half = self.precision != FULL and model.training
+        is_half = self.precision != FLOAT32 and model.training
         with autocast(self.precision) if is_half else nullcontext():
             if self.step is not None:
                 loss, extra = _call_step(function, model, arrays, key=key)
             else:
                 extra = Forward.of(model).call(model, _without_labels(arrays), key)
                 self._check_outputs(extra)
-                loss = function(extra, arrays[_LABELS])
-        # In float32, because a scale of 65536 is infinite in float16.
+                loss = function(extra, arrays[_LABELS_KEY])
+        # In float32, because a loss scale of 65536 is infinite in float16.
         is_widened = is_half and loss.dtype.name in PRECISIONS
-        return loss.astype(FULL) if is_widened else loss, extra
+        return loss.astype(FLOAT32) if is_widened else loss, extra
 
     def _compute_torch(
         self,
@@ -111,7 +111,7 @@ class BatchLoss:
         *,
         key: Key | None,
     ) -> tuple[Any, Any]:
-        """Compute the loss of a torch network; a user's functions get torch's tensors."""
+        """Compute the loss of a PyTorch network; user functions receive torch tensors."""
         if self.step is not None:
             raws = {name: to_torch(arrays[name]) for name in arrays}
             return _call_step(function, model.module, raws, key=key)
@@ -120,42 +120,42 @@ class BatchLoss:
         try:
             outputs = forward.call(model, tensors, key, name="compute")
         except ValueError as error:
-            # The function of torch that checks the size of a batch has no error of its own.
+            # PyTorch raises a plain ValueError if it checks the batch size.
             if extract_tb(error.__traceback__)[-1].name != "_verify_batch_size":
                 raise
             raise ShapeError(
-                f"batch norm of torch: {error}; use larger batches, or leave a smaller "
+                f"PyTorch batch norm: {error}; use larger batches, or leave a smaller "
                 "last batch out (Batches(..., drop_last=True), --drop-last)"
             ) from error
         self._check_outputs(outputs)
         if self.task is not None:
-            # The backend calls torch's functions, so torch records the loss too.
-            loss = function(Tensor(outputs, model.backend), arrays[_LABELS])
+            # The backend calls torch functions, so PyTorch records the loss too.
+            loss = function(Tensor(outputs, model.backend), arrays[_LABELS_KEY])
             return to_torch(loss), outputs
-        labels = to_torch(to_tensor(model, as_array(arrays[_LABELS])))
+        labels = to_torch(to_tensor(model, as_array(arrays[_LABELS_KEY])))
         return function(outputs, labels), outputs
 
     def _check_outputs(self, outputs: Any) -> None:
-        """Refuse rows of outputs that are not one for each class, label or value."""
+        """Raise if the network does not return an output for each class, label or value."""
         if self.task is None:
             return
         shape: tuple[int, ...] = tuple(getattr(outputs, "shape", ()))
         names = self.task.columns
-        if len(shape) == _MATRIX and shape[1] != len(names):
+        if len(shape) == _MATRIX_AXES and shape[1] != len(names):
             raise ArgumentError(
-                f"the network gives {shape[1]} outputs for each record, the "
-                f"{self.task.name} task needs {len(names)}: {', '.join(names)}; let its "
-                f"last layer give {len(names)}"
+                f"the network returns {shape[1]} outputs for each record, but the "
+                f"{self.task.name} task needs {len(names)}: {', '.join(names)}; change its "
+                f"last layer to {len(names)} outputs"
             )
         if self.loss == self.task.loss and names and len(shape) == 1:
             raise ArgumentError(
-                f"the network gives outputs of shape {shape}, the {self.task.name} task "
-                f"needs a column for each of {', '.join(names)}: let it return "
-                "outputs[:, None] or the outputs of its last layer"
+                f"the network returns outputs of shape {shape}, but the {self.task.name} "
+                f"task needs a column for each of {', '.join(names)}; return "
+                "outputs[:, None]"
             )
 
     def loss_of(self, model: Module, logits: NDArray[np.float32], labels: Any) -> float:
-        """Compute the loss from the outputs for all records of a part."""
+        """Compute the loss from the outputs for all records of a set."""
         outputs = model.backend.tensor(logits)
         if isinstance(model, TorchModule) and self.task is None:
             outputs, labels = outputs.raw, to_torch(to_tensor(model, as_array(labels)))
@@ -163,13 +163,13 @@ class BatchLoss:
 
 
 def _without_labels(arrays: Inputs) -> Inputs:
-    """Return the arrays that the network may ask for."""
-    return {name: arrays[name] for name in arrays if name != _LABELS}
+    """Return the arrays without the labels."""
+    return {name: arrays[name] for name in arrays if name != _LABELS_KEY}
 
 
 def _call_step(step: OwnStep, model: Any, arrays: Inputs, *, key: Any) -> tuple[Any, Any]:
-    """Call a user's step, which returns a loss, or a loss and something else."""
-    # `names_for` has named the arrays of a tuple by their positions: "0", "1" and so on.
+    """Call a user's step and return its loss, and its extra value or None."""
+    # The arrays of a tuple are named by their index: "0", "1" and so on (`names_for`).
     is_tuple = [*arrays] == [str(position) for position in range(len(arrays))]
     batch = tuple(arrays.values()) if is_tuple else arrays
     found: Any = step(model, batch, key) if takes_key(step) else step(model, batch)
@@ -180,7 +180,7 @@ def _call_step(step: OwnStep, model: Any, arrays: Inputs, *, key: Any) -> tuple[
             f"step must return a loss, a tensor of one number, or (loss, outputs), got "
             f"{type(loss).__name__}"
         )
-    if isinstance(extra, Mapping):  # numbers to report, which need no gradients
+    if isinstance(extra, Mapping):  # numbers to report, without gradients
         named = cast("Mapping[str, Any]", extra)
         extra = {name: _detach(named[name]) for name in named}
     return loss, extra
@@ -205,7 +205,7 @@ def differentiate(
     *,
     key: Key,
 ) -> tuple[Any, Any, Gradients]:
-    """Compute loss, extra value and gradients, by our tape or by torch's."""
+    """Compute loss, extra value and gradients, with seqloom's tape or PyTorch's."""
     if not isinstance(model, TorchModule):
         loss, extra, grads = value_and_grad(objective)(model, arrays, key)
         return loss, extra, grads
@@ -215,7 +215,7 @@ def differentiate(
 
 
 def _detach(value: Any) -> Any:
-    """Return a tensor that needs no gradients; any other value as it is."""
+    """Return a tensor without gradients, or any other value unchanged."""
     return value.detach() if hasattr(value, "detach") else value
 
 
@@ -227,20 +227,20 @@ def count_records(batch: Mapping[str, Any]) -> int:
 
 
 def numbers_of(extra: Any) -> dict[str, float]:
-    """Return the further numbers of a user's step by name; none of outputs."""
+    """Return the further numbers of a user's step by name; empty for outputs."""
     if not isinstance(extra, Mapping):
         return {}
     found = cast("Mapping[str, Any]", extra)
-    if LOSS in found:
+    if LOSS_NAME in found:
         raise ArgumentError(
-            "step returned a number named 'loss' after the loss: the history holds the "
-            "loss itself under this name; give the number another name, or leave it out"
+            "step returned a number named 'loss', but the history uses this name for the "
+            "loss itself; rename the number, or leave it out"
         )
     return {name: float(as_array(found[name])) for name in found}
 
 
 def as_array(value: Any) -> Any:
-    """Convert a tensor of seqloom or of torch to an array of NumPy."""
+    """Convert a seqloom or PyTorch tensor to a NumPy array."""
     if hasattr(value, "detach") and not isinstance(value, Tensor):
         value = as_plain(value.detach().cpu())
     return np.asarray(value)
@@ -254,14 +254,14 @@ def error_of_loss(
     batch: Mapping[str, Any],
     folder: Path | None,
 ) -> GradientError:
-    """Make the error of a loss of NaN or infinity at an epoch and a batch in it."""
+    """Return the error for a loss of NaN or infinity in a batch of an epoch."""
     epoch, number = place
     if any(np.shape(as_plain(array))[:1] == (0,) for array in batch.values()):
         cause = "the batch has no records: leave empty batches out of the loader"
     else:
-        # Rows of shuffled arrays are searched in the user's own arrays, by whose rows they
-        # are named. The first one that is found there may be in another batch.
-        cause = _describe(train.columns if isinstance(train, Arrays) else batch)
+        # Shuffled arrays are searched in their original order, so that the error names
+        # the user's row. The first match may be in another batch.
+        cause = _describe_rows(train.columns if isinstance(train, Arrays) else batch)
     advice = _advise(epoch, folder, cause)
     return GradientError(f"epoch {epoch}, batch {number}: the loss is {loss}; {advice}")
 
@@ -269,15 +269,15 @@ def error_of_loss(
 def check_finite_epoch(
     model: Module, row: dict[str, Any], valid: Data | None, *, folder: Path | None
 ) -> None:
-    """Refuse to save a network whose weights or validation loss are not finite."""
+    """Raise if the weights or the validation loss of a network are not finite."""
     weights, epoch = model.to_record().values(), row["epoch"]
     cause = ""
     if all(np.isfinite(array).all() for array in weights):
         if row.get("valid_loss", 0.0) is not None:
             return
         cause = "" if valid is None else describe_part(valid)
-        cause = cause and f"in the validation part {cause}"
-    what = "the validation loss is" if cause else "the network's numbers are no longer"
+        cause = cause and f"in the validation set {cause}"
+    what = "the validation loss is" if cause else "the weights are not"
     raise GradientError(
         f"epoch {epoch}: {what} {'not ' if cause else ''}finite; "
         f"{_advise(epoch, folder, cause)}"
@@ -285,23 +285,23 @@ def check_finite_epoch(
 
 
 def _advise(epoch: int, folder: Path | None, cause: str) -> str:
-    """Say what may help a run that diverged, and which checkpoint is left."""
+    """Return advice for a run that diverged, with its last good checkpoint."""
     saved = "nothing was saved"
     if folder is not None and epoch > 1:
-        saved = f"the checkpoint of epoch {epoch - 1} is good"
+        saved = f"the checkpoint of epoch {epoch - 1} is still valid"
     return f"{saved}; {cause or 'a lower lr (--lr) may help'}"
 
 
 def describe_part(part: Data) -> str:
-    """Name the first record of a part that is not finite; empty if all are."""
+    """Describe the first record of a set that is not finite; empty if all are finite."""
     if isinstance(part, Arrays):
-        return _describe(part.columns)
-    descriptions = (_describe(batch) for batch in read_in_order(part, _ROWS))
+        return _describe_rows(part.columns)
+    descriptions = (_describe_rows(batch) for batch in read_in_order(part, _READ_ROWS))
     return next(filter(None, descriptions), "")
 
 
-def _describe(arrays: Mapping[str, Any]) -> str:
-    """Name the first row of the first array that is not finite."""
+def _describe_rows(arrays: Mapping[str, Any]) -> str:
+    """Describe the first row that is not finite; empty if all are finite."""
     for name, value in arrays.items():
         values = _as_floats(value)
         if values is None or np.isfinite(values).all():
@@ -313,14 +313,14 @@ def _describe(arrays: Mapping[str, Any]) -> str:
         record = f"row {row:,}" if ids is None else f"the record {str(ids[row])!r}"
         more = f" and in {count - 1:,} more" if count > 1 else ""
         return (
-            f"the array {name} holds {rows[row][wrong[row]][0]} in {record}{more}; replace "
-            "such values, or leave these records out"
+            f"the array {name} contains {rows[row][wrong[row]][0]} in {record}{more}; "
+            "replace such values, or leave these records out"
         )
     return ""
 
 
 def _as_floats(value: Any) -> NDArray[Any] | None:
-    """Return an array of floats; None of anything else."""
+    """Return an array of floats, or None if the value is not one."""
     if hasattr(value, "detach"):
         value = as_plain(value.detach().cpu()) if hasattr(value, "cpu") else value
     if not hasattr(value, "dtype") or not len(getattr(value, "shape", ())):

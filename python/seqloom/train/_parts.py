@@ -1,4 +1,4 @@
-"""The parts of the data: datasets, arrays in memory or a loader, and their batches."""
+"""Training, validation and test sets: datasets, arrays or a loader, and their batches."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
@@ -22,12 +22,12 @@ from seqloom.train._ranks import Ranks
 from seqloom.train._settings import Settings
 from seqloom.train._values import Batches
 
-# From the number of arrays of a tuple to their names.
+# A function from the number of arrays of a tuple to their names.
 Names: TypeAlias = Callable[[int], list[str]]
 
 
 class Arrays:
-    """Arrays in memory by name; a row of each belongs to one record."""
+    """Arrays in memory by name; each record is one row of every array."""
 
     supports_threads = True
     noun = "records"
@@ -40,43 +40,43 @@ class Arrays:
         sizes = {name: len(column) for name, column in columns.items()}
         if len(set(sizes.values())) != 1:
             raise ShapeError(
-                f"the arrays must have as many rows, got {sizes}; a row is a record"
+                f"the arrays must have a row for each record, got unequal sizes: {sizes}"
             )
 
     @property
     def ids(self) -> list[str]:
-        """The records' positions."""
+        """The indices of the records, as strings."""
         return [str(position) for position in range(len(self))]
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """One for each record: rows of an array are of one length."""
+        """Ones: the rows of an array have the same length."""
         return np.ones(len(self), np.int64)
 
     @property
     def labels(self) -> NDArray[Any] | None:
-        """The array that has the name of labels."""
+        """The array of the labels, found by its name."""
         name = label_name(self.columns)
         return None if name is None else self.columns[name]
 
     def batch(self, indices: Any) -> dict[str, Any]:
-        """Take the rows at some positions."""
+        """Return the rows at the given indices."""
         rows = np.asarray(indices)
         return {name: column[rows] for name, column in self.columns.items()}
 
     def __getitems__(self, indices: Any) -> dict[str, Any]:
-        """Take rows for a loader, which are a batch already."""
+        """Return the batch of the given rows, for a loader."""
         return self.batch(list(indices))
 
     def __getitem__(self, index: int) -> dict[str, Any]:
-        """Take one row."""
+        """Return one row."""
         return {name: column[index] for name, column in self.columns.items()}
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
 
     def fingerprint(self) -> str:
-        """Identify the content by a hash."""
+        """Return a hash of the content."""
         digest = hashlib.blake2b(digest_size=16)
         for name, column in self.columns.items():
             digest.update(f"{name} {column.dtype} {column.shape}".encode())
@@ -84,8 +84,8 @@ class Arrays:
         return digest.hexdigest()
 
 
-class WholeRows:
-    """Collates rows of arrays: they are a batch already."""
+class BatchCollator:
+    """A collator for arrays, whose rows are already a batch."""
 
     supports_threads = True
 
@@ -94,7 +94,7 @@ class WholeRows:
 
 
 class LoaderBatches:
-    """The batches of a user's loader, or of another iterable, read anew in each epoch."""
+    """The batches of a user's loader or another iterable, read again in each epoch."""
 
     noun = "records"
     encoder = None
@@ -106,7 +106,7 @@ class LoaderBatches:
         self.loader, self._names = loader, names
 
     def epoch(self, number: int, *, done: int = 0) -> Iterator[dict[str, Any]]:
-        """Yield the batches of an epoch after the first `done` ones."""
+        """Yield the batches of an epoch, except the first `done` batches."""
         parts = (getattr(self.loader, it, None) for it in ("sampler", "batch_sampler"))
         for part in (self.loader, *parts):
             set_epoch: Any = getattr(part, "set_epoch", None)
@@ -129,11 +129,11 @@ class LoaderBatches:
 
     @property
     def samples(self) -> int:
-        """How many records there are; 0 where the loader does not know."""
+        """The number of records; 0 if the loader does not provide it."""
         return _length_of(getattr(self.loader, "dataset", None)) or 0
 
     def fingerprint(self) -> Any:
-        """Identify the data: by the fingerprint of the dataset, else by the class."""
+        """Return the fingerprint of the dataset, or else the name of the loader's class."""
         dataset: Any = getattr(self.loader, "dataset", None)
         if hasattr(dataset, "fingerprint"):
             return dataset.fingerprint()
@@ -145,37 +145,37 @@ Data: TypeAlias = Examples | LoaderBatches
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The training, validation and test part; the last two may be None."""
+    """The training, validation and test set; the last two may be None."""
 
     train: Data
     valid: Data | None
     test: Data | None
 
     def list_named(self) -> Iterator[tuple[str, Data]]:
-        """Yield the parts that are not None, with their names."""
+        """Yield the sets that are not None, with their names."""
         pairs = {"training": self.train, "validation": self.valid, "test": self.test}
         yield from ((name, part) for name, part in pairs.items() if part is not None)
 
     @property
     def noun(self) -> str:
-        """What the training records are called, in the plural."""
+        """The plural noun for the training records, such as "sequences"."""
         return "records" if isinstance(self.train, LoaderBatches) else noun_of(self.train)
 
     def list_examples(self) -> Iterator[tuple[str, Examples]]:
-        """Yield the parts that are not batches of a loader, with their names."""
+        """Yield the sets that are not batches of a loader, with their names."""
         for name, part in self.list_named():
             if not isinstance(part, LoaderBatches):
                 yield name, part
 
     def fit_encoder(self) -> "Parts":
-        """Fit an encoder that learns to the training part, and uses it for all parts."""
+        """Fit an encoder that learns on the training set, and use it for all sets."""
         encoder = self.train.encoder
         if not isinstance(encoder, LearnedEncoder) or encoder.is_fitted:
             return self
         learned, wholes = encoder.fit(self.train), dict[int, Any]()
 
-        def seen(part: Any) -> Any:
-            """Return a part with this encoder; parts of one dataset stay parts of one."""
+        def with_encoder(part: Any) -> Any:
+            """Return a set with this encoder; subsets still share their dataset."""
             whole = part.whole if isinstance(part, Dataset) else part
             if id(whole) not in wholes:
                 wholes[id(whole)] = encode_with(learned, whole)
@@ -184,14 +184,14 @@ class Parts:
 
         valid, test = self.valid, self.test
         return Parts(
-            seen(self.train),
-            None if valid is None else seen(valid),
-            None if test is None else seen(test),
+            with_encoder(self.train),
+            None if valid is None else with_encoder(valid),
+            None if test is None else with_encoder(test),
         )
 
 
 def names_for(model: Module | Config, *, has_step: bool) -> Names:
-    """Return the function that names the arrays of a tuple: inputs, then labels."""
+    """Return a function that names the arrays of a tuple: inputs, then labels."""
 
     def names(count: int) -> list[str]:
         if has_step:
@@ -199,9 +199,9 @@ def names_for(model: Module | Config, *, has_step: bool) -> Names:
         asked = Forward.of(model.build() if isinstance(model, Config) else model).inputs
         if count - 1 > len(asked):
             raise ArgumentError(
-                f"a tuple of {count} arrays is {count - 1} inputs and labels, but "
-                f"{type(model).__name__} asks for {len(asked)} inputs; give a dict of "
-                "arrays by name, or objective=Objective(step=function(model, batch, key))"
+                f"a tuple of {count} arrays has {count - 1} inputs and labels, but "
+                f"{type(model).__name__} has {len(asked)} inputs; pass a dict of arrays by "
+                "name, or objective=Objective(step=function(model, batch, key))"
             )
         return [*asked[: count - 1], "label"]
 
@@ -209,7 +209,7 @@ def names_for(model: Module | Config, *, has_step: bool) -> Names:
 
 
 def as_part(given: Any, names: Names) -> Any:
-    """Bring data into one of three forms: a dataset, `Arrays` or `LoaderBatches`."""
+    """Convert data to one of three forms: a dataset, `Arrays` or `LoaderBatches`."""
     value: Any = given
     if value is None or (hasattr(value, "batch") and hasattr(value, "lengths")):
         return value
@@ -221,22 +221,22 @@ def as_part(given: Any, names: Names) -> Any:
         return Arrays({it: _to_numpy(it, named[it]) for it in named})
     is_text = isinstance(given, (str, bytes, Mapping, type))
     if is_text or not hasattr(value, "__iter__"):
-        return value  # `check_examples` says how to make a dataset of it
+        return value  # `check_examples` raises with advice
     if iter(value) is value:
         raise ArgumentError(
             f"{quote(value)} is an iterator, which is empty after one epoch; give a list, "
-            "a loader, or an object whose __iter__ begins anew"
+            "a loader, or an object whose __iter__ starts again"
         )
     return LoaderBatches(value, names)
 
 
 def count_samples(part: Data) -> int:
-    """Count the records of a part; 0 where a loader does not know."""
+    """Return the number of records of a set; 0 if a loader does not provide it."""
     return part.samples if isinstance(part, LoaderBatches) else len(part)
 
 
 def count_batches(part: Data, batches: Batches) -> int:
-    """Count the batches of an epoch; 0 where a loader does not know."""
+    """Return the number of batches of an epoch; 0 if a loader does not provide it."""
     if isinstance(part, LoaderBatches):
         return _length_of(part.loader) or 0
     size = batches.batch_size
@@ -244,8 +244,8 @@ def count_batches(part: Data, batches: Batches) -> int:
 
 
 def _length_of(value: Any) -> int | None:
-    """Return a length; None where there is none, or only a `__len__` that raises."""
-    # A loader of an iterable dataset has a `__len__`, which asks that of the dataset.
+    """Return a length, or None if a value has no `__len__` or it raises."""
+    # A loader of an iterable dataset has a `__len__` that calls that of the dataset.
     try:
         return len(value)
     except TypeError:
@@ -253,7 +253,7 @@ def _length_of(value: Any) -> int | None:
 
 
 def name_arrays(batch: Any, names: Names) -> dict[str, Any]:
-    """Return the arrays of a batch by name; those of a tuple take the names in order."""
+    """Return the arrays of a batch by name; `names` names the arrays of a tuple."""
     if isinstance(batch, Mapping):
         return dict(cast("Mapping[str, Any]", batch))
     if isinstance(batch, (tuple, list)):
@@ -278,18 +278,18 @@ def _is_table(value: Any) -> bool:
 
 
 def _is_array(value: Any) -> bool:
-    """Return whether a value is an array of NumPy, torch or another library, with rows."""
+    """Return whether a value is an array with at least one axis, of any library."""
     return len(getattr(value, "shape", ())) > 0
 
 
 def _to_numpy(name: str, values: Any) -> NDArray[Any]:
-    """Return a column as NumPy's array."""
+    """Return a column as a NumPy array."""
     if hasattr(values, "detach") and not isinstance(values, Tensor):
         values = values.detach().cpu()
     array = np.asarray(values)
     if array.dtype.kind not in "biufc" and "float" not in str(array.dtype):
         raise ArgumentError(
-            f"the array {name!r} must hold numbers, got elements of {array.dtype}"
+            f"the array {name!r} must contain numbers, got elements of {array.dtype}"
         )
     return array
 
@@ -297,17 +297,17 @@ def _to_numpy(name: str, values: Any) -> NDArray[Any]:
 def make_loader(
     train: Data, settings: Settings, ranks: Ranks
 ) -> DataLoader | LoaderBatches:
-    """Make the loader, whose order depends on the seed and the epoch alone."""
+    """Create the loader; its order depends only on the seed and the epoch."""
     if isinstance(train, LoaderBatches):
         return train
     collate: Callable[[Any], Any] | None = None
     if isinstance(train, Arrays):
-        collate = WholeRows()
+        collate = BatchCollator()
     elif np.ptp(count_positions(train)):
         is_last = getattr(train.encoder, "channels", None) == "last"
-        collate = PadCollator(axis=0 if is_last else -1)  # of the positions in one record
-    # Not sorted by length: where lengths tell classes apart, such batches are of one class,
-    # and batch normalisation then learns other averages than evaluation uses.
+        collate = PadCollator(axis=0 if is_last else -1)  # axis of positions
+    # Not sorted by length: if lengths differ between classes, such batches would have
+    # one class, and the averages of batch normalisation would differ from evaluation.
     whole = DataLoader(
         train,
         batch_size=settings.batches.batch_size,
@@ -321,7 +321,7 @@ def make_loader(
     if not ranks.are_several:
         return whole
     return DataLoader(
-        whole.dataset, batch_sampler=Shares(whole, ranks), collate_fn=whole.collate_fn
+        whole.dataset, batch_sampler=RankBatches(whole, ranks), collate_fn=whole.collate_fn
     )
 
 
@@ -333,14 +333,14 @@ def read_batches(
     epoch: int,
     done: int,
 ) -> Iterator[dict[str, Any]]:
-    """Read the batches of an epoch after the first `done` ones."""
+    """Return the batches of an epoch, except the first `done` batches."""
     if isinstance(loader, LoaderBatches):
         return loader.epoch(epoch, done=done)
     loader.set_epoch(epoch)
     if done >= len(loader):
         return iter(())
     if done:
-        # The position in a loader is a number of records; among several processes the
+        # The position of a loader is a number of records. With several processes the
         # loader has a batch sampler, and its position is a number of batches.
         records = min(done * settings.batches.batch_size, len(loader.dataset))
         position = done if ranks.are_several else records
@@ -349,11 +349,11 @@ def read_batches(
 
 
 @dataclass(slots=True)
-class Shares:
-    """The batches of a loader, of which a process takes every so-many-th record."""
+class RankBatches:
+    """The batches of a loader; each process takes every n-th record of a batch."""
 
-    # All batches together are those of one process: a run goes on with another number of
-    # processes, from any step.
+    # All shares of a batch together are the batch of a single process, so a run can
+    # resume with another number of processes.
     whole: DataLoader
     ranks: Ranks
 
@@ -362,17 +362,17 @@ class Shares:
 
     def __iter__(self) -> Iterator[list[Any]]:
         for rows in self.whole.batch_sampler:
-            # Each process makes each step: one without a record takes another's, which
-            # does not count.
+            # Every process makes every step. A process without a record computes with
+            # another record, which has the weight 0.
             yield rows[self.ranks.number :: self.ranks.world] or rows[:1]
 
     def set_epoch(self, epoch: int) -> None:
-        """Make the next pass this epoch."""
+        """Set the epoch of the next pass."""
         self.whole.set_epoch(epoch)
 
 
 def read_in_order(part: Data, size: int) -> Iterator[dict[str, Any]]:
-    """Yield the batches of a loader, or the records of a part in batches of a size."""
+    """Yield the batches of a loader, or the records of a set in batches of a size."""
     if isinstance(part, LoaderBatches):
         yield from part.epoch(0)
         return

@@ -44,30 +44,28 @@ from seqloom.train._ranks import Ranks
 from seqloom.train._settings import Settings
 from seqloom.train._values import ClassWeight
 
-_KNOWN = (Classify.name, Regress.name, Multilabel.name)
+_TASKS = (Classify.name, Regress.name, Multilabel.name)
 
 
 def prepare(
     model: Config | Module, parts: Parts, settings: Settings, *, ranks: Ranks
 ) -> Job:
-    """Make the network and checks that the data fit it and the settings."""
+    """Create the network and check that the data fit it and the settings."""
     task = choose_task(settings, parts)
     is_custom = task == Custom.name
     for name, part in (("training", parts.train), *parts.list_named()):
         if isinstance(part, LoaderBatches) and is_custom:
             continue
-        check_examples(f"the {name} part", part)
+        check_examples(f"the {name} set", part)
         if not len(part):
-            advice = "" if name == "training" else ", or leave the part out"
+            advice = "" if name == "training" else ", or leave the set out"
             noun = "records" if isinstance(part, LoaderBatches) else noun_of(part)
-            raise FormatError(
-                f"the {name} part has no {noun}; give it at least one{advice}"
-            )
+            raise FormatError(f"the {name} set has no {noun}; give it at least one{advice}")
     _check_settings(parts, settings)
     if is_custom:
         trained, parts = _prepare_custom(model, parts, settings)
     else:
-        trained, parts = _prepare_known(model, parts, settings, task=task)
+        trained, parts = _prepare_builtin(model, parts, settings, task=task)
     return Job(
         settings=settings.for_network(trained.model),
         trained=trained,
@@ -77,28 +75,27 @@ def prepare(
 
 
 def choose_task(settings: Settings, parts: Parts) -> str:
-    """Choose the name of the task, and set it for labels in arrays."""
+    """Return the name of the task, and set it for arrays."""
     task, train = settings.objective.task, parts.train
     has_step = settings.objective.step is not None
     has_loss = settings.objective.loss is not None
-    if task in _KNOWN:
+    if task in _TASKS:
         arrays = [it for _, it in parts.list_named() if isinstance(it, Arrays)]
         _set_task([it for it in arrays if it.labels is not None], task)
     if isinstance(train, LoaderBatches):
         if task not in {"auto", Custom.name}:
             raise ArgumentError(
-                f"task={task!r} needs labels to look at, but the training part is a "
-                "loader; give its dataset or arrays instead, or an Objective with a loss "
-                "or a step"
+                f"task={task!r} needs labels, but the training set is a loader; pass its "
+                "dataset, arrays, or an Objective with a loss or step"
             )
-        # A loader whose dataset knows its labels: the error says what to give instead.
+        # The dataset of the loader has labels: the error advises to pass the dataset.
         dataset = getattr(train.loader, "dataset", None)
         if (
             task == "auto"
             and not (has_step or has_loss)
             and hasattr(dataset, "fingerprint")
         ):
-            check_examples("the training part", train.loader)
+            check_examples("the training set", train.loader)
     if task != "auto":
         return task
     is_unknown = isinstance(train, (LoaderBatches, Arrays))
@@ -107,7 +104,7 @@ def choose_task(settings: Settings, parts: Parts) -> str:
 
 
 def _set_task(parts: list[Arrays], task: str) -> None:
-    """Set task and classes of arrays: classes are integers from 0, over all parts."""
+    """Set task and classes of arrays; classes are integers from 0, over all sets."""
     labels = [np.asarray(part.labels) for part in parts]
     for part in parts:
         if task == Classify.name:
@@ -118,22 +115,22 @@ def _set_task(parts: list[Arrays], task: str) -> None:
 
 
 def _check_settings(parts: Parts, settings: Settings) -> None:
-    """Refuse settings that have no effect on these parts, or leave nothing to train on."""
+    """Raise if a setting has no effect on these sets, or leaves no training records."""
     train, size = parts.train, settings.batches.batch_size
     if settings.batches.drop_last and isinstance(train, LoaderBatches):
         raise ArgumentError(
-            "drop_last (--drop-last) is for records, but the training part is a loader: "
-            "give drop_last=True to the loader instead"
+            "drop_last (--drop-last) is for records, but the training set is a loader: set "
+            "drop_last=True in the loader instead"
         )
     if settings.batches.drop_last and len(train) < size:
         raise ArgumentError(
-            f"drop_last (--drop-last) leaves no batch: the training part has {len(train)} "
-            f"{parts.noun}, a batch takes {size}; lower batch_size (--batch-size), or "
+            f"drop_last (--drop-last) leaves no batch: the training set has {len(train)} "
+            f"{parts.noun}, and a batch has {size}; lower batch_size (--batch-size), or "
             "leave out drop_last"
         )
     if settings.epochs.early_stop is not None and parts.valid is None:
         raise ArgumentError(
-            "early_stop (--early-stop) needs a validation part: fit(model, train, valid), "
+            "early_stop (--early-stop) needs a validation set: fit(model, train, valid), "
             "--valid or --valid-share"
         )
 
@@ -141,15 +138,15 @@ def _check_settings(parts: Parts, settings: Settings) -> None:
 def _prepare_custom(
     model: Config | Module, parts: Parts, settings: Settings
 ) -> tuple[Trained, Parts]:
-    """Make the network for a loss or a step that alone knows what the labels are."""
+    """Create the network for a user's loss or step with labels of any kind."""
     objective = settings.objective
     if objective.class_weight is not None:
         raise ArgumentError("class_weight is for classes, but the task is custom")
     if objective.loss is None and objective.step is None:
         raise ArgumentError(
             "a custom task needs objective=function(outputs, labels) or "
-            "objective=Objective(step=function(model, batch, key)); or say what the labels "
-            'are: objective="classify", "regress" or "multilabel"'
+            "objective=Objective(step=function(model, batch, key)); or name the task: "
+            'objective="classify", "regress" or "multilabel"'
         )
     network = _make_network(model, settings)
     if objective.step is None:
@@ -164,10 +161,10 @@ def _prepare_custom(
     return trained, parts
 
 
-def _prepare_known(
+def _prepare_builtin(
     model: Config | Module, parts: Parts, settings: Settings, *, task: str
 ) -> tuple[Trained, Parts]:
-    """Make the network of a task of ours; refuses data that it cannot learn from."""
+    """Create the network for a built-in task; raise if the data do not suit the task."""
     train = dict(parts.list_examples())["training"]
     _check_encoder(train)
     described = describe(train, task, settings.objective.class_weight)
@@ -176,7 +173,7 @@ def _prepare_known(
     outputs = getattr(config_of(network), "outputs", None)
     if outputs is not None and outputs != len(described.columns):
         raise ArgumentError(
-            f"the network has {outputs} outputs, the {described.name} task needs "
+            f"the network has {outputs} outputs, but the {described.name} task needs "
             f"{len(described.columns)}: {', '.join(described.columns)}"
         )
     parts = parts.fit_encoder()
@@ -190,38 +187,36 @@ def _prepare_known(
             check_labels(trained, part)
             check_lengths(network, part)
         except SeqloomError as error:
-            raise type(error)(f"the {name} part: {error}") from None
-    _warn(trained, examples)
+            raise type(error)(f"the {name} set: {error}") from None
+    _warn_of_data(trained, examples)
     if settings.objective.step is None:
         warn_of_padding(network, train)
     return trained, parts
 
 
 def _check_encoder(train: Examples) -> None:
-    """Refuse records that no encoder turns into numbers."""
+    """Raise if records have no encoder, or it keeps missing genotypes."""
     if train.encoder is None and not isinstance(train, Arrays):
         raise ArgumentError(
-            'the training part has no encoder; give it encoder=OneHot("dna"), and '
+            'the training set has no encoder; give it encoder=OneHot("dna"), and '
             'genotypes by="sample"'
         )
     if getattr(train.encoder, "impute", "mean") is None:
-        raise ArgumentError(
-            'the training part leaves missing genotypes as they are; give impute="mean"'
-        )
+        raise ArgumentError('the training set keeps missing genotypes; give impute="mean"')
 
 
-def _warn(trained: Trained, examples: dict[str, Examples]) -> None:
-    """Warn of data that are allowed, but seldom meant."""
+def _warn_of_data(trained: Trained, examples: dict[str, Examples]) -> None:
+    """Warn about data that are allowed but probably a mistake."""
     for name, part in examples.items():
         warn_of_part(trained, part, name)
         if name != "training":
-            warn_of_changes(f"the {name} part", part)
+            warn_of_changes(f"the {name} set", part)
     if text := describe_conflicts(examples["training"]):
         warn_user(text)
 
 
 def _make_network(model: Config | Module, settings: Settings) -> Module:
-    """Make the network, or return the given one on a backend."""
+    """Create the network, or bind the given one to a backend."""
     backend, key = settings.target, Key(settings.seed)
     if isinstance(model, Config):
         return model.init(backend, key)
@@ -233,13 +228,13 @@ def _make_network(model: Config | Module, settings: Settings) -> Module:
 
 
 def describe(train: Examples, task: str, class_weight: ClassWeight) -> Task:
-    """Describe the task of a training part; refuses labels that cannot teach it."""
+    """Return the task of a training set; raise if the labels do not suit it."""
     if train.labels is None or train.task is None:
         raise LabelError("the training set has no labels; give its dataset labels=")
     if task not in {"auto", train.task}:
         raise LabelError(
             f"the labels were read for the task {train.task}, not {task}; "
-            f"give the dataset Labels(..., task={task!r}) too"
+            f"also give the dataset Labels(..., task={task!r})"
         )
     check_values(train)
     if class_weight is not None and train.task != Classify.name:
@@ -260,13 +255,13 @@ def describe(train: Examples, task: str, class_weight: ClassWeight) -> Task:
 def _classify(
     labels: NDArray[np.int64], classes: tuple[str, ...], class_weight: ClassWeight
 ) -> Classify:
-    """Count the classes and weigh them."""
+    """Return the task of a classifier, with class weights."""
     counts = np.bincount(labels, minlength=len(classes))
-    if np.count_nonzero(counts) < 2:  # noqa: PLR2004 - one class, or none
+    if np.count_nonzero(counts) < 2:  # noqa: PLR2004 - one class or none
         only = classes[int(counts.argmax())] if counts.sum() else None
         raise LabelError(
             f"every one of the {len(labels):,} training labels is {only!r}: "
-            "a classifier needs two classes at least"
+            "a classifier needs at least two classes"
         )
     if class_weight is None:
         return Classify(classes)
@@ -281,7 +276,7 @@ def _list_weights(
     counts: NDArray[np.int64],
     class_weight: Sequence[float] | Mapping[str, float],
 ) -> tuple[float, ...]:
-    """List a weight for each class, in their order; a class without one has weight 1."""
+    """Return the weight of each class, by default 1."""
     if isinstance(class_weight, Mapping):
         if unknown := sorted(set(class_weight) - set(classes)):
             raise ArgumentError(
@@ -303,16 +298,16 @@ def _list_weights(
     if not np.dot(values, counts) > 0:
         raise ArgumentError(
             f"class_weight {values} gives every training record the weight 0; give at "
-            "least one class that the records have a weight above 0"
+            "least one class that occurs a weight above 0"
         )
     return values
 
 
 def _regress(labels: NDArray[np.float32], names: tuple[str, ...]) -> Regress:
-    """Measure the labels' mean and deviation."""
+    """Return the task of a regression, with the mean and deviation of the labels."""
     values = labels.astype(np.float64).reshape(len(labels), -1)
     mean, deviation = values.mean(axis=0), values.std(axis=0)
-    # Not the deviation: that of equal numbers may be a little above 0.
+    # The deviation of equal numbers may be slightly above 0 by rounding.
     for name, column in zip(names, values.T, strict=True):
         if not np.ptp(column) > 0:
             raise LabelError(
@@ -323,7 +318,7 @@ def _regress(labels: NDArray[np.float32], names: tuple[str, ...]) -> Regress:
 
 
 def describe_conflicts(train: Data) -> str:
-    """Describe sequences that belong to more than one class; empty without any."""
+    """Describe sequences that have more than one class; empty if there are none."""
     if isinstance(train, LoaderBatches) or train.task != Classify.name:
         return ""
     if train.labels is None or (hashes := hash_letters(train)) is None:
@@ -339,10 +334,8 @@ def describe_conflicts(train: Data) -> str:
         for row in order[differs[0] :][:2].tolist()
     )
     count, noun = len(np.unique(hashes[differs])), noun_of(train)
-    subject = (
-        f"{count:,} {noun} stand" if count > 1 else f"1 {noun.removesuffix('s')} stands"
-    )
+    subject = f"{count:,} {noun} have" if count > 1 else f"1 {noun.removesuffix('s')} has"
     return (
-        f"{subject} in more than one class, such as {one} and {other}, which have the same "
-        "letters: no model can tell them apart"
+        f"{subject} more than one class, such as {one} and {other}, which are identical: "
+        "no model can separate them"
     )

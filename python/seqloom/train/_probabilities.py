@@ -14,26 +14,27 @@ from seqloom.report._interval import wilson_bounds
 from seqloom.report._plot import COLOURS
 from seqloom.train._evaluation import Part
 
-# This number of answers shows the calibration; records times labels may be far more.
-_MAX_ANSWERS = 10**6
-# This number of counts draws a curve as exactly as a page can show it.
-_MAX_COUNTS = 4000
-_AREAS = ("class", "records", "AUROC (95 % interval)", "AUPRC (95 % interval)")
+# At most this number of predictions is used for calibration; labels times records may
+# be far more.
+_MAX_PREDICTIONS = 10**6
+# The number of points at which a curve is as exact as the page can show.
+_MAX_CURVE_POINTS = 4000
+_AREA_COLUMNS = ("class", "records", "AUROC (95 % interval)", "AUPRC (95 % interval)")
 _BINS = 10
-_BY_BIN = ("probability", "answers", "mean probability", "share that is right")
+_BIN_COLUMNS = ("probability", "predictions", "mean probability", "fraction correct")
 
 
 def probability_sections(
     task: Classify | Multilabel, name: str, part: Part
 ) -> Iterator[Section]:
-    """Show how well scores separate the classes, and whether probabilities are right."""
+    """Yield the sections about the separation of classes and the calibration."""
     scores, labels = values_of(task, part.scores), np.asarray(part.labels)
     if isinstance(task, Classify):
         is_class = labels[:, None] == np.arange(len(task.columns))
         answers = task.decide(scores) == labels, scores.max(axis=1)
     else:
         is_class = labels > 0
-        step = scores.size // _MAX_ANSWERS + 1
+        step = scores.size // _MAX_PREDICTIONS + 1
         answers = is_class.ravel()[::step], scores.ravel()[::step]
     order = order_of(task, part.scores)
     curves = curve_section(is_class, order, classes=task.columns, name=name)
@@ -47,33 +48,32 @@ def curve_section(
 ) -> Section | None:
     """Draw the ROC and the precision-recall curve of each class against all others.
 
-    The intervals around a curve are Wilson's, of the recall (ROC) and of the precision at
-    each score.
+    The bands are Wilson intervals of the recall (ROC) and of the precision at each score.
 
     Args:
-        is_class: Whether a record is of a class, ``(records, classes)``.
-        scores: The model's scores, in the same shape; higher is likelier.
-        classes: The classes' names.
-        name: Which records were scored, such as ``"test"``.
+        is_class: True where a record is of a class, ``(records, classes)``.
+        scores: The model's scores, of the same shape; higher is more likely.
+        classes: The names of the classes.
+        name: The set of records, such as ``"test"``.
 
     Returns:
-        The section; None where no class has both records of it and others.
+        The section; None if no class has both positive and negative records.
     """
     columns = zip(classes, np.asarray(is_class).T, np.asarray(scores).T, strict=True)
     ranked = [(title, RankCurve.of(*column)) for title, *column in columns]
     curves = {title: it for title, it in ranked if it.positives and it.negatives}
     if not curves:
         return None
-    # Of many classes those with the most records are drawn; the table has them all.
+    # Only the classes with the most records are drawn; the table has all classes.
     largest = sorted(curves, key=lambda it: -curves[it].positives)[:COLOURS]
     drawn = {title: it for title, it in curves.items() if title in largest}
     note = (
-        f"Each class against all others, on {len(np.asarray(scores)):,} records. Bands: "
-        "95 % intervals (Wilson) at each score. Intervals of areas: Newcombe (AUROC), "
-        "Wilson on the records of the class (AUPRC)."
+        f"Each class against all other classes, on {len(np.asarray(scores)):,} records. "
+        "Bands: 95 % intervals (Wilson) at each score. Intervals of areas: Newcombe for "
+        "AUROC, and Wilson on the records of the class for AUPRC."
     )
     if len(drawn) < len(curves):
-        note += f" Drawn: the {len(drawn)} classes with the most records."
+        note += f" Shown: the {len(drawn)} classes with the most records."
     rows: list[tuple[str, int, str, str]] = []
     for title, curve in curves.items():
         roc = auroc_interval(curve.auroc, curve.positives, curve.negatives)
@@ -85,12 +85,12 @@ def curve_section(
         title=f"ROC and precision-recall curves, {name}",
         note=note,
         drawings=(_plot_roc(drawn), _plot_precision(drawn)),
-        table=Table("Areas", _AREAS, rows),
+        table=Table("Areas", _AREA_COLUMNS, rows),
     )
 
 
 def _plot_roc(curves: dict[str, RankCurve]) -> Plot:
-    """Plot recall over false alarms."""
+    """Plot the true positive rate against the false positive rate."""
     traces = [Trace("chance", [0, 1], [0, 1], shape="guide")]
     for title, curve in curves.items():
         thin = thin_out(curve)
@@ -100,15 +100,15 @@ def _plot_roc(curves: dict[str, RankCurve]) -> Plot:
     return Plot(
         "ROC curve",
         traces,
-        x_label="share of others taken for the class",
-        y_label="share of the class found",
+        x_label="false positive rate",
+        y_label="true positive rate",
         x_range=(0, 1),
         y_range=(0, 1),
     )
 
 
 def _plot_precision(curves: dict[str, RankCurve]) -> Plot:
-    """Plot precision over recall, as the steps whose area is the average precision."""
+    """Plot precision against recall, as steps whose area is the average precision."""
     traces: list[Trace] = []
     for title, curve in curves.items():
         thin = thin_out(curve)
@@ -119,19 +119,19 @@ def _plot_precision(curves: dict[str, RankCurve]) -> Plot:
     return Plot(
         "Precision-recall curve",
         traces,
-        x_label="recall: share of the class found",
-        y_label="precision: share that is right",
+        x_label="recall",
+        y_label="precision",
         x_range=(0, 1),
         y_range=(0, 1),
     )
 
 
 def thin_out(curve: RankCurve) -> RankCurve:
-    """Leave out counts that are within a pixel of others, so that the page stays small."""
-    if len(curve.hits) <= _MAX_COUNTS:
+    """Drop points that are within a pixel of others, so that the page stays small."""
+    if len(curve.hits) <= _MAX_CURVE_POINTS:
         return curve
     rows = [
-        np.searchsorted(counts, np.linspace(0, int(counts[-1]), _MAX_COUNTS // 2))
+        np.searchsorted(counts, np.linspace(0, int(counts[-1]), _MAX_CURVE_POINTS // 2))
         for counts in (curve.hits, curve.misses)
     ]
     kept = np.union1d(*rows)
@@ -140,10 +140,10 @@ def thin_out(curve: RankCurve) -> RankCurve:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Compares probabilities with how often they came true, in ten bins of equal width.
+    """Predicted probabilities and the fraction correct, in ten bins of equal width.
 
-    ``counts`` has the number of answers in each bin, ``mean`` their mean probability, and
-    ``right`` the share that came true; both are NaN in an empty bin.
+    ``counts`` has the number of predictions in each bin, ``mean`` their mean probability,
+    and ``right`` the fraction correct; both are NaN in an empty bin.
     """
 
     counts: NDArray[np.int64]
@@ -152,7 +152,7 @@ class Calibration:
 
     @classmethod
     def of(cls, is_right: ArrayLike, probabilities: ArrayLike) -> "Calibration":
-        """Put answers into bins; an edge belongs to the bin below it."""
+        """Sort predictions into bins; an edge belongs to the lower bin."""
         values = np.asarray(probabilities, float)
         numbers = np.searchsorted(np.linspace(0, 1, _BINS + 1)[1:-1], values)
         counts = np.bincount(numbers, minlength=_BINS)
@@ -163,7 +163,7 @@ class Calibration:
 
     @property
     def error(self) -> float:
-        """The expected calibration error: the mean gap, each answer counting the same."""
+        """The expected calibration error: the mean gap over all predictions."""
         gaps = np.abs(self.mean - self.right)
         return float(np.nansum(gaps * self.counts) / max(self.counts.sum(), 1))
 
@@ -171,7 +171,7 @@ class Calibration:
 def calibration_section(
     is_right: ArrayLike, probabilities: ArrayLike, *, name: str
 ) -> Section:
-    """Draw how often answers came true over their probability, and how many there are."""
+    """Return the section about the calibration of predicted probabilities."""
     # The expected calibration error is that of Guo et al. (ICML 2017).
     bins = Calibration.of(is_right, probabilities)
     rows = [
@@ -185,37 +185,37 @@ def calibration_section(
     ]
     return Section(
         title=f"Calibration, {name}",
-        note="The probability of each answer, and how often such answers are right: on the "
-        f"dashed line they agree. On {bins.counts.sum():,} answers; expected calibration "
-        f"error {bins.error:.3f} (mean gap over {_BINS} bins, weighted by their answers). "
-        "Bars: 95 % intervals (Wilson).",
+        note="The probability of predictions, and the fraction of them that is correct; on "
+        f"the dashed line both are equal. On {bins.counts.sum():,} predictions; expected "
+        f"calibration error {bins.error:.3f} (mean gap over {_BINS} bins, weighted by "
+        "predictions). Bars: 95 % intervals (Wilson).",
         drawings=_plot_calibration(bins),
-        details=Table("Calibration by bin", _BY_BIN, rows),
+        details=Table("Calibration by bin", _BIN_COLUMNS, rows),
     )
 
 
 def _plot_calibration(bins: Calibration) -> tuple[Plot, Plot]:
-    """Plot the share that came true over the probability, and the answers in each bin."""
+    """Plot the fraction correct against the probability, and the size of each bin."""
     full = bins.counts > 0
     mean, right = bins.mean[full], bins.right[full]
     low, high = wilson_bounds(right, bins.counts[full])
-    name = "share that is right"
+    name = "fraction correct"
     reliability = Plot(
         "Reliability",
         (
             Trace("perfectly calibrated", [0, 1], [0, 1], shape="guide"),
             Trace(name, mean, right, low=low, high=high, shape="points"),
         ),
-        x_label="mean probability of the answers in a bin",
+        x_label="mean probability in the bin",
         y_label=name,
         x_range=(0, 1),
         y_range=(0, 1),
     )
     counts = Plot(
-        "Answers in each bin",
+        "Predictions in each bin",
         (Trace("", np.linspace(0, 1, _BINS + 1), bins.counts, shape="bars"),),
         x_label="probability",
-        y_label="answers",
+        y_label="predictions",
         x_range=(0, 1),
         y_scale="whole",
     )

@@ -1,4 +1,4 @@
-"""What follows a run: what it reports, and who prints it or is called with it."""
+"""Progress of a run: the values that it reports, and the objects that receive them."""
 
 import math
 import sys
@@ -17,9 +17,9 @@ from seqloom.errors import ArgumentError
 from seqloom.report._values import Fact
 
 _METHODS = ("on_start", "on_batch", "on_epoch", "on_more", "on_end", "on_error")
-# Seconds between two lines about epochs, and before a line about a batch of a long epoch.
-_APART, _LONG = 10.0, 60.0
-_COLUMNS = {
+# Minimum seconds between two lines about epochs, and before a line about a batch.
+_LINE_INTERVAL, _BATCH_LINE_AFTER = 10.0, 60.0
+_ROW_COLUMNS = {
     "epoch": ("epoch", 5),
     "train_loss": ("loss", 8),
     "train_accuracy": ("accuracy", 9),
@@ -31,24 +31,25 @@ _COLUMNS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is about to be done.
+    """The planned run.
 
     Attributes:
-        first_epoch: The first epoch of this call, from 1; more than 1 on resume.
-        epochs: The last epoch; a run that chooses its epochs may tell of more (`on_more`).
-        batches: The batches of an epoch; 0 where a loader does not know.
-        samples: The records of an epoch; 0 where a loader does not know.
-        backend: What computes, and where.
-        threads: How many threads compute.
-        parameters: How many numbers are learned.
-        folder: The run folder, if there is one.
-        noun: What the records are called.
-        task: The task and its classes, as `fit` takes them from the labels.
-        first_batch: The first batch of the first epoch, from 1; more than 1 on resume.
-        is_compiled: Whether the step is compiled.
-        network: The class of the network.
-        most_epochs: The last epoch of a run that chooses its epochs and always improves.
-        facts: The settings of the run and its machine, as the report shows them.
+        first_epoch: The first epoch of this call, from 1; more than 1 after a resume.
+        epochs: The last epoch; a run that chooses its number of epochs may add more
+            (`on_more`).
+        batches: The number of batches in an epoch; 0 if a loader does not provide it.
+        samples: The number of records in an epoch; 0 if a loader does not provide it.
+        backend: The backend and its device.
+        threads: The number of threads.
+        parameters: The number of trained parameters.
+        folder: The run folder, or None.
+        noun: The plural noun for the records.
+        task: The task and its classes, as `fit` finds them in the labels.
+        first_batch: The first batch of the first epoch, from 1; more than 1 after a resume.
+        is_compiled: True if the step is compiled.
+        network: The name of the network's class.
+        most_epochs: The largest number of epochs of a run that chooses this number.
+        facts: The settings of the run and its machine, as in the report.
 
     Examples:
         >>> plan = Plan(
@@ -78,17 +79,17 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One training step that was made.
+    """A finished training step.
 
     Attributes:
         epoch: Its epoch, from 1.
         batch: Its batch in the epoch, from 1.
-        samples: The records in it.
-        loss: Their loss, before the step.
-        accuracy: The share of right answers among them; None for a regression.
-        number: The step in the run, from 1; a resumed run counts on.
-        lr: Its learning rate.
-        numbers: What a step of the user's own returned by name.
+        samples: The number of records in the batch.
+        loss: The loss of the batch, before the update.
+        accuracy: The accuracy on the batch; None for a regression.
+        number: The number of the step in the run, from 1, also after a resume.
+        lr: The learning rate.
+        numbers: The values that a user's step returned, by name.
 
     Examples:
         >>> Step(1, 1, 64, 0.7, 0.5).samples
@@ -106,12 +107,12 @@ class Step:
 
 
 class Progress(Protocol):
-    """Watches a training run: what `fit` takes as ``progress`` and in ``callbacks``.
+    """The methods of an object for ``progress`` and ``callbacks`` of `fit`.
 
-    An object that has some of the methods will do. `fit` calls them on the thread that
-    trains. ``on_batch`` and ``on_epoch`` may return True to end the run: the epoch is then
-    closed where it stands, the best weights are kept, and everything is written. An
-    exception ends the run at once and reaches the caller of `fit`.
+    An object may have only some of the methods. `fit` calls them on the training thread.
+    If ``on_batch`` or ``on_epoch`` returns True, the run ends: the epoch ends at this
+    batch, the best weights are kept, and all files are written. An exception ends the run
+    at once and reaches the caller of `fit`.
 
     Examples:
         >>> from pathlib import Path
@@ -129,28 +130,28 @@ class Progress(Protocol):
     """
 
     def on_start(self, plan: Plan) -> None:
-        """Begins: the data and settings are checked, the folder is made."""
+        """Called at the start: data and settings are checked, the folder exists."""
 
     def on_batch(self, step: Step) -> bool | None:
-        """Hears of one step; True ends the run."""
+        """Called after each step; return True to end the run."""
 
     def on_epoch(self, row: dict[str, Any]) -> bool | None:
-        """Hears of one epoch, saved by now: its line of ``metrics.jsonl``; True ends."""
+        """Called after each epoch with its line of ``metrics.jsonl``; True ends the run."""
 
     def on_more(self, epochs: int) -> None:
-        """Hears that the run goes on to a later epoch, because it still improves."""
+        """Called if the run continues to a later epoch, because it still improves."""
 
     def on_end(self, run: Any) -> None:
-        """Ends: everything is written; it gets the `Run`."""
+        """Called at the end with the `Run`, when all files are written."""
 
     def on_error(self, error: BaseException) -> None:
-        """Ends: an exception stops the run, and is raised after this call."""
+        """Called if an exception stops the run; it is raised after this call."""
 
 
 def describe_plan(plan: Plan) -> str:
     """Describe a run: the network, the records, the number of epochs and the task."""
     noun, network = printable(plan.noun), printable(plan.network)
-    data = "the batches of a loader"
+    data = "batches of a loader"
     if plan.batches:
         data = f"{plan.batches:,} batch{'' if plan.batches == 1 else 'es'}"
     if plan.samples:
@@ -161,26 +162,26 @@ def describe_plan(plan: Plan) -> str:
     if plan.first_batch > 1:
         batch = f", batch {plan.first_batch:,}"
     if plan.first_epoch > plan.epochs:
-        place = ", all done already: raise epochs (--epochs) to go on"
+        place = ", all already done; increase epochs (--epochs) to continue"
     elif plan.first_epoch > 1 or batch:
-        place = f", from epoch {plan.first_epoch}{batch} on"
+        place = f", starting at epoch {plan.first_epoch}{batch}"
     task = f"; {printable(plan.task)}" if plan.task else ""
     compiled = "; the step is compiled" if plan.is_compiled else ""
     return (
-        f"{f'{network}: ' if network else ''}{plan.parameters:,} parameters learn from "
-        f"{data}, {count_of(plan.epochs, 'times')}{more}{place}{task}{compiled}"
+        f"{f'{network}: ' if network else ''}{plan.parameters:,} parameters, trained on "
+        f"{data} for {count_of(plan.epochs, 'epochs')}{more}{place}{task}{compiled}"
     )
 
 
-def spell_columns(row: dict[str, Any]) -> str:
-    """Spell the heads of the columns that a row has."""
-    shown = [look for key, look in _COLUMNS.items() if key in row]
+def format_columns(row: dict[str, Any]) -> str:
+    """Format the headings of the columns that a row has."""
+    shown = [look for key, look in _ROW_COLUMNS.items() if key in row]
     return " ".join(f"{name:>{width}}" for name, width in shown) + "  samples/s"
 
 
-def spell_row(row: dict[str, Any], samples: int) -> str:
-    """Spell an epoch, and its records a second with its validation."""
-    shown = {key: width for key, (_, width) in _COLUMNS.items() if key in row}
+def format_row(row: dict[str, Any], samples: int) -> str:
+    """Format the row of an epoch, with records per second (validation included)."""
+    shown = {key: width for key, (_, width) in _ROW_COLUMNS.items() if key in row}
     cells: list[str] = []
     for key, width in shown.items():
         value = row[key]
@@ -191,51 +192,51 @@ def spell_row(row: dict[str, Any], samples: int) -> str:
     return f"{' '.join(cells)} {speed:>10}"
 
 
-def is_watched() -> bool:
-    """Return True if a person sees what is printed: at a terminal, or in a notebook."""
+def is_interactive() -> bool:
+    """Return whether output goes to a terminal or a notebook."""
     shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     is_notebook = hasattr(shell, "kernel")
     return is_notebook or (sys.stdout is not None and sys.stdout.isatty())
 
 
 class Watchers:
-    """Calls the methods of several watchers, in order; each has some of the methods."""
+    """A list of watchers, whose methods are called in order if they exist."""
 
     def __init__(self, *watchers: Any) -> None:
         self._watchers = [watcher for watcher in watchers if watcher is not None]
         self.is_stopped = False
 
     def on_start(self, plan: Plan) -> None:
-        """Tell what the run is about to do."""
-        self._tell("on_start", plan)
+        """Report the planned run."""
+        self._call("on_start", plan)
 
     def on_batch(self, step: Step) -> None:
-        """Tell of a step; remembers whether one asked to end the run."""
-        self._tell("on_batch", step)
+        """Report a step, and record whether a watcher ends the run."""
+        self._call("on_batch", step)
 
     def on_epoch(self, row: dict[str, Any]) -> None:
-        """Tell of an epoch; remembers whether one asked to end the run."""
-        self._tell("on_epoch", row)
+        """Report an epoch, and record whether a watcher ends the run."""
+        self._call("on_epoch", row)
 
     def on_more(self, epochs: int) -> None:
-        """Tell that the run goes on to a later last epoch."""
-        self._tell("on_more", epochs)
+        """Report that the run continues to a later last epoch."""
+        self._call("on_more", epochs)
 
     def on_end(self, run: Any) -> None:
-        """Tell of the end."""
-        self._tell("on_end", run)
+        """Report the end of the run."""
+        self._call("on_end", run)
 
     def on_error(self, error: BaseException) -> None:
-        """Tell of an exception; an exception of a watcher does not replace it."""
+        """Report an exception; an exception in a watcher does not replace it."""
         for watcher in self._watchers:
             with suppress(Exception):
                 getattr(watcher, "on_error", _ignore)(error)
 
-    def _tell(self, name: str, value: object) -> None:
-        """Call one method of all watchers."""
+    def _call(self, name: str, value: object) -> None:
+        """Call a method of all watchers that have it."""
         for watcher in self._watchers:
             answer = getattr(watcher, name, _ignore)(value)
-            # Only True: a method may return something else for its own purposes.
+            # Only True: other return values of a method are ignored.
             if isinstance(answer, (bool, np.bool_)) and answer:
                 self.is_stopped = True
 
@@ -245,7 +246,7 @@ def _ignore(_: object) -> None:
 
 
 def check_callbacks(callbacks: Any) -> list[Any]:
-    """List the callbacks; refuses an object that has none of the methods."""
+    """Return the list of callbacks; raise if an object has none of the methods."""
     given: Any = callbacks
     if not isinstance(callbacks, (list, tuple)):
         raise ArgumentError(
@@ -258,7 +259,7 @@ def check_callbacks(callbacks: Any) -> list[Any]:
 
 
 def require_methods(expected: str, watcher: object) -> None:
-    """Refuse an object that has none of the methods, and a class instead of an object."""
+    """Raise if a watcher has none of the methods, or is a class."""
     if isinstance(watcher, type) or not any(hasattr(watcher, name) for name in _METHODS):
         raise ArgumentError(
             f"{expected} an object with some of the methods {', '.join(_METHODS)}, got "
@@ -267,12 +268,12 @@ def require_methods(expected: str, watcher: object) -> None:
 
 
 class EpochLines:
-    """Prints at most one line every ten seconds to standard error; none for a short run."""
+    """Lines about epochs on standard error, at most one every ten seconds."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream, self._clock = stream, clock
         self._last = clock()
-        self._begin = ""  # the line about the whole run, until it is printed
+        self._begin = ""  # the description of the run, until it is printed
         self._samples = 0
         self._is_headed = False
 
@@ -283,15 +284,15 @@ class EpochLines:
 
     def on_batch(self, step: Step) -> None:
         """Print a line about a batch if no epoch has ended for a minute."""
-        if self._clock() - self._last >= _LONG:
+        if self._clock() - self._last >= _BATCH_LINE_AFTER:
             place = f"epoch {step.epoch}, batch {step.batch:,}"
             self._print(f"{place}: loss {step.loss:.4f}")
 
     def on_epoch(self, row: dict[str, Any]) -> None:
         """Print a line about an epoch if the last line is old enough."""
-        if self._clock() - self._last >= _APART:
-            head = () if self._is_headed else (spell_columns(row),)
-            self._print(*head, spell_row(row, self._samples))
+        if self._clock() - self._last >= _LINE_INTERVAL:
+            head = () if self._is_headed else (format_columns(row),)
+            self._print(*head, format_row(row, self._samples))
             self._is_headed = True
 
     def on_more(self, epochs: int) -> None:
@@ -300,7 +301,7 @@ class EpochLines:
             self._print(f"another round follows, to epoch {epochs:,}")
 
     def _print(self, *lines: str) -> None:
-        """Print lines; the description of the run precedes the first one."""
+        """Print lines, with the description of the run before the first line."""
         found = [*([self._begin] if self._begin else []), *lines]
         print(*found, sep="\n", file=self._stream, flush=True)
         self._begin, self._last = "", self._clock()

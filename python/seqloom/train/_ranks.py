@@ -1,4 +1,4 @@
-"""The processes that train one network together: by default one, which is alone."""
+"""Ranks: the processes that train a network together; by default a single process."""
 
 from __future__ import annotations
 
@@ -27,50 +27,51 @@ Result = TypeVar("Result")
 
 @dataclass(slots=True)
 class Ranks:
-    """This process among those that train together.
+    """The rank of this process among the processes that train together.
 
-    Each has the same weights, reads its part of each batch, and knows the sums over all.
+    All processes have the same weights. Each reads its share of every batch and receives
+    sums over all processes.
     """
 
     number: int = 0
     world: int = 1
-    # Whether a record of the batch belongs to this process; if not, it computes with the
-    # record of another one, which does not count.
+    # False if the batch has no record for this process, which then computes with
+    # another record of weight 0.
     has_records: bool = True
 
     @property
     def is_first(self) -> bool:
-        """Whether this process writes, prints and reports."""
+        """True if this process writes, prints and reports."""
         return self.number == 0
 
     @property
     def are_several(self) -> bool:
-        """Whether there are other processes."""
+        """True if there are other processes."""
         return self.world > 1
 
     @contextmanager
     def sharing(self, *, has_records: bool = True) -> Generator[None]:
-        """Let modules and scores be computed by all processes together in the block."""
+        """Let all processes compute modules and scores together in the block."""
         self.has_records = has_records
         with joined(self if self.are_several else None):
             yield
 
     def count_own(self, records: int) -> int:
-        """Count the records of a batch that this process reads."""
+        """Return the number of records of a batch that this process reads."""
         return len(range(self.number, records, self.world))
 
     def on_first(self, work: Callable[[], Result]) -> Result | None:
-        """Run work in the first process only; an error there is raised in all."""
+        """Call a function in the first process only; raise its error in all processes."""
         return work()
 
     def sum_array(self, array: Array, backend: Backend) -> Array:
         """Sum an array over all processes."""
-        del backend  # of other processes
+        del backend  # used with several processes
         return array
 
     def sum_arrays(self, arrays: list[Array], backend: Backend) -> list[Array]:
         """Sum many arrays over all processes, in buckets."""
-        del backend  # of other processes
+        del backend  # used with several processes
         return arrays
 
     def sum_numbers(self, *numbers: float) -> list[float]:
@@ -78,7 +79,7 @@ class Ranks:
         return list(numbers)
 
     def average(self, means: dict[str, float], count: int) -> tuple[dict[str, float], int]:
-        """Average means over the records of all processes, and counts these."""
+        """Return the means over the records of all processes, and the number of records."""
         if not self.are_several:
             return means, count
         parts = [value * count for value in means.values()]
@@ -90,8 +91,8 @@ class Ranks:
         """Sum a NumPy array over all processes."""
         return values
 
-    def take_first(self, model: Module) -> None:
-        """Copy the parameters and buffers of the first process to all."""
+    def copy_first(self, model: Module) -> None:
+        """Copy the parameters and buffers of the first process to all processes."""
         if not self.are_several:
             return
         parts = [part for _, part in model.named(Stored)]
@@ -104,31 +105,31 @@ class Ranks:
             model.update_torch()
 
     def mask_others(self, arrays: list[Array], backend: Backend) -> list[Array]:
-        """Return zeros in all processes but the first, so that a sum gives its values."""
+        """Return zeros in all processes but the first, so that a sum has its values."""
         return arrays if self.is_first else [backend.zeros_like(it) for it in arrays]
 
     def require_same(self, facts: object) -> None:
-        """Refuse processes that were called with other data or settings."""
+        """Raise if processes were called with different data or settings."""
 
 
-def are_started() -> bool:
-    """Return whether there are several processes: torchrun's, or those a program joined."""
+def have_several_processes() -> bool:
+    """Return whether there are several processes, from torchrun or a process group."""
     group: Any = sys.modules.get("torch.distributed")
-    # Another thread may be importing torch at this moment.
+    # Another thread may be importing PyTorch.
     if getattr(group, "is_initialized", bool)():
         return group.get_world_size() > 1
     return "RANK" in os.environ and _read_number("WORLD_SIZE", 1) > 1
 
 
 def choose_device(backend: object) -> Any:
-    """Return each process of a machine a GPU of its own, where none is named."""
-    if backend == "torch:cuda" and are_started():
+    """Choose a different GPU for each process of a machine, unless one is named."""
+    if backend == "torch:cuda" and have_several_processes():
         return f"torch:cuda:{_read_number('LOCAL_RANK', 0)}"
     return backend
 
 
 def _read_number(name: str, default: int) -> int:
-    """Read what torchrun has set."""
+    """Read an environment variable that torchrun sets."""
     text = os.environ.get(name, str(default))
     if not text.isdecimal():
         raise ArgumentError(

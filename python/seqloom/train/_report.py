@@ -1,4 +1,4 @@
-"""What is written about a run: its report, and its model card for model hubs."""
+"""The report of a run, and its model card for model hubs."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,15 +33,15 @@ from seqloom.report._values import Fact
 from seqloom.train._checkpoints import State
 from seqloom.train._evaluation import Part, find_intervals
 from seqloom.train._job import Job
-from seqloom.train._letters import class_logos, mistakes_section
 from seqloom.train._parts import Parts, count_samples
 from seqloom.train._prepare import describe_conflicts
 from seqloom.train._probabilities import probability_sections
+from seqloom.train._residue_sections import class_logos, mistakes_section
 
-# To colour letters, a run scores at most one record for each so many that it learned from.
-_SHARE = 20
-_SHARES = {"accuracy", "balanced_accuracy"}
-_NAMES = {
+# One mistake is explained for each 20 training records, so that this takes little time.
+_TRAINED_PER_EXPLAINED = 20
+_PERCENT_METRICS = {"accuracy", "balanced_accuracy"}
+_METRIC_TITLES = {
     "loss": "loss",
     "accuracy": "accuracy",
     "balanced_accuracy": "balanced accuracy",
@@ -57,15 +57,15 @@ _NOTES = {
     "dropped": "{count} intervals leave their chromosome and were left out.",
     "unlabelled": "{count} {noun} have no label and were left out.",
     "missing_labels": "The label of {count} {noun} is missing; they were left out.",
-    "missing_covariates": "{count} {noun} lack a covariate; its mean stands for it.",
-    "flipped": "{count} variants have exchanged alleles and were flipped.",
-    "missing_alleles": "{count} variants lack an allele (0); their id and the other allele "
-    "were compared.",
+    "missing_covariates": "{count} {noun} lack a covariate; its mean was used instead.",
+    "flipped": "The alleles of {count} variants are swapped; their dosages were flipped.",
+    "missing_alleles": "{count} variants lack an allele (0); they were matched by their id "
+    "and the other allele.",
 }
-_CONSTANT = "Variants that do not vary among the training {noun} count nothing: {count}."
-MARK = "<!-- Written by seqloom. Remove this line, and no run replaces your text. -->"
-# The names of our metrics and tasks on model hubs.
-_MEASURES = {
+_CONSTANT_NOTE = "Variants that are constant in the training {noun} are not used: {count}."
+CARD_MARK = "<!-- Written by seqloom. Remove this line to keep your text in later runs. -->"
+# The names of metrics and tasks on model hubs.
+_HUB_METRICS = {
     "accuracy": "accuracy",
     "mcc": "matthews_correlation",
     "auroc": "roc_auc",
@@ -75,59 +75,59 @@ _MEASURES = {
     "spearman": "spearmanr",
     "rmse": "rmse",
 }
-_TASKS = {"classify": "sequence-classification", "regress": "sequence-regression"}
-# The figures of a class with fewer records are little more than a guess.
-_FEW = 50
+_HUB_TASKS = {"classify": "sequence-classification", "regress": "sequence-regression"}
+# The metrics of a class with fewer records than this are too uncertain.
+_ENOUGH_RECORDS = 50
 
 
 def make_report(
     job: Job,
     state: State,
-    judged: dict[str, Part],
+    evaluated: dict[str, Part],
     *,
     facts: dict[str, Fact],
     notes: list[str],
 ) -> Report:
-    """Make the report of a run from the parts on which it was evaluated."""
+    """Return the report of a run from the sets on which it was evaluated."""
     task, parts, folder = job.trained.task, job.parts, job.settings.folder.path
     count, columns = count_samples(parts.train), ", ".join(task.columns)
-    data = f"{count:,} {parts.noun}" if count else "the batches of a loader"
-    network, learned = type(job.trained.model).__name__, f"learned {columns}".strip()
+    data = f"{count:,} {parts.noun}" if count else "batches of a loader"
+    network, aim = type(job.trained.model).__name__, f" to predict {columns}"
     seen = len(state.history) * count
-    # The part that says most of the model.
-    first = dict(list(judged.items())[:1])
+    # The most informative set: the test set, or else the validation set.
+    first = dict(list(evaluated.items())[:1])
     confusions: list[Confusion] = []
     if isinstance(task, Classify):
-        for name, part in judged.items():
+        for name, part in evaluated.items():
             counts = _count_decisions(task, part)
             confusions.append(Confusion(name, task.columns, counts))
     return Report(
         title="Training run" if folder is None else folder.name,
-        lead=f"{network} {learned} from {data}.",
+        lead=f"{network} trained on {data}{aim if columns else ''}.",
         tiles=tuple(_tiles(first)),
         notes=(
             *left_out(parts),
             *(f"{it}." for it in (describe_conflicts(parts.train), *notes) if it),
         ),
         curves=tuple(_curves(state.history)),
-        best_epoch=state.best_epoch if "validation" in judged else None,
+        best_epoch=state.best_epoch if "validation" in evaluated else None,
         confusions=tuple(confusions),
         scatters=tuple(_scatters(task, first)),
-        sections=tuple(_sections(job, judged, first, seen=seen)),
+        sections=tuple(_sections(job, evaluated, first, seen=seen)),
         tables=tuple(tables_of_labels(task, first)),
         facts=facts,
     )
 
 
 def _count_decisions(task: Classify, part: Part) -> NDArray[np.int64]:
-    """Count the records of each class (rows) by the class that they were given."""
+    """Count the records by true class (rows) and predicted class (columns)."""
     guess = task.decide(part.scores.to_numpy())
     return confusion_matrix(part.labels, guess, size=len(task.columns))
 
 
 def left_out(parts: Parts) -> tuple[str, ...]:
-    """List what the datasets left out or changed, a sentence for each kind."""
-    # Parts of one dataset share its report, which counts once.
+    """Describe the records that datasets left out or changed, a sentence for each kind."""
+    # Subsets share the dataset's report; count it once.
     reports: dict[int, dict[str, Any]] = {
         id(report): report
         for _, part in parts.list_named()
@@ -136,9 +136,9 @@ def left_out(parts: Parts) -> tuple[str, ...]:
     found = {
         key: sum(int(report.get(key, 0)) for report in reports.values()) for key in _NOTES
     }
-    # What the training part does not vary in, its encoder has counted.
+    # The encoder counts the variants that are constant in the training set.
     found["constant"] = getattr(parts.train.encoder, "constant", 0)
-    notes = _NOTES | {"constant": _CONSTANT}
+    notes = _NOTES | {"constant": _CONSTANT_NOTE}
     letters = (describe_letters(it.get("letters", {})) for it in reports.values())
     return (
         *(
@@ -151,21 +151,21 @@ def left_out(parts: Parts) -> tuple[str, ...]:
 
 
 def _tiles(parts: dict[str, Part]) -> Iterator[Tile]:
-    """List the metrics of a part; an accuracy of classes has an interval."""
+    """Yield the metrics of a set; the accuracy of a classifier has an interval."""
     for name, part in parts.items():
         count = len(part.labels) if len(part.scores) and part.labels.ndim == 1 else 0
-        known = [it for it in part.metrics.items() if it[0] in _NAMES]
+        known = [it for it in part.metrics.items() if it[0] in _METRIC_TITLES]
         for metric, value in known:
             note = ""
             if metric == "accuracy" and count:
                 low, high = wilson_interval(round(value * count), count)
                 note = f"95 % interval {100 * low:.1f} to {percent(high)}"
-            shown = percent(value) if metric in _SHARES else f"{value:.3f}"
-            yield Tile(f"{name} {_NAMES[metric]}", shown, note=note)
+            shown = percent(value) if metric in _PERCENT_METRICS else f"{value:.3f}"
+            yield Tile(f"{name} {_METRIC_TITLES[metric]}", shown, note=note)
 
 
 def _curves(history: list[dict[str, Any]]) -> Iterator[Curve]:
-    """Return the loss, and the metric of classes or values, by epoch."""
+    """Yield the loss, accuracy and r2 by epoch."""
     for metric in ("loss", "accuracy", "r2"):
         series: dict[str, list[float]] = {}
         for label, prefix in (("training", "train"), ("validation", "valid")):
@@ -174,11 +174,11 @@ def _curves(history: list[dict[str, Any]]) -> Iterator[Curve]:
                 values = [row.get(key) for row in history]
                 series[label] = [nan if it is None else it for it in values]
         if series:
-            yield Curve(_NAMES[metric], series)
+            yield Curve(_METRIC_TITLES[metric], series)
 
 
 def _scatters(task: Task, parts: dict[str, Part]) -> Iterator[Scatter]:
-    """Pair the true and the predicted values of a part."""
+    """Yield the true and the predicted values of each output."""
     if not isinstance(task, Regress):
         return
     for part in parts.values():
@@ -189,17 +189,17 @@ def _scatters(task: Task, parts: dict[str, Part]) -> Iterator[Scatter]:
 
 
 def _sections(
-    job: Job, judged: dict[str, Part], first: dict[str, Part], *, seen: int
+    job: Job, evaluated: dict[str, Part], first: dict[str, Part], *, seen: int
 ) -> Iterator[Section]:
-    """Make the sections about probabilities, limits, the worst mistakes and logos."""
+    """Yield the sections about probabilities, limitations, mistakes and logos."""
     trained, task = job.trained, job.trained.task
     for name, part in first.items():
         if isinstance(task, (Classify, Multilabel)):
             yield from probability_sections(task, name, part)
-    yield Section(title="Limits", note=" ".join(limits_of(trained, judged)))
+    yield Section(title="Limitations", note=" ".join(limits_of(trained, evaluated)))
     sources = {"test": job.parts.test, "validation": job.parts.valid}
     for name, part in first.items():
-        data, most = sources[name], seen // _SHARE
+        data, most = sources[name], seen // _TRAINED_PER_EXPLAINED
         section = mistakes_section(trained, data, part, name=name, most=most)
         if section is not None:
             yield section
@@ -210,7 +210,7 @@ def _sections(
 
 
 def tables_of_labels(task: Task, parts: dict[str, Part]) -> Iterator[Table]:
-    """List how well each label of a part is found."""
+    """Yield a table with the AUROC and AUPRC of each label."""
     if not isinstance(task, Multilabel):
         return
     for name, part in parts.items():
@@ -221,63 +221,63 @@ def tables_of_labels(task: Task, parts: dict[str, Part]) -> Iterator[Table]:
             for label, true, scores in columns
         ]
         names = ("label", "records with it", "AUROC", "AUPRC")
-        note = f"On the {len(part.scores):,} records of the {name} part."
+        note = f"On the {len(part.scores):,} records of the {name} set."
         yield Table("Each label", names, rows, note=note)
 
 
 def write_card(
-    folder: Path, *, trained: Trained, report: Report, judged: Mapping[str, Part]
+    folder: Path, *, trained: Trained, report: Report, evaluated: Mapping[str, Part]
 ) -> None:
-    """Write the card of a run, unless it is a text of the user's own."""
+    """Write the model card of a run, unless the user has written one."""
     facts = [(key, str(value)) for key, value in report.facts.items()]
     facts.append(("written by", f"seqloom {metadata.version('seqloom')}"))
-    limits = [*report.notes, *limits_of(trained, judged)]
+    limits = [*report.notes, *limits_of(trained, evaluated)]
     name = folder.absolute().name
     use = (
         "## Use\n\n```python\nimport seqloom as sl\n\n"
         f"model = sl.models.load({json.dumps(name)})  # this folder\n"
         'scores = sl.infer.predict(model, "sequences.fa")\n```\n\n'
         "`seqloom predict FOLDER sequences.fa --out scores.tsv` writes them as a table. "
-        "The weights are no pickle: loading them runs no code."
+        "Loading the weights runs no code, because they are not pickled."
     )
     sections = [
-        _front(name, trained, judged),
-        f"{MARK}\n\n# {_text(name)}\n\n{_text(report.lead)}",
+        _metadata(name, trained, evaluated),
+        f"{CARD_MARK}\n\n# {_escape(name)}\n\n{_escape(report.lead)}",
         use,
-        _results(trained.task, judged),
+        _results(trained.task, evaluated),
         f"## Data and training\n\n{_table(('what', 'value'), facts)}",
-        "## Limits\n\n" + "\n".join(f"- {_text(sentence)}" for sentence in limits),
+        "## Limitations\n\n" + "\n".join(f"- {_escape(sentence)}" for sentence in limits),
     ]
-    _write_own(folder, sections)
+    _write_card(folder, sections)
 
 
 def write_card_of_unfinished(folder: Path) -> None:
-    """Write what the card says until the run has finished."""
+    """Write the model card of a run that has not finished."""
     name, text = folder.absolute().name, "Training of this model has not finished."
-    _write_own(folder, [f"{MARK}\n\n# {_text(name)}", text])
+    _write_card(folder, [f"{CARD_MARK}\n\n# {_escape(name)}", text])
 
 
-def _write_own(folder: Path, sections: list[str]) -> None:
-    """Write a card, unless it is a text of the user's own."""
+def _write_card(folder: Path, sections: list[str]) -> None:
+    """Write a model card, unless the user has written one."""
     path = folder / CARD
     if not path.exists() or is_own_card(path):
         write_atomic(path, ("\n\n".join(sections) + "\n").encode())
 
 
-def _front(name: str, trained: Trained, judged: Mapping[str, Part]) -> str:
-    """Write what hubs read: YAML, whose values are written as JSON."""
+def _metadata(name: str, trained: Trained, evaluated: Mapping[str, Part]) -> str:
+    """Return the metadata for model hubs: YAML with values in JSON."""
     task = trained.task.name
     results = [
         {
-            "task": {"type": _TASKS.get(task, task), "name": task},
-            "dataset": {"name": f"{name}, {part_name} part", "type": part_name},
+            "task": {"type": _HUB_TASKS.get(task, task), "name": task},
+            "dataset": {"name": f"{name}, {part_name} set", "type": part_name},
             "metrics": [
-                {"type": _MEASURES[key], "value": round(value, 6), "name": key}
+                {"type": _HUB_METRICS[key], "value": round(value, 6), "name": key}
                 for key, value in part.metrics.items()
-                if key in _MEASURES and np.isfinite(value)
+                if key in _HUB_METRICS and np.isfinite(value)
             ],
         }
-        for part_name, part in judged.items()
+        for part_name, part in evaluated.items()
     ]
     facts: dict[str, Any] = {
         "library_name": "seqloom",
@@ -289,26 +289,26 @@ def _front(name: str, trained: Trained, judged: Mapping[str, Part]) -> str:
     )
 
 
-def _results(task: Task, judged: Mapping[str, Part]) -> str:
-    """Show the measures of each part, and of each class of the first part."""
-    if not judged:
-        return "## Results\n\nNo part of the data was kept to judge the model."
+def _results(task: Task, evaluated: Mapping[str, Part]) -> str:
+    """Return the metrics of each set, and of each class in the first set."""
+    if not evaluated:
+        return "## Results\n\nThere was no validation or test set."
     tables = ["## Results"]
-    for name, part in judged.items():
+    for name, part in evaluated.items():
         found = find_intervals(task, part.metrics, part.labels)
         rows = [
             (
                 key.replace("_", " "),
                 f"{value:.4f}",
-                _spell(*found[key]) if key in found else "-",
+                _format_interval(*found[key]) if key in found else "-",
             )
             for key, value in part.metrics.items()
             if key != "n"
         ]
-        table = _table(("measure", "value", "95 % interval"), rows)
+        table = _table(("metric", "value", "95 % interval"), rows)
         count = round(part.metrics["n"])
-        tables.append(f"The {name} part, {count:,} records:\n\n{table}")
-    name, part = next(iter(judged.items()))
+        tables.append(f"The {name} set, {count:,} records:\n\n{table}")
+    name, part = next(iter(evaluated.items()))
     if isinstance(task, Classify) and len(part.scores):
         counts = _count_decisions(task, part)
         sizes, called = counts.sum(axis=1), counts.sum(axis=0)
@@ -316,61 +316,63 @@ def _results(task: Task, judged: Mapping[str, Part]) -> str:
             (
                 title,
                 f"{sizes[it]:,}",
-                *_share(counts[it, it], sizes[it]),
-                *_share(counts[it, it], called[it]),
+                *_format_share(counts[it, it], sizes[it]),
+                *_format_share(counts[it, it], called[it]),
             )
             for it, title in enumerate(task.columns)
         ]
         head = ("class", "records", "recall", "95 % interval", "precision", "95 % interval")
-        tables.append(f"Each class in the {name} part:\n\n{_table(head, rows)}")
+        tables.append(f"Each class in the {name} set:\n\n{_table(head, rows)}")
     return "\n\n".join(tables)
 
 
-def _spell(low: float, high: float) -> str:
-    """Spell an interval as its measure is spelled: by four decimals."""
+def _format_interval(low: float, high: float) -> str:
+    """Format an interval with four decimals, like its metric."""
     return f"{low:.4f} to {high:.4f}"
 
 
-def _share(hits: int, total: int) -> tuple[str, str]:
-    """Spell a share and its interval; of nothing there is none."""
+def _format_share(hits: int, total: int) -> tuple[str, str]:
+    """Format a proportion and its interval; dashes if the total is 0."""
     if not total:
         return "-", "-"
-    return f"{hits / total:.4f}", _spell(*wilson_interval(int(hits), int(total)))
+    return f"{hits / total:.4f}", _format_interval(*wilson_interval(int(hits), int(total)))
 
 
-def limits_of(trained: Trained, judged: Mapping[str, Part]) -> Iterator[str]:
-    """List what the figures do not show, from how the model was judged."""
-    if not judged:
-        yield "No figure says how good the model is."
-    elif "test" not in judged:
+def limits_of(trained: Trained, evaluated: Mapping[str, Part]) -> Iterator[str]:
+    """Yield the limitations of the metrics, from how the model was evaluated."""
+    if not evaluated:
+        yield "The model was not evaluated, so its quality is unknown."
+    elif "test" not in evaluated:
         yield (
-            "The validation part chose the epoch, so its figures are a little too good; no "
-            "test part was kept."
+            "The best epoch was chosen on the validation set, so validation metrics are "
+            "slightly too good; there was no test set."
         )
-    for name, part in list(judged.items())[:1]:
+    for name, part in list(evaluated.items())[:1]:
         if not isinstance(trained.task, Classify) or not len(part.scores):
             continue
         classes = trained.task.columns
         counts = np.bincount(np.asarray(part.labels, int), minlength=len(classes))
         named = zip(classes, counts.tolist(), strict=True)
-        if few := [f"{count} of {title}" for title, count in named if count < _FEW]:
+        if few := [
+            f"{count} of {title}" for title, count in named if count < _ENOUGH_RECORDS
+        ]:
             yield (
-                f"The {name} part holds few records of some classes: {', '.join(few)}. "
-                f"Below {_FEW} a class can hardly be judged."
+                f"The {name} set has few records of some classes: {', '.join(few)}. "
+                f"Metrics of a class with fewer than {_ENOUGH_RECORDS} are unreliable."
             )
     yield (
-        "The figures hold for records like those it was judged on. Whether records of "
-        "different parts are related, such as homologous, was not looked at."
+        "The metrics apply to records like those of the evaluation. Related records, such "
+        "as homologous sequences, in different sets were not searched for."
     )
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Write a Markdown table."""
-    lines = [head, ["---"] * len(head), *([_text(cell) for cell in row] for row in rows)]
+    """Return a Markdown table."""
+    lines = [head, ["---"] * len(head), *([_escape(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _text(text: str) -> str:
-    """Write a text so that Markdown shows it and obeys nothing in it."""
+def _escape(text: str) -> str:
+    """Escape a text for Markdown."""
     shown = escape(printable(text), quote=False)
     return "".join(f"\\{it}" if it in "\\`*_[]|#" else it for it in shown)

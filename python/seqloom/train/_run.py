@@ -1,4 +1,4 @@
-"""What a training run leaves behind, its end, and the file of its results."""
+"""The results of a training run, and the files that it writes."""
 
 import hashlib
 import json
@@ -27,17 +27,17 @@ from seqloom.train._checkpoints import State
 from seqloom.train._evaluation import (
     Part,
     find_intervals,
-    headline,
-    no_better,
+    first_metric,
+    warning_without_skill,
     write_labels,
 )
 from seqloom.train._job import Job
 from seqloom.train._parts import Data
 from seqloom.train._report import make_report, write_card
 
-# So many names of classes fit into a line.
-_SHOWN = 6
-_VERSION = 2
+# The number of class names that are shown in a line.
+_MAX_CLASSES = 6
+_RESULTS_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,13 +45,13 @@ class Run:
     """A finished training run.
 
     Attributes:
-        trained: The network with the weights that were kept, its encoder and its task.
-        history: The numbers of each epoch.
-        best_epoch: The epoch whose weights were kept, from 1.
-        folder: The run folder, if there is one.
-        valid: How the model does on the validation part, if there is one.
-        test: How it does on the test part, if there is one.
-        report: What ``report.html`` shows.
+        trained: The network with the weights of the best epoch, its encoder and its task.
+        history: The losses and metrics of each epoch.
+        best_epoch: The epoch of the resulting weights, from 1.
+        folder: The run folder, or None.
+        valid: The results on the validation set, or None.
+        test: The results on the test set, or None.
+        report: The content of ``report.html``.
 
     Examples:
         >>> from pathlib import Path
@@ -78,15 +78,15 @@ class Run:
         return self.trained.model
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write what ``fit(out=folder)`` would have left, but for the checkpoint.
+        """Write the files that ``fit(out=folder)`` would write, except the checkpoint.
 
         Args:
-            folder: An empty folder, or one to be made.
-            overwrite: Replace the model or the run that is there.
+            folder: An empty folder, or a folder to create.
+            overwrite: If True, replace the model or run in the folder.
 
         Raises:
             FileError: The folder cannot be written.
-            RunFolderError: It holds something already.
+            RunFolderError: The folder is not empty.
 
         Examples:
             >>> from pathlib import Path
@@ -107,35 +107,37 @@ class Run:
 
     def __repr__(self) -> str:
         where = "" if self.folder is None else f", in {self.folder}"
-        return f"Run of {self._lead()}{where}"
+        return f"Run of {self._describe_run()}{where}"
 
     def _repr_html_(self) -> str:
         """Show a table in a notebook."""
-        judged = {name: part.metrics for name, part in _parts_of(self).items()}
-        return _table(self._lead(), judged)
+        evaluated = {name: part.metrics for name, part in _parts_of(self).items()}
+        return _table(self._describe_run(), evaluated)
 
-    def _lead(self) -> str:
-        """Say what was trained, how long, and how it does on each part."""
+    def _describe_run(self) -> str:
+        """Describe the network, its task, the best epoch and the results on each set."""
         model = self.model
         said = [
             f"{type(model).__name__}, {model.number_of_parameters:,} parameters",
-            aim_of(self.trained),
-            f"epoch {self.best_epoch} of {len(self.history)} kept",
+            describe_task(self.trained),
+            f"epoch {self.best_epoch} of {len(self.history)}",
         ]
-        judged = [f"{name} {headline(it.metrics)}" for name, it in _parts_of(self).items()]
-        return "; ".join([*said, *judged])
+        evaluated = [
+            f"{name} {first_metric(it.metrics)}" for name, it in _parts_of(self).items()
+        ]
+        return "; ".join([*said, *evaluated])
 
 
 def _parts_of(run: Run) -> dict[str, Part]:
-    """Return the parts that the model was evaluated on, by name."""
+    """Return the results on each set that the model was evaluated on, by name."""
     parts = {"validation": run.valid, "test": run.test}
     return {name: part for name, part in parts.items() if part is not None}
 
 
-def aim_of(trained: Trained) -> str:
-    """Say in a few words what a network learns: its task, and of what names."""
+def describe_task(trained: Trained) -> str:
+    """Describe in a few words the task of a network and its classes."""
     names = trained.classes
-    shown = [*names[:_SHOWN], *(["..."] if len(names) > _SHOWN else [])]
+    shown = [*names[:_MAX_CLASSES], *(["..."] if len(names) > _MAX_CLASSES else [])]
     return " ".join([trained.task.name, *([", ".join(shown)] if shown else [])])
 
 
@@ -143,21 +145,21 @@ def finish(
     job: Job,
     state: State,
     *,
-    judge: Callable[[Data | None], Part | None],
+    evaluate: Callable[[Data | None], Part | None],
     settings: dict[str, Fact],
 ) -> Run:
-    """Evaluate the kept weights and writes everything; doing so twice is harmless."""
+    """Evaluate the best weights and write all files; calling it twice is harmless."""
     trained, folder = job.trained, job.settings.folder
     trained.model.load_record(state.best).eval()
-    valid, test = judge(job.parts.valid), judge(job.parts.test)
-    # The test part is the most telling.
+    valid, test = evaluate(job.parts.valid), evaluate(job.parts.test)
+    # The test set comes first, because its results are the most reliable.
     pairs = {"test": test, "validation": valid}
-    judged = {name: part for name, part in pairs.items() if part is not None}
-    seen, poor = _list_warnings(trained.task, judged)
+    evaluated = {name: part for name, part in pairs.items() if part is not None}
+    seen, poor = _list_warnings(trained.task, evaluated)
     report = make_report(
         job,
         state,
-        judged,
+        evaluated,
         facts=job.list_facts(state.history, settings),
         notes=[*seen, *(f"{it[0].upper()}{it[1:]}" for it in poor)],
     )
@@ -185,15 +187,15 @@ def finish(
     return run
 
 
-def _list_warnings(task: Task, judged: dict[str, Part]) -> tuple[list[str], list[str]]:
-    """Name the parts with records of the training part, and those without any skill."""
+def _list_warnings(task: Task, evaluated: dict[str, Part]) -> tuple[list[str], list[str]]:
+    """Return warnings about sequences seen in training, and about missing skill."""
     seen, poor = list[str](), list[str]()
-    for name, part in reversed(judged.items()):
+    for name, part in reversed(evaluated.items()):
         labels, scores, known = part.labels, part.scores, part.known
         what = f"{name} records"
         if text := describe_known(task, labels, scores, known=known, what=what):
             seen.append(text)
-        if text := no_better(task, name, part):
+        if text := warning_without_skill(task, name, part):
             poor.append(text)
     return seen, poor
 
@@ -204,14 +206,14 @@ def _write_evaluation(folder: Path, run: Run) -> None:
         if part is not None and len(part.scores):
             part.scores.to_tsv(folder / f"scores-{name}.tsv")
             write_labels(folder / f"labels-{name}.tsv", run.trained.task, part)
-    judged = dict(reversed(_parts_of(run).items()))  # the test part first
-    write_card(folder, trained=run.trained, report=run.report, judged=judged)
+    evaluated = dict(reversed(_parts_of(run).items()))  # the test set first
+    write_card(folder, trained=run.trained, report=run.report, evaluated=evaluated)
     text = json.dumps(results_of(run), indent=2, allow_nan=False)
     write_atomic(folder / RESULTS, f"{text}\n".encode())
 
 
 def _table(lead: str, parts: dict[str, dict[str, float]]) -> str:
-    """Write a line and a table with a column for each part as HTML."""
+    """Return the HTML of a line, and a table with a column for each set."""
     names = list(dict.fromkeys(name for metrics in parts.values() for name in metrics))
     head = "".join(f"<th>{escape(part)}</th>" for part in parts)
     rows = [
@@ -225,7 +227,7 @@ def _table(lead: str, parts: dict[str, dict[str, float]]) -> str:
 
 
 def results_of(run: Run) -> dict[str, Any]:
-    """List the results as plain values that JSON has; what is no number is None."""
+    """Return the results as JSON values; None for NaN and infinity."""
     task, facts = run.trained.task, dict(run.report.facts)
     for name, value in facts.items():
         if isinstance(value, float) and not isfinite(value):
@@ -243,7 +245,7 @@ def results_of(run: Run) -> dict[str, Any]:
             "intervals": {it: list(intervals[it]) for it in intervals},
         }
     return {
-        "version": _VERSION,
+        "version": _RESULTS_VERSION,
         "network": type(run.model).__name__,
         "parameters": run.model.number_of_parameters,
         "task": task.name,

@@ -1,4 +1,4 @@
-"""The settings of a run: from the arguments of `fit`, also under their older names."""
+"""The settings of a run, from the arguments of `fit` and their older names."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -15,8 +15,8 @@ from seqloom.tensor import Backend, backend as find_backend
 from seqloom.tensor._autocast import explain_slowdown
 from seqloom.train._ranks import choose_device
 from seqloom.train._values import (
-    FULL,
-    LR,
+    DEFAULT_LR,
+    FLOAT32,
     Batches,
     Computation,
     Epochs,
@@ -29,10 +29,10 @@ from seqloom.train._values import (
 
 ScheduleLike: TypeAlias = Schedule | Callable[[int], float]
 
-# The weight decay of a network that has no wish of its own.
+# The weight decay of a network that does not set its own.
 _DECAY = 0.01
-# The arguments of `fit` that may be given as one of these values.
-_KINDS: dict[str, type[Any]] = {
+# The arguments of `fit` that also accept one of these classes.
+_SETTING_CLASSES: dict[str, type[Any]] = {
     "objective": Objective,
     "epochs": Epochs,
     "batch_size": Batches,
@@ -40,15 +40,15 @@ _KINDS: dict[str, type[Any]] = {
     "backend": Computation,
     "out": RunFolder,
 }
-# The fields that were arguments of `fit` before, with the argument that has them now.
-_MOVED = {
+# Fields that were arguments of `fit` in older versions, with their new argument.
+_MOVED_FIELDS = {
     field.name: argument
-    for argument, kind in _KINDS.items()
+    for argument, kind in _SETTING_CLASSES.items()
     for field in fields(kind)
     if field.name != argument
 }
-# What other libraries call an argument of `fit`, or a field of one.
-_NAMES = {
+# Names that other libraries use for an argument of `fit`, or for one of its fields.
+_SYNONYMS = {
     "accumulate_grad_batches": "accumulate",
     "ema_decay": "weight_average",
     "gradient_accumulation_steps": "accumulate",
@@ -72,7 +72,7 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What `fit` was asked for."""
+    """The settings of a run."""
 
     objective: Objective
     epochs: Epochs
@@ -80,7 +80,7 @@ class Settings:
     updates: Updates
     computation: Computation
     folder: RunFolder
-    target: Backend  # the backend of the computation
+    target: Backend  # the opened backend
     lr: float
     schedule: ScheduleLike | None
     weight_decay: float | None
@@ -104,7 +104,7 @@ class Settings:
                 "schedule must be an object such as sl.optim.CosineDecay(1e-3, "
                 f"total=1000), or a function of the step, got {quote(schedule)}"
             )
-        if self.lr != LR:
+        if self.lr != DEFAULT_LR:
             raise ArgumentError(
                 "lr and schedule both give the learning rate: leave out lr (--lr), or "
                 "schedule"
@@ -112,7 +112,7 @@ class Settings:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
-        """Make the settings of what `read_arguments` returned."""
+        """Create the settings from the result of `read_arguments`."""
         computation: Computation = given["backend"]
         device = choose_device(computation.backend)
         return cls(
@@ -132,17 +132,17 @@ class Settings:
 
     @property
     def backend(self) -> str:
-        """The name of the backend that was asked for."""
+        """The name of the requested backend."""
         given = self.computation.backend
         return given if isinstance(given, str) else given.name
 
     def check(self, model: Module | Config, *, processes: int) -> None:
-        """Refuse what the network, the backend or several processes cannot do."""
+        """Raise if the network, backend or number of processes excludes a setting."""
         precision, is_torch = self.computation.precision, isinstance(model, TorchModule)
-        if precision != FULL:
+        if precision != FLOAT32:
             if is_torch:
                 raise ArgumentError(
-                    f"precision={quote(precision)} is for networks of ours; write "
+                    f"precision={quote(precision)} needs a seqloom network; put "
                     "torch.autocast into the forward of a torch.nn.Module"
                 )
             if reason := explain_slowdown(self.target, precision):
@@ -155,13 +155,13 @@ class Settings:
             return
         if is_torch:
             raise ArgumentError(
-                "Computation(compile=True) compiles networks of ours; give "
+                "Computation(compile=True) compiles seqloom networks; use "
                 "torch.compile(module) instead"
             )
         if precision == "float16":
             raise ArgumentError(
                 "Computation(compile=True): a step in float16 may be skipped; leave "
-                'compile out, or take precision="bfloat16"'
+                'compile out, or use precision="bfloat16"'
             )
         if processes > 1:
             raise ArgumentError(
@@ -170,7 +170,7 @@ class Settings:
             )
 
     def for_network(self, network: Module) -> Self:
-        """Return the settings with what the network chooses where nothing was given."""
+        """Return the settings with the network's own values where none were given."""
         epochs, decay = self.epochs, self.weight_decay
         if epochs.epochs is None:
             epochs = replace(epochs, epochs=getattr(network, "epochs", None))
@@ -179,9 +179,9 @@ class Settings:
         return replace(self, epochs=epochs, weight_decay=_DECAY if decay is None else decay)
 
     def to_dict(self) -> dict[str, Any]:
-        """Describe the settings by plain values, for a resumed run to compare."""
+        """Return the settings as JSON values, to compare with a resumed run."""
         objective, updates = self.objective, self.updates
-        # In the order in which a report lists them.
+        # The order is that of the report.
         return {
             "epochs": self.epochs.epochs,
             "batch_size": self.batches.batch_size,
@@ -203,7 +203,7 @@ class Settings:
 
 
 def _describe(value: Optimizer | Callable[..., Any] | None) -> Any:
-    """Describe settings by plain values, another object by its module and name."""
+    """Return an optimiser or schedule as JSON values, other objects by their name."""
     if value is None:
         return None
     if isinstance(value, (Optimizer, Schedule)):
@@ -213,21 +213,21 @@ def _describe(value: Optimizer | Callable[..., Any] | None) -> Any:
 
 
 def read_arguments(plain: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `fit` as values; older keywords are fields of these."""
-    _check_known(old, plain)
+    """Return the arguments of `fit` as setting classes; apply older keywords to them."""
+    _check_names(old, plain)
     found: dict[str, Any] = {"schedule": None}
     for argument, given in plain.items():
-        found[argument] = _as_value(_KINDS.get(argument), given)
+        found[argument] = _as_setting(_SETTING_CLASSES.get(argument), given)
     if callable(found["lr"]):
-        found |= {"lr": LR, "schedule": found["lr"]}
+        found |= {"lr": DEFAULT_LR, "schedule": found["lr"]}
     for name, value in old.items():
-        argument = _MOVED.get(name, "lr")
-        if isinstance(plain[argument], _KINDS.get(argument, Callable)):
+        argument = _MOVED_FIELDS.get(name, "lr")
+        if isinstance(plain[argument], _SETTING_CLASSES.get(argument, Callable)):
             raise ArgumentError(
-                f"{argument}= and {name}= contradict each other: write {_spell(name)} alone"
+                f"{argument}= and {name}= contradict each other: pass only {_spell(name)}"
             )
         warn_user(
-            f"fit({name}=...) will go with the next version; write {_spell(name)}",
+            f"fit({name}=...) will be removed in the next version; use {_spell(name)}",
             DeprecationWarning,
         )
         if name == "schedule":
@@ -237,8 +237,8 @@ def read_arguments(plain: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str
     return found
 
 
-def _as_value(kind: type[Any] | None, given: Any) -> Any:
-    """Make the value of its plain form, such as a number of epochs."""
+def _as_setting(kind: type[Any] | None, given: Any) -> Any:
+    """Convert a plain value, such as a number of epochs, to its setting class."""
     if kind is None or isinstance(given, kind):
         return given
     if kind is not Objective:
@@ -247,23 +247,25 @@ def _as_value(kind: type[Any] | None, given: Any) -> Any:
 
 
 def _spell(name: str) -> str:
-    """Spell an older keyword as it is given now."""
+    """Return the current spelling of an older keyword."""
     if name == "schedule":
         return "lr=schedule"
-    argument = _MOVED[name]
-    return f"{argument}=sl.train.{_KINDS[argument].__name__}({name}=...)"
+    argument = _MOVED_FIELDS[name]
+    return f"{argument}=sl.train.{_SETTING_CLASSES[argument].__name__}({name}=...)"
 
 
-def _check_known(old: Mapping[str, Any], plain: Mapping[str, Any]) -> None:
-    """Refuse an argument that `fit` never had, and name the nearest one."""
-    names = ["model", "train", "valid", *plain, *_MOVED]
+def _check_names(old: Mapping[str, Any], plain: Mapping[str, Any]) -> None:
+    """Raise if `fit` has no such argument, and suggest the nearest name."""
+    names = ["model", "train", "valid", *plain, *_MOVED_FIELDS]
     for name in old:
-        if name in _MOVED or name == "schedule":
+        if name in _MOVED_FIELDS or name == "schedule":
             continue
-        near = [_NAMES[name]] if name in _NAMES else get_close_matches(name, names, n=1)
+        near = (
+            [_SYNONYMS[name]] if name in _SYNONYMS else get_close_matches(name, names, n=1)
+        )
         if not near:
             hint = f"it takes {', '.join(['model', 'train', 'valid', *plain])}"
-        elif near[0] in _MOVED:
+        elif near[0] in _MOVED_FIELDS:
             hint = f"did you mean {_spell(near[0])}?"
         else:
             hint = f"did you mean {near[0]}=?"

@@ -1,4 +1,4 @@
-"""One training step: from a batch to a loss, its gradients and an update of the weights."""
+"""A training step: from a batch to a loss, its gradients and an update of the weights."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -35,134 +35,134 @@ from seqloom.train._parts import Arrays, LoaderBatches, count_batches
 from seqloom.train._progress import Step
 from seqloom.train._ranks import Ranks
 from seqloom.train._updates import Accumulation, Update, ends_of_rounds, unscale
-from seqloom.train._values import FULL
+from seqloom.train._values import FLOAT32
 
-# From so many steps on, a compiled step saves more time than it takes to compile it. torch
-# is missing: its compiler takes a minute, which a run seldom saves.
-_ENOUGH = {"numpy": 200, "jax": 2}
+# From this number of steps on, a compiled step saves more time than its compilation
+# takes. PyTorch is not listed, because its compiler takes a minute.
+_MIN_STEPS = {"numpy": 200, "jax": 2}
 _ACCURACY = "accuracy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepMaker:
-    """Makes the steps of a run: each changes the weights, and is described by a `Step`."""
+    """Training steps of a run: each updates the weights and returns a `Step`."""
 
     job: Job
     objective: BatchLoss
-    compiling: "Compiling"
+    compiling: "CompiledStep"
 
     def make(self, state: State, batch: dict[str, Any]) -> Step:
         """Make the next step of the epoch, with the learning rate of the state."""
         key = Key(self.job.settings.seed, state.epoch, len(state.steps))
         arrays = self.objective.prepare(state.model, batch)
         if self.job.ranks.are_several:
-            return self._make_jointly(state, batch, arrays, key=key)
+            return self._make_with_ranks(state, batch, arrays, key=key)
         records = count_records(batch)
-        weight, sums = self._weigh(batch, records), state.accumulation
+        weight, sums = self._loss_weight(batch, records), state.accumulation
         compiled = self._run_compiled(state, arrays, weight=weight, key=key)
         if compiled is not None:
-            # The program has updated the weights, or added up the gradients, already.
+            # The program has already updated the weights, or added the gradients.
             loss, extra = compiled
             value = self._require_finite(loss.item(), state, batch)
             if sums is not None:
-                self._count(state, sums, weight)
+                self._count_batch(state, sums, weight)
         else:
             loss, extra, grads = _differentiate(state, self.objective, arrays, key=key)
             value = self._require_finite(loss.item(), state, batch)
-            self._use(state, grads, weight)
+            self._apply_gradients(state, grads, weight)
         means = self._measure(extra, batch)
         return _describe(state, extra, means, records=records, loss=value)
 
     def finish_epoch(self, state: State) -> None:
-        """Update the weights by the batches that are left, fewer than a step takes."""
+        """Update the weights with accumulated batches that do not fill a step."""
         sums = state.accumulation
         if sums is not None and sums.batches:
             self._update(state, sums.take(state.model))
 
-    def _make_jointly(
+    def _make_with_ranks(
         self, state: State, batch: dict[str, Any], arrays: Inputs, *, key: Key
     ) -> Step:
-        """Make a step with the other processes; it equals that of one process alone."""
+        """Make a step with the other processes; the result is that of a single process."""
         ranks, train = self.job.ranks, self.job.parts.train
         if isinstance(train, LoaderBatches):
             own = count_records(batch)
         else:
-            # Not the rows of the batch: a process without a record of its own computes with
-            # the record of another one, which does not count.
+            # Not the number of rows: a process without its own record computes with
+            # another record, which has the weight 0.
             size = self.job.settings.batches.batch_size
             own = ranks.count_own(min(size, len(train) - len(state.steps) * size))
-        # The mean over all records is the weighted mean of the means of the processes.
-        weight = self._weigh(batch, own)
+        # The mean over all records is the weighted mean over the processes.
+        weight = self._loss_weight(batch, own)
         (total,) = ranks.sum_numbers(weight)
-        # Statistics, as of batch normalisation, are computed over the whole batch.
+        # Batch statistics (batch normalisation) are computed over the whole batch.
         with ranks.sharing(has_records=own > 0):
             loss, extra, grads = _differentiate(
                 state,
                 _scaled(self.objective, weight / total if total else math.nan),
                 arrays,
-                key=key.fold(ranks.number),  # each process draws its own dropout
+                key=key.fold(ranks.number),  # dropout differs between processes
             )
         means, records = ranks.average(self._measure(extra, batch), own)
-        value, grads = _sum_up(ranks, state.model, loss, grads=grads)
+        value, grads = _sum_over_ranks(ranks, state.model, loss, grads=grads)
         self._require_finite(value, state, batch)
-        self._use(state, grads, total)
+        self._apply_gradients(state, grads, total)
         return _describe(state, extra, means, records=records, loss=value)
 
     def _run_compiled(
         self, state: State, arrays: Inputs, *, weight: float, key: Key
     ) -> tuple[Any, Any] | None:
-        """Run the compiled step: to its update, or to its sums; None if it cannot be."""
+        """Run the compiled step; return None if the step is not compiled."""
         if not self.compiling.is_on:
             return None
         if state.accumulation is None:
-            target, factor = self._update_of(state), state.lr
+            target, factor = self._get_optimizer(state), state.lr
         else:
             target, factor = state.accumulation, weight
         return self.compiling.run(state.model, target, factor, arrays=arrays, key=key)
 
-    def _use(self, state: State, grads: Gradients, weight: float) -> None:
-        """Update the weights by gradients, or adds these up for a later update."""
+    def _apply_gradients(self, state: State, grads: Gradients, weight: float) -> None:
+        """Update the weights with gradients, or accumulate them for a later update."""
         found, sums = unscale(grads, state.loss_scale), state.accumulation
         if sums is None:
             self._update(state, found)
             return
         if found is not None:
             sums.step(weight, state.model, found)
-        self._count(state, sums, 0.0 if found is None else weight)
+        self._count_batch(state, sums, 0.0 if found is None else weight)
 
-    def _count(self, state: State, sums: Accumulation, weight: float) -> None:
-        """Count a batch whose gradients were added; the last of a step updates."""
+    def _count_batch(self, state: State, sums: Accumulation, weight: float) -> None:
+        """Count an accumulated batch; update the weights after the last batch of a step."""
         sums.count(weight)
         if sums.is_full:
             self._update(state, sums.take(state.model))
 
     def _update(self, state: State, grads: Gradients | None) -> None:
-        """Update the weights; None skips the step, as gradients in float16 overflow."""
+        """Update the weights; None (an overflow in float16) skips the step."""
         if grads is None:
             return
-        self._update_of(state).step(state.lr, state.model, grads)
+        self._get_optimizer(state).step(state.lr, state.model, grads)
         if isinstance(state.model, TorchModule):
             state.model.update_torch()
 
-    def _update_of(self, state: State) -> Optimizer | Update:
-        """Return the optimiser, with clipping and an average if these are wanted."""
+    def _get_optimizer(self, state: State) -> Optimizer | Update:
+        """Return the optimiser, with clipping and weight averaging if requested."""
         average, limit = state.weight_average, self.job.settings.updates.clip_norm
         if average is None and limit is None:
             return state.optimizer
         return Update(state.optimizer, limit, average)
 
-    def _weigh(self, batch: dict[str, Any], own: int) -> float:
+    def _loss_weight(self, batch: dict[str, Any], own: int) -> float:
         """Compute the weight of this process's loss in the mean over all processes."""
         task, name = self.objective.task, label_name(batch)
         if not own or name is None or not isinstance(task, Classify) or not task.weights:
             return float(own)
-        # With class weights the loss is a weighted mean: its weight is the sum of these.
+        # With class weights, the loss is a weighted mean: return their sum.
         return float(np.asarray(task.weights)[np.asarray(batch[name])].sum())
 
     def _require_finite(self, loss: float, state: State, batch: dict[str, Any]) -> float:
-        """Return a loss; ends the run at NaN or infinity, before a checkpoint."""
-        # A compiled step has changed the weights already. The error leaves the state marked
-        # as not whole, so they are not saved.
+        """Return a loss; raise if it is NaN or infinite, before a checkpoint is written."""
+        # A compiled step has already changed the weights. The error leaves the state
+        # marked as incomplete, so these weights are not saved.
         if not math.isfinite(loss):
             raise error_of_loss(
                 loss,
@@ -174,13 +174,13 @@ class StepMaker:
         return float(loss)
 
     def _measure(self, extra: Any, batch: dict[str, Any]) -> dict[str, float]:
-        """Return the numbers of a user's step by name, or the share of right answers."""
+        """Return the numbers of a user's step by name, or the accuracy."""
         found, name = numbers_of(extra), label_name(batch)
         if name is None or not hasattr(extra, "shape"):
             return found
         logits, task = as_array(extra), self.job.trained.task
-        if self.job.settings.computation.precision != FULL:
-            logits = logits.astype(FULL)
+        if self.job.settings.computation.precision != FLOAT32:
+            logits = logits.astype(FLOAT32)
         decided = task.decide(task.activate(logits))
         if decided is not None:
             found[_ACCURACY] = float((decided == as_array(batch[name])).mean())
@@ -209,15 +209,15 @@ def _scaled(objective: Callable[..., Any], factor: float) -> Callable[..., Any]:
     return compute
 
 
-def _sum_up(
+def _sum_over_ranks(
     ranks: Ranks, model: Module, loss: Any, *, grads: Gradients
 ) -> tuple[float, Gradients]:
     """Sum loss and gradients of all processes, and copy the buffers of the first one."""
     backend, params = grads.backend, [param for _, param in model.parameters()]
     has_gradient = (grads.get(param.id) is not None for param in params)
     value, *counts = ranks.sum_numbers(float(loss.item()), *has_gradient)
-    # All processes sum the same list of arrays: one that has no gradient of a parameter, as
-    # another has, adds zeros.
+    # All processes sum the same list of arrays. A process without a gradient that
+    # another process has adds zeros.
     shared = [param for param, count in zip(params, counts, strict=True) if count]
     arrays: list[Any] = []
     for param in shared:
@@ -235,7 +235,7 @@ def _sum_up(
 def _describe(
     state: State, extra: Any, means: dict[str, float], *, records: int, loss: float
 ) -> Step:
-    """Describe the batch, and the step that it belongs to."""
+    """Return the description of a batch and its step."""
     has_numbers = isinstance(extra, Mapping)
     sums = state.accumulation
     is_open = sums is not None and sums.batches > 0
@@ -251,27 +251,27 @@ def _describe(
     )
 
 
-def is_to_compile(job: Job) -> bool:
-    """Decide whether the step is compiled; a resumed run does as it did before."""
+def should_compile(job: Job) -> bool:
+    """Return whether to compile the step; a resumed run keeps its choice."""
     settings, train = job.settings, job.parts.train
     if isinstance(settings.computation.compile, bool):
         return settings.computation.compile
     folder = settings.folder.path
     if folder is not None and (path := checkpoint_path(folder)).exists():
         return bool(load(path).metadata.get("identity", {}).get("compiled"))
-    is_users = settings.objective.step is not None or _explain_user_object(job)
-    # What follows depends on nothing that may differ when the run is resumed.
+    is_users = settings.objective.step is not None or _describe_user_object(job)
+    # The following conditions are the same when the run is resumed.
     if is_users or isinstance(train, LoaderBatches):
         return False
     count = count_batches(train, settings.batches)
     steps = count * ends_of_rounds(settings.epochs.epochs, [])[0]
-    is_enough = steps >= _ENOUGH.get(settings.target.name.partition(":")[0], steps + 1)
-    # Batches of many lengths would make many programs.
+    is_enough = steps >= _MIN_STEPS.get(settings.target.name.partition(":")[0], steps + 1)
+    # Batches of different lengths would need many programs.
     return is_enough and (isinstance(train, Arrays) or not np.ptp(count_positions(train)))
 
 
-def _explain_user_object(job: Job) -> str:
-    """Name the user's object in the step, which is then compiled on request only."""
+def _describe_user_object(job: Job) -> str:
+    """Name a user's object in the step, which disables automatic compilation."""
     loss, optimizer = job.settings.objective.loss, job.settings.updates.optimizer
     name = ""
     if loss is not None:
@@ -286,31 +286,31 @@ def _explain_user_object(job: Job) -> str:
                 name = owner.__qualname__
                 break
     advice = "Computation(compile=True) compiles the step"
-    return f"{name} is no part of seqloom; {advice}" if name else ""
+    return f"{name} is not part of seqloom; {advice}" if name else ""
 
 
 @dataclass(slots=True)
-class Compiling:
-    """Compiles the step of a run when it is first needed, and runs it."""
+class CompiledStep:
+    """The compiled step of a run; it is compiled at its first call."""
 
     objective: BatchLoss
     is_on: bool
-    is_asked: bool = False  # whether the user insists
+    is_required: bool = False  # True for compile=True
     refusal: str = ""
     _step: Callable[..., Any] | None = None
 
     @classmethod
-    def of(cls, job: Job, objective: BatchLoss, *, is_compiled: bool) -> "Compiling":
-        """Make what compiles the step, turned off where the step cannot be compiled."""
+    def of(cls, job: Job, objective: BatchLoss, *, is_compiled: bool) -> "CompiledStep":
+        """Create the compiled step; it is off if the step cannot be compiled."""
         # A compiled step cannot wait for other processes.
         is_on, refusal = is_compiled and not job.ranks.are_several, ""
         computation = job.settings.computation
         if is_on and computation.precision == "float16":
             is_on, refusal = False, "a step in float16 may be skipped"
         if computation.compile == "auto" and not is_compiled:
-            refusal = _explain_user_object(job)
-        is_asked = computation.compile is True
-        return cls(objective, is_on, is_asked=is_asked, refusal=refusal)
+            refusal = _describe_user_object(job)
+        is_required = computation.compile is True
+        return cls(objective, is_on, is_required=is_required, refusal=refusal)
 
     def run(
         self,
@@ -321,17 +321,17 @@ class Compiling:
         arrays: Inputs,
         key: Key,
     ) -> tuple[Any, Any] | None:
-        """Make one step, update included; None if it cannot be compiled."""
+        """Run one step with its update; return None if the step cannot be compiled."""
         is_first, step = self._step is None, self._step or _compile(self.objective)
         try:
             found = step(model, target, float(factor), arrays, key)
-        # Whatever the network does that cannot be compiled, it may do uncompiled. Later a
-        # callback may have put something into the network that cannot.
+        # A network may do things that cannot be compiled; it then runs uncompiled. A
+        # callback may also add such a thing later.
         except Exception as error:
-            if self.is_asked or not (is_first or isinstance(error, CaptureError)):
+            if self.is_required or not (is_first or isinstance(error, CaptureError)):
                 raise
             self.is_on, self.refusal = False, str(error).partition("\n")[0]
-            # The frames of the error would hold tensors beyond their scope.
+            # The frames of the error would keep tensors alive beyond their scope.
             cause: BaseException | None = error
             while cause is not None:
                 clear_frames(cause.__traceback__)
@@ -341,15 +341,15 @@ class Compiling:
         return found
 
     def describe(self) -> str:
-        """Return whether the step is compiled, for the report."""
+        """Describe for the report whether the step is compiled."""
         if self.refusal:
             return f"no: {self.refusal}"
         return "yes" if self.is_on else "no"
 
 
 def _compile(objective: BatchLoss) -> Callable[..., Any]:
-    """Compile forward, backward and update as one program."""
-    # A variable of its own, so that `compile` finds the user's function, and compiles again
+    """Compile forward, backward and update into one program."""
+    # A local variable, so that `compile` finds the user's function, and compiles again
     # when a value that the function reads has changed.
     function = objective.function
 

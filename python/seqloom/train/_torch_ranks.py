@@ -1,6 +1,6 @@
-"""Processes that torchrun has started: sums over them by torch.distributed.
+"""Ranks of processes that torchrun has started: sums by torch.distributed.
 
-This is the one file of training that imports PyTorch, when several processes train.
+Only this file of training imports PyTorch, and only if several processes train.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._backend import Array, Backend
 
-_torch: Any = torch  # whose functions have no types
+_torch: Any = torch  # its functions have no types
 group: Any = torch.distributed
-# As in torch's DistributedDataParallel: many small sums would wait for each other.
-_BUCKET = 25 << 20
-# Numbers of so many bytes or fewer are summed as float32: their own sums would be rounded
-# much, or overflow.
-_SHORT = 2
+# The bucket size of PyTorch's DistributedDataParallel: many small sums would be slow.
+_BUCKET_BYTES = 25 << 20
+# Numbers of at most this size in bytes are summed as float32, because their own dtype
+# would round too much, or overflow.
+_MAX_NARROW_BYTES = 2
 
 
 def join_ranks() -> Ranks:
-    """Join the other processes, unless the program has done so."""
+    """Join the process group, unless the program has joined it."""
     if not group.is_initialized():
         try:
-            # One kind of sum for arrays of the host, one for those of a GPU.
+            # gloo sums arrays of the host, and nccl sums arrays of a GPU.
             has_gpu = torch.cuda.is_available() and group.is_nccl_available()
             group.init_process_group("cpu:gloo,cuda:nccl" if has_gpu else "gloo")
         except (RuntimeError, ValueError) as error:
-            raise WorkerError(f"the processes cannot join each other: {error}") from None
+            raise WorkerError(f"the processes cannot connect: {error}") from None
         atexit.register(lambda: group.is_initialized() and group.destroy_process_group())
     return TorchRanks(group.get_rank(), group.get_world_size())
 
 
 class TorchRanks(Ranks):
-    """This process among several."""
+    """The rank of this process among several processes."""
 
     def on_first(self, work: Callable[[], Result]) -> Result | None:
-        """Do what one process alone may do; where it fails, all fail."""
+        """Call a function in the first process; if it fails, raise in all processes."""
         if not self.is_first:
             (count,) = self.sum_numbers(0)
             data = self.sum_values(np.zeros(int(count), np.int64)).astype(np.uint8)
@@ -61,9 +61,9 @@ class TorchRanks(Ranks):
         try:
             result = work()
         except Exception as error:
-            self._tell(str(error) or type(error).__name__)
+            self._send_message(str(error) or type(error).__name__)
             raise
-        self._tell("")
+        self._send_message("")
         return result
 
     def sum_array(self, array: Array, backend: Backend) -> Array:
@@ -74,14 +74,14 @@ class TorchRanks(Ranks):
         """Sum many arrays over all processes, in buckets."""
         tensors = [_to_torch(array, backend) for array in arrays]
         summed: list[torch.Tensor] = []
-        for bucket in _cut_into_buckets(tensors):
+        for bucket in _split_into_buckets(tensors):
             flat = _torch.cat([tensor.reshape(-1) for tensor in bucket])
-            with _explaining_ends():
+            with _explaining_lost_process():
                 group.all_reduce(flat)
             parts = flat.split([tensor.numel() for tensor in bucket])
             pairs = zip(parts, bucket, strict=True)
             summed += [part.reshape(like.shape) for part, like in pairs]
-        # A sum gets the type and the library of what was summed.
+        # A sum has the dtype and the library of its terms.
         found: list[Any] = []
         for total, like in zip(summed, arrays, strict=True):
             is_torch = isinstance(like, torch.Tensor)
@@ -96,12 +96,12 @@ class TorchRanks(Ranks):
     def sum_values(self, values: NDArray[Any]) -> NDArray[Any]:
         """Sum a NumPy array over all processes."""
         total = _torch.from_numpy(values.copy())
-        with _explaining_ends():
+        with _explaining_lost_process():
             group.all_reduce(total)
         return total.numpy()
 
     def require_same(self, facts: object) -> None:
-        """Refuse processes that were called with other data or settings."""
+        """Raise if processes were called with different data or settings."""
         text = json.dumps(facts, sort_keys=True).encode()
         digest = hashlib.blake2b(text, digest_size=32).digest()
         own = np.frombuffer(digest, np.uint8).astype(np.int64)
@@ -109,47 +109,47 @@ class TorchRanks(Ranks):
         (different,) = self.sum_numbers(float((own != first).any()))
         if different:
             raise ArgumentError(
-                f"{different:.0f} of {self.world} processes were called with other data or "
-                "settings than the first; each must make the same call of fit"
+                f"{different:.0f} of {self.world} processes have other data or settings "
+                "than the first; all must make the same call of fit"
             )
 
-    def _tell(self, message: str) -> None:
-        """Send a text to the other processes."""
+    def _send_message(self, message: str) -> None:
+        """Send a message to the other processes."""
         data = np.frombuffer(message.encode(), np.uint8).astype(np.int64)
         self.sum_numbers(len(data))
         self.sum_values(data)
 
 
 @contextmanager
-def _explaining_ends() -> Generator[None]:
-    """Explain that another process has ended; torch's own message names sockets only."""
+def _explaining_lost_process() -> Generator[None]:
+    """Raise that another process has ended; PyTorch's message only names sockets."""
     try:
         yield
     except RuntimeError as error:
         raise WorkerError(
-            "another process of this run has ended or does not answer; its own message "
-            f"says why ({str(error).splitlines()[0]})"
+            "another process of this run has ended or does not respond; see the message of "
+            f"that process ({str(error).splitlines()[0]})"
         ) from None
 
 
 def _to_torch(array: Any, backend: Backend) -> torch.Tensor:
-    """Return an array as a tensor of torch, of a type in which sums are kept."""
+    """Return an array as a PyTorch tensor, of a dtype for sums."""
     if not isinstance(array, torch.Tensor):
         host = np.asarray(backend.to_numpy(array))
-        is_wide = host.dtype.kind in "iuf" and host.dtype.itemsize > _SHORT
+        is_wide = host.dtype.kind in "iuf" and host.dtype.itemsize > _MAX_NARROW_BYTES
         array = _torch.from_numpy(np.array(host, host.dtype if is_wide else np.float32))
-    is_short = array.dtype.itemsize <= _SHORT
+    is_short = array.dtype.itemsize <= _MAX_NARROW_BYTES
     return array.detach().float() if is_short else array.detach()
 
 
-def _cut_into_buckets(tensors: list[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
-    """Cut a list into buckets, each of one type and device."""
+def _split_into_buckets(tensors: list[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
+    """Split a list into buckets, each with one dtype and device."""
     bucket: list[torch.Tensor] = []
     size = 0
     for tensor in tensors:
         kind = (tensor.dtype, tensor.device)
         is_other = bucket and (bucket[0].dtype, bucket[0].device) != kind
-        if bucket and (is_other or size + tensor.nbytes > _BUCKET):
+        if bucket and (is_other or size + tensor.nbytes > _BUCKET_BYTES):
             yield bucket
             bucket, size = [], 0
         bucket.append(tensor)

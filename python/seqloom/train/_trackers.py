@@ -1,4 +1,4 @@
-"""Callbacks that show a run in TensorBoard, MLflow and Weights & Biases."""
+"""Callbacks that log a run to TensorBoard, MLflow and Weights & Biases."""
 
 import math
 import os
@@ -15,16 +15,16 @@ from seqloom.train._run import Run
 
 
 class Tracker(Progress, ABC):
-    """Base of callbacks that give numbers to another program.
+    """The base class of callbacks that log numbers to a tracker.
 
-    After each step that is a multiple of `every` these are ``train/loss``,
-    ``train/accuracy`` and ``lr``; after each epoch all numbers of its line in
-    ``metrics.jsonl``, as ``epoch/valid_loss``; at the end the measures of the kept weights,
-    as ``final/valid/auroc``. All stand at the number of the step in the run, which a
-    resumed run counts on.
+    After each step that is a multiple of `every`, these are ``train/loss``,
+    ``train/accuracy`` and ``lr``. After each epoch they are all numbers of its line in
+    ``metrics.jsonl``, such as ``epoch/valid_loss``. At the end they are the metrics of the
+    best weights, such as ``final/valid/auroc``. The x axis is the number of the step in the
+    run, which continues after a resume.
 
     Args:
-        every: Every how many steps the numbers of a step are given.
+        every: The interval, in steps, at which numbers of a step are logged.
 
     Examples:
         >>> from pathlib import Path
@@ -54,23 +54,23 @@ class Tracker(Progress, ABC):
         self._step = 0
 
     def on_start(self, plan: Plan) -> None:
-        """Open the program's run."""
+        """Open a run in the tracker."""
         self.open(plan)
 
     def on_batch(self, step: Step) -> None:
-        """Give the numbers of a step."""
+        """Log the numbers of a step."""
         self._step = step.number
         if step.number % self._every == 0:
             found = {"train/loss": step.loss, "train/accuracy": step.accuracy}
             self.write(dict(_finite(found | {"lr": step.lr})), self._step)
 
     def on_epoch(self, row: dict[str, Any]) -> None:
-        """Give the numbers of an epoch."""
+        """Log the numbers of an epoch."""
         found = {f"epoch/{name}": value for name, value in row.items() if name != "epoch"}
         self.write(dict(_finite({"epoch/number": row["epoch"], **found})), self._step)
 
     def on_end(self, run: Run) -> None:
-        """Give how the kept weights do, and closes."""
+        """Log the metrics of the best weights, and close the run."""
         found = {
             f"final/{name}/{metric}": value
             for name, part in {"valid": run.valid, "test": run.test}.items()
@@ -83,30 +83,30 @@ class Tracker(Progress, ABC):
 
     def on_error(self, error: BaseException) -> None:
         """Close a run that an exception stopped."""
-        del error  # the caller of `fit` gets it
+        del error  # `fit` raises it
         self.close(failed=True)
 
     @abstractmethod
     def open(self, plan: Plan) -> None:
-        """Open the program's run."""
+        """Open a run in the tracker."""
 
     @abstractmethod
     def write(self, numbers: Mapping[str, float], step: int) -> None:
-        """Give the program numbers by name."""
+        """Log numbers by name."""
 
     @abstractmethod
     def close(self, *, failed: bool) -> None:
-        """Close the program's run; nothing if it is not open."""
+        """Close the run in the tracker; do nothing if it is not open."""
 
 
 class TensorBoard(Tracker):
-    """Writes what TensorBoard shows: give it to `fit` in ``callbacks``.
+    """Logs a run to TensorBoard; pass it to `fit` in ``callbacks``.
 
-    It uses the package ``tensorboard``. `Tracker` says which numbers are written.
+    It needs the package ``tensorboard``. `Tracker` lists the numbers that are logged.
 
     Args:
         folder: The folder of the event files; ``tensorboard --logdir`` shows it.
-        every: Every how many steps the numbers of a step are written.
+        every: The interval, in steps, at which numbers of a step are logged.
 
     Examples:
         >>> import seqloom as sl
@@ -138,17 +138,17 @@ class TensorBoard(Tracker):
 
 
 class MLflow(Tracker):
-    """Logs a run to MLflow: give it to `fit` in ``callbacks``.
+    """Logs a run to MLflow; pass it to `fit` in ``callbacks``.
 
-    It uses the package ``mlflow``, or ``mlflow-skinny``. The settings of the run become
-    parameters. Inside ``with mlflow.start_run()`` that run is used and stays open.
-    `Tracker` says which numbers are logged.
+    It needs the package ``mlflow`` or ``mlflow-skinny``. The settings of the run are logged
+    as parameters. Inside ``with mlflow.start_run()`` that run is used and stays open.
+    `Tracker` lists the numbers that are logged.
 
     Args:
-        experiment: The name of the experiment; default: MLflow's own choice.
-        tracking_uri: The server, database or folder; default: MLflow's own choice.
+        experiment: The name of the experiment; by default that of MLflow.
+        tracking_uri: The server, database or folder; by default that of MLflow.
         run_name: The name of the run.
-        every: Every how many steps the numbers of a step are logged.
+        every: The interval, in steps, at which numbers of a step are logged.
 
     Examples:
         >>> import seqloom as sl
@@ -171,7 +171,7 @@ class MLflow(Tracker):
         self._is_ours = False
 
     def open(self, plan: Plan) -> None:
-        """Make a run, or take the one that is open."""
+        """Create a run, or use the open run."""
         mlflow = _import("mlflow", package="mlflow")
         self._client = mlflow.MlflowClient(tracking_uri=self._tracking_uri)
         found = None if self._experiment else mlflow.active_run()
@@ -195,7 +195,7 @@ class MLflow(Tracker):
         self._client.log_batch(self._run_id, metrics=entries)
 
     def close(self, *, failed: bool) -> None:
-        """End a run of our own."""
+        """End the run, unless the user opened it."""
         if self._client is not None and self._is_ours:
             status = "FAILED" if failed else "FINISHED"
             self._client.set_terminated(self._run_id, status=status)
@@ -203,15 +203,15 @@ class MLflow(Tracker):
 
 
 class WandB(Tracker):
-    """Logs a run to Weights & Biases: give it to `fit` in ``callbacks``.
+    """Logs a run to Weights & Biases; pass it to `fit` in ``callbacks``.
 
-    It uses the package ``wandb``. The settings of the run become its config. A run that
-    ``wandb.init`` has opened is used and stays open. `Tracker` says which numbers are
+    It needs the package ``wandb``. The settings of the run become its config. A run that
+    ``wandb.init`` has opened is used and stays open. `Tracker` lists the numbers that are
     logged.
 
     Args:
         project: The name of the project.
-        every: Every how many steps the numbers of a step are logged.
+        every: The interval, in steps, at which numbers of a step are logged.
         **options: Further arguments of ``wandb.init``, such as ``mode="offline"``.
 
     Examples:
@@ -228,7 +228,7 @@ class WandB(Tracker):
         self._is_ours = False
 
     def open(self, plan: Plan) -> None:
-        """Make a run, or take the one that is open."""
+        """Create a run, or use the open run."""
         wandb = _import("wandb", package="wandb")
         self._is_ours = wandb.run is None
         self._run = wandb.init(**self._options) if wandb.run is None else wandb.run
@@ -239,21 +239,21 @@ class WandB(Tracker):
         self._run.log(dict(numbers), step=step)
 
     def close(self, *, failed: bool) -> None:
-        """End a run of our own."""
+        """End the run, unless the user opened it."""
         if self._run is not None and self._is_ours:
             self._run.finish(exit_code=int(failed))
         self._run = None
 
 
 def _finite(numbers: Mapping[str, float | None]) -> Iterator[tuple[str, float]]:
-    """Leave out what has no value, such as the accuracy of a regression."""
+    """Yield the numbers that are finite; a regression has no accuracy, for example."""
     for name, value in numbers.items():
         if value is not None and math.isfinite(value):
             yield name, value
 
 
 def _import(module: str, *, package: str) -> Any:
-    """Import a library on first use; without it, says how to get it."""
+    """Import a library, or raise an error that explains how to install it."""
     try:
         return import_module(module)
     except ImportError as error:

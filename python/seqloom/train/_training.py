@@ -1,4 +1,4 @@
-"""A training run: its epochs of steps, validation and checkpoints, and its end."""
+"""A training run: its epochs with steps, validation and checkpoints, and its results."""
 
 import time
 from collections.abc import Callable
@@ -27,23 +27,23 @@ from seqloom.train._parts import (
 )
 from seqloom.train._progress import Plan, Step, Watchers
 from seqloom.train._report import write_card_of_unfinished
-from seqloom.train._run import Run, aim_of, finish
-from seqloom.train._step import Compiling, StepMaker, is_to_compile
+from seqloom.train._run import Run, describe_task, finish
+from seqloom.train._step import CompiledStep, StepMaker, should_compile
 from seqloom.train._updates import (
-    FIRST,
+    FIRST_ROUND,
     Accumulation,
     Round,
+    count_max_epochs,
     ends_of_rounds,
     make_optimizer,
     make_rates,
-    most_epochs,
 )
 from seqloom.train._values import Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
-    """Trains a network to the end of its run, evaluates it and writes it."""
+    """A training run, which trains, evaluates and saves a network."""
 
     job: Job
     state: State
@@ -53,7 +53,7 @@ class Training:
     watchers: Watchers
 
     def run(self) -> Run:
-        """Train from where the state is to the last epoch."""
+        """Train from the current state to the last epoch, then evaluate and save."""
         self.watchers.on_start(self._plan())
         with self.checkpoints.stopping_between_steps():
             try:
@@ -61,9 +61,9 @@ class Training:
             except KeyboardInterrupt:
                 self.checkpoints.after_stop(self.state)
                 raise
-        judge, facts = self.validation.judge, self._facts()
+        evaluate, facts = self.validation.evaluate, self._facts()
         with self.job.ranks.sharing():
-            run = finish(self.job, self.state, judge=judge, settings=facts)
+            run = finish(self.job, self.state, evaluate=evaluate, settings=facts)
         self.watchers.on_end(run)
         return run
 
@@ -83,9 +83,9 @@ class Training:
             self._run_epoch(loader, current)
 
     def _run_epoch(self, loader: DataLoader | LoaderBatches, current: Round) -> None:
-        """Train to the end of an epoch, then validates and saves."""
+        """Train to the end of an epoch, then validate and save."""
         job, state, valid = self.job, self.state, self.job.parts.valid
-        # A resumed epoch counts the seconds of its steps before the stop too.
+        # The time of a resumed epoch includes its steps before the stop.
         start = time.perf_counter() - state.seconds
         rates = make_rates(
             job.settings, current, count_steps=self._count_steps, history=state.history
@@ -109,12 +109,12 @@ class Training:
         *,
         start: float,
     ) -> None:
-        """Make the steps that an epoch has left."""
+        """Make the remaining steps of an epoch."""
         job, state = self.job, self.state
         state.model.train()
         place = {"epoch": state.epoch, "done": len(state.steps)}
         for batch in read_batches(loader, job.settings, job.ranks, **place):
-            # The scope releases the step's tensors before the next batch is read.
+            # The scope releases the step's tensors before the next batch.
             with self.checkpoints.changing(state), scope():
                 state.lr = rates(state.optimizer.step_count)
                 step = self.steps.make(state, batch)
@@ -127,23 +127,22 @@ class Training:
                 break
         if not state.steps:
             raise ArgumentError(
-                f"epoch {state.epoch + 1}: the training loader gave no batch; it must have "
-                "records, not leave all of them out (drop_last), and begin anew in each "
-                "epoch"
+                f"epoch {state.epoch + 1}: the training loader returned no batch; it must "
+                "start again in each epoch, and drop_last must leave a batch"
             )
         with self.checkpoints.changing(state), scope():
             self.steps.finish_epoch(state)
 
     def _count_steps(self) -> int:
-        """Count the steps of an epoch; the last one may take fewer batches."""
+        """Count the steps of an epoch; the last step may have fewer batches."""
         train, batches = self.job.parts.train, self.job.settings.batches
-        # The length of a loader without one is an error with advice.
+        # A loader without a length raises an error with advice.
         is_loader = isinstance(train, LoaderBatches)
         count = len(train) if is_loader else count_batches(train, batches)
         return -(-count // batches.accumulate)
 
     def _agree_on_stop(self) -> None:
-        """Stop all processes where a watcher or a signal stops one of them."""
+        """Stop all processes if a watcher or a signal stops one of them."""
         ranks = self.job.ranks
         if not ranks.are_several:
             return
@@ -154,7 +153,7 @@ class Training:
         self.watchers.is_stopped = ended > 0
 
     def _plan(self) -> Plan:
-        """Describe the run to come, for the watchers."""
+        """Describe the planned run for the watchers."""
         job, state = self.job, self.state
         settings, parts, model = job.settings, job.parts, state.model
         epochs, has_valid = settings.epochs.epochs, parts.valid is not None
@@ -165,14 +164,14 @@ class Training:
             batches=count_batches(parts.train, settings.batches),
             samples=count_samples(parts.train),
             noun=parts.noun,
-            task=aim_of(job.trained),
+            task=describe_task(job.trained),
             backend=model.backend.name,
             threads=settings.target.threads,
             parameters=model.number_of_parameters,
             folder=settings.folder.path,
             is_compiled=self.steps.compiling.is_on,
             network=type(getattr(model, "module", model)).__name__,
-            most_epochs=most_epochs(epochs, has_valid=has_valid),
+            most_epochs=count_max_epochs(epochs, has_valid=has_valid),
             facts=self._facts(),
         )
 
@@ -180,18 +179,18 @@ class Training:
         """List the settings and the machine, for the report."""
         epochs, state = "", self.state
         if self.job.settings.epochs.epochs is None:
-            epochs = f"{FIRST} or more, in rounds while the validation loss falls"
+            epochs = f"{FIRST_ROUND} or more, in rounds, while the validation loss falls"
             if state.epoch:
                 epochs = (
-                    f"{state.epoch}, in rounds; the weights of epoch {state.best_epoch} "
-                    "are kept"
+                    f"{state.epoch}, in rounds; the weights are those of epoch "
+                    f"{state.best_epoch}"
                 )
         compiled = self.steps.compiling.describe()
         return self.job.list_settings(compiled=compiled, epochs=epochs)
 
 
 def _average(steps: list[Step]) -> dict[str, float]:
-    """Average what an epoch's steps gave over the records of those that gave it."""
+    """Average each number of an epoch's steps over the records of steps that have it."""
     means = dict[str, float]()
     rows = [
         (step.samples, {"loss": step.loss, "accuracy": step.accuracy, **step.numbers})
@@ -207,13 +206,13 @@ def _average(steps: list[Step]) -> dict[str, float]:
 
 
 def _is_best(history: list[dict[str, Any]]) -> bool:
-    """Return True if the newest epoch's validation loss is lower than all before."""
+    """Return whether the last epoch has the lowest validation loss so far."""
     *before, last = [row["valid_loss"] for row in history]
     return all(last < loss for loss in before)
 
 
 def make_training(job: Job, watchers: Watchers) -> Training:
-    """Make what trains, at the last checkpoint of the folder if there is one."""
+    """Create the training run, at the last checkpoint of its folder if one exists."""
     settings, trained, ranks = job.settings, job.trained, job.ranks
     loss, precision = settings.objective.loss, settings.computation.precision
     state = _make_state(job)
@@ -225,17 +224,17 @@ def make_training(job: Job, watchers: Watchers) -> Training:
         is_custom=isinstance(trained.task, Custom),
         precision=precision,
     )
-    is_compiled = is_to_compile(job)
+    is_compiled = should_compile(job)
     checkpoints = Checkpoints(
         job,
         job.identify(compiled=is_compiled),
         Interval.of(settings.folder.checkpoint_every),
         HeldSignals(waits=ranks.are_several),
     )
-    compiling = Compiling.of(job, objective, is_compiled=is_compiled)
+    compiling = CompiledStep.of(job, objective, is_compiled=is_compiled)
     checkpoints.resume(state)
-    ranks.on_first(lambda: _write_begin(job, state))
-    ranks.take_first(state.model)
+    ranks.on_first(lambda: _write_start(job, state))
+    ranks.copy_first(state.model)
     return Training(
         job=job,
         state=state,
@@ -247,7 +246,7 @@ def make_training(job: Job, watchers: Watchers) -> Training:
 
 
 def _make_state(job: Job) -> State:
-    """Make the state of a run before its first step."""
+    """Create the state of a run before its first step."""
     settings, model = job.settings, job.trained.model
     updates, size = settings.updates, settings.batches.accumulate
     optimizer = updates.optimizer or make_optimizer(model, settings.weight_decay or 0.0)
@@ -262,8 +261,8 @@ def _make_state(job: Job) -> State:
     return state
 
 
-def _write_begin(job: Job, state: State) -> None:
-    """Write the settings, and the history without the epochs after the checkpoint."""
+def _write_start(job: Job, state: State) -> None:
+    """Write the settings, and the history up to the checkpoint."""
     folder = job.settings.folder.path
     if folder is not None:
         make_checkpoint_folder(folder)

@@ -24,26 +24,26 @@ from seqloom.train._settings import Settings
 
 # The share of the steps in which the learning rate rises.
 _WARMUP = 0.1
-# The first round, and how many there are at most; each is twice as long as the one before.
-FIRST = 20
+# Epochs of the first round, and the maximum number of rounds, each twice as long.
+FIRST_ROUND = 20
 _ROUNDS = 3
-# The best epoch of a first round that is worth another lies behind this share of it.
-_LATE = 0.75
-# A later round has helped if the validation loss is so much lower.
-_HELPED = 0.99
-# Below it a loss in float16 does not overflow by the scale: the run itself is lost.
-_LEAST_SCALE = 1.0
+# Another round follows the first if the best epoch is after this share of it.
+_LATE_SHARE = 0.75
+# A later round has helped if the validation loss fell by at least 1 %.
+_IMPROVED_FACTOR = 0.99
+# At a smaller loss scale, an overflow in float16 is not due to the scale.
+_MIN_SCALE = 1.0
 _NORMS = (BatchNorm, GroupNorm, LayerNorm, RMSNorm)
-# Names of classes such as LlamaRMSNorm and BatchNorm3d; not of PreNorm, whose parameters
-# belong to its parts.
+# Matches classes such as LlamaRMSNorm and BatchNorm3d, but not PreNorm, whose parameters
+# belong to its submodules.
 _NORM_NAME = re.compile(r"Norm([123]d)?$")
-# Torch names biases of attention and of recurrent layers bias_k, in_proj_bias, bias_ih_l0.
+# PyTorch has biases such as bias_k, in_proj_bias and bias_ih_l0.
 _BIAS_NAME = re.compile(r"(^|_)bias(_|$)")
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Epochs over which the learning rate rises and falls once: `start`, to before `end`.
+    """Epochs in which the learning rate rises and falls once: from `start` to `end` - 1.
 
     A run has one round, unless it chooses its number of epochs (`ends_of_rounds`).
     """
@@ -53,7 +53,7 @@ class Round:
 
     @classmethod
     def of(cls, epoch: int, ends: list[int]) -> "Round | None":
-        """Find the round of an epoch among rounds with these ends; None after the last."""
+        """Return the round of an epoch, from the ends of rounds; None after the last."""
         rounds = (cls(start, end) for start, end in pairwise([0, *ends]))
         return next((found for found in rounds if epoch < found.end), None)
 
@@ -65,16 +65,16 @@ def make_rates(
     count_steps: Callable[[], int],
     history: list[dict[str, Any]],
 ) -> Callable[[int], float]:
-    """Make the learning rates of the next epoch, as a function of the step of the run."""
+    """Return the learning rates of the next epoch, as a function of the step in the run."""
     schedule: Any = settings.schedule
     if schedule is None:
-        # Counted here only: a loader without a length needs a schedule.
+        # Counted only here, because a loader without a length needs a schedule.
         count = count_steps()  # of an epoch
         start, steps = current.start * count, (current.end - current.start) * count
         rates = WarmupCosine(settings.lr, round(_WARMUP * steps), steps)
         return lambda step: rates(step - start)
-    # A schedule that observes losses gets those of the history, which a checkpoint holds:
-    # a resumed run observes the same ones.
+    # A schedule that observes losses receives those of the history, which the checkpoint
+    # contains; so a resumed run observes the same losses.
     if hasattr(schedule, "observe"):
         for row in history:
             schedule = schedule.observe(row.get("valid_loss", row["train_loss"]))
@@ -82,40 +82,40 @@ def make_rates(
 
 
 def ends_of_rounds(epochs: int | None, history: list[dict[str, Any]]) -> list[int]:
-    """List the epochs at whose end the learning rate has fallen to 0."""
+    """Return the last epoch of each round, where the learning rate is 0."""
     if epochs is not None:
         return [epochs]
-    ends = [FIRST]
+    ends = [FIRST_ROUND]
     while len(history) >= ends[-1] and len(ends) < _ROUNDS and _is_improving(history, ends):
-        ends.append(ends[-1] + FIRST * 2 ** len(ends))
+        ends.append(ends[-1] + FIRST_ROUND * 2 ** len(ends))
     return ends
 
 
 def _is_improving(history: list[dict[str, Any]], ends: list[int]) -> bool:
-    """Return whether the validation loss fell in the last round, and may fall further."""
+    """Return whether the validation loss fell in the last round and may still fall."""
     if "valid_loss" not in history[0]:
         return False
     losses = [float(row["valid_loss"]) for row in history[: ends[-1]]]
     start = ends[-2] if len(ends) > 1 else 0
     before, here = losses[:start], losses[start:]
     if before:
-        return min(here) < _HELPED * min(before)
-    return losses.index(min(here)) + 1 > _LATE * ends[-1]
+        return min(here) < _IMPROVED_FACTOR * min(before)
+    return losses.index(min(here)) + 1 > _LATE_SHARE * ends[-1]
 
 
-def most_epochs(epochs: int | None, *, has_valid: bool) -> int:
-    """Say how many epochs a run has at most."""
+def count_max_epochs(epochs: int | None, *, has_valid: bool) -> int:
+    """Return the largest number of epochs that a run may have."""
     if epochs is not None:
         return epochs
-    return FIRST * (2**_ROUNDS - 1) if has_valid else FIRST
+    return FIRST_ROUND * (2**_ROUNDS - 1) if has_valid else FIRST_ROUND
 
 
 def unscale(gradients: Gradients, scale: LossScale | None) -> Gradients | None:
-    """Divide gradients by the scale of the loss; None where the step must be skipped."""
+    """Divide gradients by the loss scale; return None if the step must be skipped."""
     found = gradients if scale is None else scale.unscale(gradients)
-    if found is None and scale is not None and scale.value < _LEAST_SCALE:
+    if found is None and scale is not None and scale.value < _MIN_SCALE:
         raise GradientError(
-            "the gradients are not finite in float16, though the loss is hardly scaled; a "
+            "the gradients are not finite in float16, even with a small loss scale; a "
             'lower lr (--lr) or precision="bfloat16" may help'
         )
     return found
@@ -123,7 +123,7 @@ def unscale(gradients: Gradients, scale: LossScale | None) -> Gradients | None:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """An optimiser that clips gradients first, and averages the weights afterwards.
+    """An optimiser with gradient clipping and weight averaging.
 
     It has the methods of an optimiser that a compiled step needs.
     """
@@ -141,7 +141,7 @@ class Update:
             self.average.update(model)
 
     def leaves(self) -> tuple[Any, list[Any]]:
-        """Return what selects the program of a compiled step, and the arrays it writes."""
+        """Return the key of the compiled program, and the arrays that the step writes."""
         static, leaves = self.optimizer.leaves()
         if self.average is None:
             return (self.clip_norm, static), leaves
@@ -150,37 +150,37 @@ class Update:
 
 
 class Accumulation:
-    """Weighted gradients of the batches since the last step, which takes their mean."""
+    """Accumulated gradients of batches; a step uses their weighted mean."""
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.batches = 0  # since the last step; those that overflowed in float16 count too
+        self.batches = 0  # since the last step, including float16 overflows
         self._weight = 0.0
         self._sums = GradientsAccumulator()
 
     @property
     def is_full(self) -> bool:
-        """Whether the next step is due."""
+        """True if the next step is due."""
         return self.batches >= self.size
 
     def step(self, weight: float | Tensor, model: Module, grads: Gradients) -> None:
-        """Add gradients; a compiled step calls this in place of an optimiser's step."""
+        """Add gradients; a compiled step calls this method like that of an optimiser."""
         b = grads.backend
         scaled = dict[int, Any]()
         for number in grads:
             array = Tensor(grads.get(number), b)
-            # In a compiled step the weight is a tensor too.
+            # In a compiled step, the weight is also a tensor.
             is_tensor = isinstance(weight, Tensor)
             factor = weight.astype(array.dtype) if is_tensor else weight
             scaled[number] = (array * factor).raw
         self._sums.accumulate(model, Gradients(scaled, b))
 
     def leaves(self) -> tuple[Any, list[Any]]:
-        """Return what selects the program of a compiled step, and the arrays it writes."""
+        """Return the key of the compiled program, and the arrays that the step writes."""
         return self._sums.leaves()
 
     def count(self, weight: float) -> None:
-        """Count a batch; one that was skipped has the weight 0."""
+        """Count a batch; a skipped batch has the weight 0."""
         self.batches += 1
         self._weight += weight
 
@@ -207,7 +207,7 @@ class Accumulation:
 
 
 def make_optimizer(model: Module, weight_decay: float) -> AdamW:
-    """Make the default optimiser; biases and normalisation have no weight decay."""
+    """Return the default optimiser; biases and normalisation have no weight decay."""
     norms = {id(part) for part in _list_norm_parts(model)}
     undecayed = tuple(
         path
@@ -222,9 +222,9 @@ def make_optimizer(model: Module, weight_decay: float) -> AdamW:
 
 
 def _list_norm_parts(model: Module) -> Iterator[Any]:
-    """Yield the parameters that belong to a normalisation layer itself."""
+    """Yield the parameters of normalisation layers."""
     if isinstance(model, TorchModule):
-        # The parameters of ours, by torch's names.
+        # The seqloom parameters, by their PyTorch names.
         for prefix, module in model.module.named_modules():
             if _NORM_NAME.search(type(module).__name__):
                 names = (name for name, _ in module.named_parameters(recurse=False))

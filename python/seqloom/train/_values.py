@@ -1,4 +1,4 @@
-"""Arguments of `fit` that belong together, as values that check themselves."""
+"""Groups of arguments of `fit`, as classes that check their values."""
 
 import os
 import re
@@ -24,47 +24,47 @@ Metric: TypeAlias = "Callable[[Array, Array], float] | MetricObject"
 Metrics: TypeAlias = Mapping[str, Metric] | Sequence[Metric] | None
 ClassWeight: TypeAlias = Literal["balanced"] | Mapping[str, float] | Sequence[float] | None
 
-LR = 1e-3  # by default
-LOSS = "loss"  # the name of the loss in the history
-FULL = "float32"
+DEFAULT_LR = 1e-3
+LOSS_NAME = "loss"  # in the history
+FLOAT32 = "float32"
 _TASKS = ("auto", "classify", "regress", "multilabel", "custom")
-PRECISIONS = (FULL, "bfloat16", "float16")
-EQUAL = "equal"  # the weight average in which all updates count the same
+PRECISIONS = (FLOAT32, "bfloat16", "float16")
+EQUAL_AVERAGE = "equal"  # a weight average with equal weights for all updates
 
 
 @runtime_checkable
 class MetricObject(Protocol):
-    """A metric that adds up what it is shown."""
+    """A metric that accumulates labels and scores."""
 
     def update(self, labels: Array, scores: Array) -> Any:
         """Add the labels and scores of some records."""
 
     def compute(self) -> Any:
-        """Return the metric of all records so far, one number."""
+        """Return the metric over all records so far, one number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Objective:
-    """What a network learns, for the argument ``objective`` of `fit`.
+    """The task and the loss of a network, for the argument ``objective`` of `fit`.
 
     Args:
-        task: ``"classify"``, ``"regress"``, ``"multilabel"``, or ``"custom"``: the labels
-            are of any kind, and `loss` or `step` knows what they mean. ``"auto"``: what the
-            labels of a dataset are; custom for arrays, loaders and where there is a `step`.
-        loss: ``loss(logits, labels)`` instead of the task's own. Labels are the array
+        task: ``"classify"``, ``"regress"``, ``"multilabel"``, or ``"custom"`` for labels of
+            any kind, which only `loss` or `step` interprets. ``"auto"`` chooses by the
+            labels of a dataset; it is custom for arrays, loaders and with a `step`.
+        loss: ``loss(logits, labels)`` in place of the task's loss. Labels are the array
             ``label``, ``labels``, ``y`` or ``target``.
-        step: ``step(model, batch, key)`` instead of the network's method and a loss. It
-            gets the network, all arrays of the batch as tensors by name (a tuple where the
-            data are tuples), and a random key. It returns the loss; or a tuple of the loss
-            and the outputs, of which `metrics` are computed; or of the loss and a dict of
-            further numbers, whose means stand in the history. In validation the network is
-            in evaluation mode.
-        metrics: Further measures of the validation and the test part, by name: functions
+        step: ``step(model, batch, key)`` in place of the network's method and a loss. It
+            receives the network, all arrays of the batch as tensors by name (as a tuple if
+            the data are tuples), and a random key. It returns the loss, or ``(loss,
+            outputs)`` with the outputs for `metrics`, or ``(loss, numbers)`` with a dict.
+            The means of these numbers are added to the history. During validation the
+            network is in evaluation mode.
+        metrics: Further metrics of the validation and test sets, by name: functions
             ``(labels, scores) -> number``, or objects with ``update(labels, scores)`` and
-            ``compute()``. Scores are what the task makes of logits. A list of functions
-            takes their own names.
-        class_weight: How much a record of each class counts: ``"balanced"`` gives every
-            class the same sum. Or a dict by name, or one number a class.
+            ``compute()``. Scores are the task's predictions, not logits. In a list, the
+            names of the functions are used.
+        class_weight: The weight of the records of each class. ``"balanced"`` gives all
+            classes the same total weight. Or a dict by name, or one number for each class.
 
     Examples:
         >>> import seqloom as sl
@@ -90,7 +90,7 @@ class Objective:
                 f"{quote(step)}"
             )
         if step is not None and loss is not None:
-            raise ArgumentError("step computes the loss itself: leave out loss, or step")
+            raise ArgumentError("step computes the loss itself; leave out loss or step")
         as_choice("task", self.task, _TASKS)
         if isinstance(self.class_weight, str) and self.class_weight != "balanced":
             raise ArgumentError(
@@ -102,12 +102,12 @@ class Objective:
 
 @dataclass(frozen=True, slots=True)
 class Epochs:
-    """How long a run is, for the argument ``epochs`` of `fit`.
+    """The length of a run, for the argument ``epochs`` of `fit`.
 
     Args:
-        epochs: How often every record is seen; by default what the network chooses, or 20
-            times, and then rounds of 40 and 80 epochs while the validation loss still
-            falls. Without a validation part there are no further rounds.
+        epochs: The number of passes over the training set. By default the number that the
+            network chooses, or 20, and then rounds of 40 and 80 epochs while the validation
+            loss still falls. Without a validation set there are no further rounds.
         early_stop: Stop after this number of epochs without a lower validation loss.
 
     Examples:
@@ -120,7 +120,7 @@ class Epochs:
     early_stop: int | None = None
 
     def __post_init__(self) -> None:
-        # NumPy's numbers become Python's, because a checkpoint holds them as JSON.
+        # Convert NumPy numbers to Python's, because a checkpoint saves them as JSON.
         for name in ("epochs", "early_stop"):
             if (count := getattr(self, name)) is not None:
                 count = as_integer(spell_option(name), count, least=1)
@@ -133,10 +133,10 @@ class Batches:
 
     Args:
         batch_size: The number of records in a batch.
-        drop_last: Leave out the last batch of an epoch if it is smaller than the others.
-        accumulate: The number of batches whose gradients make one step. The step is that
-            of one batch of all their records, but for batch normalisation, whose statistics
-            are those of each batch. The last step of an epoch may take fewer batches.
+        drop_last: If True, skip the last batch of an epoch if it is not full.
+        accumulate: The number of batches whose gradients are summed into one step. The step
+            equals that of one large batch, except for batch normalisation, whose statistics
+            are those of each batch. The last step of an epoch may have fewer batches.
 
     Examples:
         >>> import seqloom as sl
@@ -157,19 +157,20 @@ class Batches:
 
 @dataclass(frozen=True, slots=True)
 class Updates:
-    """How gradients change the weights, for the argument ``optimizer`` of `fit`.
+    """The update of the weights, for the argument ``optimizer`` of `fit`.
 
     Args:
-        optimizer: An optimiser of `seqloom.optim`; None: AdamW. One that averages weights,
-            as ``ScheduleFreeAdamW`` does, is judged and kept at its average.
-        weight_decay: How much weights shrink, by default what the network chooses, or 0.01;
-            biases and normalisation do not shrink. An optimiser of yours has its own.
-        clip_norm: The largest norm of all gradients of a step together; larger ones are
-            scaled down to it. None: any norm.
+        optimizer: An optimiser of `seqloom.optim`; None: AdamW. For one that averages
+            weights, such as ``ScheduleFreeAdamW``, the average is evaluated and saved.
+        weight_decay: The weight decay, by default the one that the network chooses, or
+            0.01. It does not apply to biases and normalisation. Set the decay of your own
+            optimiser in the optimiser itself.
+        clip_norm: The largest norm of all gradients of a step together; larger gradients
+            are scaled down to it. None: no limit.
         weight_average: The decay of a running average of the weights, such as 0.999 (EMA),
-            or ``"equal"`` for an average in which all steps count the same (SWA); the
-            average is evaluated after each epoch and kept. Buffers, as of batch
-            normalisation, are those of the last weights. None: the weights themselves.
+            or ``"equal"`` for the mean over all steps (SWA). The average is evaluated after
+            each epoch and saved. Buffers, such as those of batch normalisation, are not
+            averaged. None: no average.
 
     Examples:
         >>> import seqloom as sl
@@ -195,42 +196,42 @@ class Updates:
             self._check_optimizer(self.optimizer)
 
     def _check_optimizer(self, optimizer: Optimizer) -> None:
-        """Refuse an optimiser of another kind, and settings that it makes useless."""
+        """Raise if the optimiser is not from seqloom, or excludes another setting."""
         if not isinstance(optimizer, Optimizer):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ArgumentError(
                 "optimizer must be an optimiser such as sl.optim.SGD(momentum=0.9), got "
-                f"{quote(optimizer)}{_instead_of(optimizer)}"
+                f"{quote(optimizer)}{_optimizer_advice(optimizer)}"
             )
         if self.weight_decay is not None:
             raise ArgumentError(
-                "weight_decay is a setting of the default optimiser; give it to yours "
-                f"instead: {type(optimizer).__name__}(weight_decay={self.weight_decay})"
+                "weight_decay is a setting of the default optimiser; set it in your "
+                f"optimiser: {type(optimizer).__name__}(weight_decay={self.weight_decay})"
             )
         if self.weight_average is not None and hasattr(optimizer, "apply_average"):
             raise ArgumentError(
                 f"{type(optimizer).__name__} averages the weights itself: leave out "
-                "weight_average (--weight-average), or take another optimizer"
+                "weight_average (--weight-average), or use another optimizer"
             )
 
 
 @dataclass(frozen=True, slots=True)
 class Computation:
-    """What computes a run, for the argument ``backend`` of `fit`.
+    """The backend and its precision, for the argument ``backend`` of `fit`.
 
     Args:
-        backend: The array library that computes, and its device, such as ``torch:cuda``. A
-            name or a backend.
-        precision: The type in which a training step computes products; half precision
-            needs a backend and a processor with instructions for it. As with
+        backend: The array library and its device, such as ``torch:cuda``, as a name or a
+            backend.
+        precision: The dtype of matrix products in a training step. Half precision needs a
+            backend and a processor with instructions for it. As with
             `seqloom.tensor.autocast`, weights, gradients, sums and validation stay float32.
-            float16 multiplies the loss by a `LossScale`, which is in the checkpoint, and
-            does not compile the step, because it may be skipped.
-        compile: Make one program of forward, backward and update, or do not; by default
-            where the run is then shorter. ``"auto"`` compiles on NumPy from 200 steps on,
-            and on JAX: for records of one length, and not for a network, optimiser, loss
-            or `step` of the user's, whose Python code would run once only. The last bits
-            of the weights may differ; a run that is resumed does as it did before.
-        num_threads: Threads to use; None or 0: as many as the machine allows.
+            float16 multiplies the loss by a `LossScale`, which is part of the checkpoint.
+            It excludes compiled steps, because a step may be skipped.
+        compile: If True, compile forward, backward and update into one program.
+            ``"auto"`` compiles if the run is then shorter: on NumPy from 200 steps on, and
+            on JAX. It needs records of one length, and does not compile a network,
+            optimiser, loss or `step` of yours, whose Python code would run only once. The
+            last bits of the weights may differ. A resumed run keeps its choice.
+        num_threads: The number of threads; None or 0: all that the machine allows.
 
     Examples:
         >>> import seqloom as sl
@@ -257,20 +258,20 @@ class Computation:
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """Where a run is written, for the argument ``out`` of `fit`.
+    """The folder of a run and its checkpoints, for the argument ``out`` of `fit`.
 
     Args:
         out: The run folder; None keeps everything in memory.
-        overwrite: Replace the run that the folder holds; files that are no run's stay.
-        checkpoint_every: When checkpoints are written within an epoch: a number of steps
-            of the run, a time such as ``"90s"``, ``"10min"`` or ``"2h"``, or ``"epoch"``
-            for none; by default a minute after the last one. It is later where writing
-            would take more than 2 % of the time. Each epoch ends with one, and so does a
-            run that is stopped by Ctrl-C or SIGTERM.
-        keep: The number of checkpoints that stay. With 2 or more each is also
-            ``checkpoint/step-00000120.safetensors``, and that of the best epoch stays too.
-        report: Draw the pictures and ``report.html``. Without, the run's ``report`` can be
-            changed first and written by ``seqloom.report.write_report``.
+        overwrite: If True, replace the run in the folder; other files stay.
+        checkpoint_every: The distance between checkpoints within an epoch: a number of
+            steps, a time such as ``"90s"``, ``"10min"`` or ``"2h"``, or ``"epoch"`` for
+            none. By default one minute, or longer if writing would take more than 2 % of
+            the time. A checkpoint is always written at the end of an epoch and when Ctrl-C
+            or SIGTERM stops the run.
+        keep: The number of checkpoints to keep. With 2 or more, each checkpoint is also
+            ``checkpoint/step-00000120.safetensors``, and that of the best epoch is kept.
+        report: If True, write the pictures and ``report.html``. If False, you can change
+            the run's ``report`` and write it with ``seqloom.report.write_report``.
 
     Examples:
         >>> import seqloom as sl
@@ -301,15 +302,15 @@ class RunFolder:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """How many steps, or how much time, lie between two checkpoints of an epoch."""
+    """The steps or the time between two checkpoints of an epoch."""
 
     steps: int | None = None
     seconds: float | None = None
-    share: float | None = None  # of the time that writing may take
+    share: float | None = None  # the share of the run time that writing may take
 
     @classmethod
     def of(cls, every: int | str | None) -> Self:
-        """Read the field ``checkpoint_every`` of a `RunFolder`."""
+        """Parse the field ``checkpoint_every`` of a `RunFolder`."""
         if every is None:
             return cls(seconds=60.0, share=0.02)
         if every == "epoch":
@@ -329,7 +330,7 @@ class Interval:
         )
 
     def is_over(self, step: int, elapsed: float, cost: float) -> bool:
-        """Return whether the next checkpoint is due; `cost` is what the last one took."""
+        """Return whether a checkpoint is due; the last one took `cost` seconds."""
         if self.steps is not None:
             return step % self.steps == 0
         if self.seconds is None:
@@ -339,12 +340,12 @@ class Interval:
 
 
 def spell_option(name: str) -> str:
-    """Name an argument as Python and the command line know it."""
+    """Return the name of an argument in Python and on the command line."""
     return f"{name} (--{name.replace('_', '-')})"
 
 
 def as_positive(name: str, value: float) -> float:
-    """Check a number that must be above 0."""
+    """Return a number; raise if it is not above 0."""
     number = as_number(spell_option(name), value, expected="a number above 0")
     if not number > 0:
         raise ArgumentError(f"{spell_option(name)} must be a number above 0, got {number}")
@@ -352,11 +353,11 @@ def as_positive(name: str, value: float) -> float:
 
 
 def _as_average(value: float | str) -> float | str:
-    """Check the decay of the weight average."""
+    """Return the decay of the weight average; raise if it is invalid."""
     spelled = spell_option("weight_average")
-    expected, found = f"a number from 0 to below 1, or {EQUAL!r}", quote(value)
-    if value == EQUAL:
-        return EQUAL
+    expected, found = f"a number from 0 to below 1, or {EQUAL_AVERAGE!r}", quote(value)
+    if value == EQUAL_AVERAGE:
+        return EQUAL_AVERAGE
     if not isinstance(value, str):
         decay = as_number(spelled, value, expected=expected, least=0)
         if decay < 1:
@@ -365,8 +366,8 @@ def _as_average(value: float | str) -> float | str:
     raise ArgumentError(f"{spelled} must be {expected}, got {found}")
 
 
-def _instead_of(optimizer: object) -> str:
-    """Say what to pass instead of an optimiser of torch, and of a class."""
+def _optimizer_advice(optimizer: object) -> str:
+    """Return advice if the optimiser is from PyTorch, or is a class."""
     kind = optimizer if isinstance(optimizer, type) else type(optimizer)
     is_ours = issubclass(kind, optim.Optimizer)
     if not (is_ours or any(it.__module__.startswith("torch.optim") for it in kind.__mro__)):
@@ -377,24 +378,24 @@ def _instead_of(optimizer: object) -> str:
 
 
 def list_metrics(metrics: Metrics) -> dict[str, Metric]:
-    """List metrics by name; those of a list have their own names."""
+    """Return metrics by name; for a list, by the names of the functions."""
     if metrics is None or isinstance(metrics, Mapping):
         found = dict(metrics or {})
     elif isinstance(metrics, (list, tuple)):
         found = {getattr(it, "__name__", type(it).__name__): it for it in metrics}
         if len(found) < len(metrics):
             raise ArgumentError(
-                "two of metrics have the same name; give a dict from name to metric"
+                "two metrics have the same name; pass a dict from name to metric"
             )
     else:
         raise ArgumentError(
             'metrics must be a dict such as {"f1": function}, or a list of functions, '
             f"got {quote(metrics)}"
         )
-    if LOSS in found:
+    if LOSS_NAME in found:
         raise ArgumentError(
-            "a metric cannot be named 'loss': the history holds the loss of the network "
-            "under this name, and it chooses the best epoch; give the metric another name"
+            "a metric cannot be named 'loss', because the history uses this name for the "
+            "loss of the network; rename the metric"
         )
     for name, metric in found.items():
         is_metric = isinstance(metric, MetricObject) or callable(metric)

@@ -1,4 +1,4 @@
-"""What a person sees while a network learns: a line an epoch, and a bar on a terminal."""
+"""Terminal output of a training run: a line for each epoch, and a progress bar."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.progress import (
 )
 
 from seqloom.infer._score_bar import Speed
-from seqloom.train._progress import describe_plan, spell_columns, spell_row
+from seqloom.train._progress import describe_plan, format_columns, format_row
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     from seqloom.train._progress import Plan, Step
     from seqloom.train._run import Run
 
-# Rounds of 40 and 80 epochs would push everything else off the screen.
-_IN_FURTHER_ROUNDS = 10
+# The interval in epochs between lines in rounds of 40 and 80 epochs.
+_EPOCHS_PER_LINE = 10
 
 
 def open_console() -> Console:
-    """Open standard output; a notebook gets plain lines, which every one of them shows."""
+    """Open standard output; a notebook gets plain lines, which all notebooks support."""
     return Console(
         markup=False, highlight=False, soft_wrap=True, emoji=False, force_jupyter=False
     )
 
 
 class Watch:
-    """Follows `seqloom.train.fit`; as a context, so that the bar is always taken down."""
+    """The terminal output of `seqloom.train.fit`; leaving the context removes the bar."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        # The bar vanishes when it is done.
+        # The bar disappears at the end.
         self._bar = Progress(
             BarColumn(bar_width=24),
             TextColumn("{task.fields[note]}", markup=False),
@@ -53,7 +53,7 @@ class Watch:
         self._plan: Plan | None = None
         self._lowest, self._best = float("inf"), 0
         self._is_headed = False
-        self._each = 1  # a line for each so many epochs
+        self._each = 1  # epochs for each line
 
     def __enter__(self) -> Self:
         return self
@@ -64,10 +64,10 @@ class Watch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._take_down()
+        self._stop_bar()
 
     def on_start(self, plan: Plan) -> None:
-        """Say what begins and show the bar."""
+        """Print the description of the run and show the bar."""
         self._plan = plan
         self._lowest, self._best = float("inf"), 0
         if plan.folder is not None and plan.first_epoch > 1:
@@ -87,15 +87,15 @@ class Watch:
             self._bar.start()
 
     def on_batch(self, step: Step) -> None:
-        """Move the bar."""
+        """Advance the bar."""
         right = "" if step.accuracy is None else f"  accuracy {100 * step.accuracy:.0f} %"
         note = f"epoch {step.epoch}  loss {step.loss:.4f}{right}"
         self._bar.update(self._task, advance=step.samples, note=note)
 
     def on_epoch(self, row: dict[str, Any]) -> None:
-        """Print one line, and mark it where the validation loss is the lowest so far."""
+        """Print a line, and mark it if the validation loss is the lowest so far."""
         if not self._is_headed:
-            self._console.print(spell_columns(row))
+            self._console.print(format_columns(row))
             self._is_headed = True
         loss = row.get("valid_loss")
         is_best = loss is not None and loss < self._lowest
@@ -104,33 +104,33 @@ class Watch:
         if is_best or not row["epoch"] % self._each:
             samples = self._plan.samples if self._plan else 0
             mark = "  best" if is_best else ""
-            self._console.print(f"{spell_row(row, samples)}{mark}")
+            self._console.print(f"{format_row(row, samples)}{mark}")
         if self._plan and row["epoch"] == self._plan.epochs:
             self._bar.update(self._task, note="scores and report")
 
     def on_more(self, epochs: int) -> None:
-        """Say why the run goes on and how far, and lengthen the bar."""
+        """Print why the run continues and to which epoch, and extend the bar."""
         samples = self._plan.samples if self._plan else 0
         self._bar.update(self._task, total=epochs * samples)
-        self._each = _IN_FURTHER_ROUNDS
+        self._each = _EPOCHS_PER_LINE
         self._console.print(
             f"the validation loss fell in this round, to {self._lowest:.4f} in epoch "
-            f"{self._best:,}: another round follows, to epoch {epochs:,}; the weights of "
-            "the best epoch are kept, early_stop (--early-stop) ends a run sooner. From "
-            f"here on the best epochs and every {self._each}th have a line"
+            f"{self._best:,}, so another round follows, to epoch {epochs:,}; the best "
+            "weights are kept. early_stop (--early-stop) ends a run earlier. From here "
+            f"on, only the best epochs and every {self._each}th epoch are printed"
         )
 
     def on_end(self, run: Run) -> None:
-        """Take the bar down."""
+        """Remove the bar."""
         del run  # part of the protocol
-        self._take_down()
+        self._stop_bar()
 
     def on_error(self, error: BaseException) -> None:
-        """Take the bar down."""
+        """Remove the bar."""
         del error  # part of the protocol
-        self._take_down()
+        self._stop_bar()
 
-    def _take_down(self) -> None:
-        """Stop the bar where there is one; elsewhere rich would print an empty line."""
+    def _stop_bar(self) -> None:
+        """Stop the bar on a terminal; elsewhere rich would print an empty line."""
         if self._console.is_terminal:
             self._bar.stop()
