@@ -21,7 +21,7 @@ def test_prints_a_row_for_each_run(call, two):
     accuracy = json.loads((two[0] / "results.json").read_text())
     accuracy = f"{accuracy['parts']['test']['metrics']['accuracy']:.4f}"
     assert [row[1] for row in rows if row[:1] in (["one"], ["two"])][:2] == [accuracy] * 2
-    assert "Metrics on the test part." in said.out
+    assert "Metrics on the test set." in said.out
     assert "not the same records" not in said.out
 
 

@@ -30,7 +30,7 @@ def test_a_signal_stops_a_run_that_says_how_to_go_on(tmp_path, sent, code):
     assert process.returncode == code
     assert "Traceback" not in errors
     kept = len((tmp_path / "run/metrics.jsonl").read_text().splitlines())
-    assert f"keeps {kept} epoch" in errors
+    assert f"contains {kept} epoch" in errors
     again = shlex.split(errors.splitlines()[-1])
     assert again == ["seqloom", *words, "--epochs", "500", "--resume"]
 
@@ -75,7 +75,7 @@ def test_resume_in_an_empty_folder_begins_and_says_so(call, tmp_path):
     assert said.code == 0
     assert "run contains no run yet: starting a new one" in said.out
     longer = call(*words, "--epochs", 3)
-    assert "3 times, from epoch 2 on" in longer.out
+    assert "3 epochs, starting at epoch 2" in longer.out
     assert "kept   epoch 3 of 3" in longer.out
 
 

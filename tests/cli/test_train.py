@@ -84,12 +84,12 @@ def test_a_sequence_in_two_classes_is_a_warning(call, tmp_path):
     words = ["--label-from-file", "--alphabet", "dna", "--epochs", 1, "--valid-share", 0]
     said = call("train", *files, *words, "--out", tmp_path / "r")
     assert (
-        "warning: 1 sequence stands in more than one class, such as 'b' (one) and 'e' (two)"
+        "warning: 1 sequence has more than one class, such as 'b' (one) and 'e' (two)"
         in said.err
     )
     for name in ("report.html", "README.md"):
         text = (tmp_path / "r" / name).read_text()
-        assert "1 sequence stands in more than one class" in text
+        assert "1 sequence has more than one class" in text
 
 
 def test_the_model_card_names_the_input_files(trained):
@@ -156,7 +156,7 @@ def test_other_settings_are_no_resume(call, trained):
     words = ["--out", trained, "--epochs", 2, "--lr", 1, "--resume"]
     said = call("train", TRAIN, *PARTS, *words)
     assert said.code == 2
-    assert "begun with lr 0.001, not 1.0 (lr=, --lr): resume with what it was" in said.err
+    assert "begun with lr 0.001, not 1.0 (lr=, --lr): resume it with" in said.err
 
 
 @pytest.fixture
@@ -239,7 +239,7 @@ def test_another_augmentation_is_named_by_its_option(call, trained):
     said = call(*words, "--reverse-complement")
     assert said.code == 2
     assert "augmentation None, not ReverseComplement(p=0.5" in said.err
-    assert "(augment=, --reverse-complement): resume with what it was" in said.err
+    assert "(augment=, --reverse-complement): resume it with" in said.err
 
 
 @pytest.fixture

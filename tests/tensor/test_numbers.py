@@ -130,7 +130,7 @@ def test_a_loss_that_is_no_number_ends_fit_before_the_step(tmp_path):
     inputs[20] = NAN
     # It names the row of the user's array instead of a lower learning rate.
     message = r"epoch 1, batch \d: the loss is nan; nothing was saved; the array x "
-    with pytest.raises(GradientError, match=message + "holds nan in row 20; replace"):
+    with pytest.raises(GradientError, match=message + "contains nan in row 20; replace"):
         fit_on(inputs, out=tmp_path / "run", report=False)
     assert not (tmp_path / "run/model.safetensors").exists()
 
@@ -138,7 +138,7 @@ def test_a_loss_that_is_no_number_ends_fit_before_the_step(tmp_path):
 def test_a_label_that_is_no_number_is_named():
     labels = np.zeros((32, 2), "f4")
     labels[7, 1] = INF
-    with pytest.raises(GradientError, match=r"the array label holds inf in row 7") as found:
+    with pytest.raises(GradientError, match=r"the array label contains inf in row 7") as found:
         sl.train.fit(
             nn.Linear(3, 2),
             {"inputs": np.ones((32, 3), "f4"), "label": labels},
@@ -160,9 +160,9 @@ def test_a_row_of_a_loader_and_of_the_validation_part_is_named():
         "num_threads": 1,
     }
     batches = [{"inputs": x, "label": y}, {"inputs": wrong, "label": y}]
-    with pytest.raises(GradientError, match=r"batch 2: .* inputs holds nan in row 5"):
+    with pytest.raises(GradientError, match=r"batch 2: .* inputs contains nan in row 5"):
         sl.train.fit(nn.Linear(3, 2), batches, **as_arguments(**options))
-    message = "validation loss is not finite; .* in the validation part the array x"
+    message = "validation loss is not finite; .* in the validation set the array x"
     with pytest.raises(GradientError, match=message):
         sl.train.fit(nn.Linear(3, 2), (x, y), (wrong, y), **as_arguments(**options))
 
@@ -180,7 +180,7 @@ def test_a_record_of_a_dataset_is_named_by_its_id(monkeypatch):
     monkeypatch.setattr(data, "batch", spoil)
     from seqloom.train._loss import describe_part
 
-    assert describe_part(data).startswith("the array inputs holds nan in the record 'b'")
+    assert describe_part(data).startswith("the array inputs contains nan in the record 'b'")
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered")

@@ -7,8 +7,8 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from seqloom.infer import Scores
 from seqloom.models import Classify, Multilabel, Regress
 from seqloom.train import Part
-from seqloom.train._residue_sections import find_wrong, list_mistakes
 from seqloom.train._report import tables_of_labels
+from seqloom.train._residue_sections import find_wrong, list_mistakes
 
 SCORES = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]], np.float32)
 

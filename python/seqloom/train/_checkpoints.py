@@ -94,7 +94,7 @@ class State:
         return self.model if average is None else average(self.model)
 
     @property
-    def others(self) -> dict[str, LossScale | WeightAverage | Accumulation]:
+    def optional_states(self) -> dict[str, LossScale | WeightAverage | Accumulation]:
         """The states other than those of the network and the optimiser, by name."""
         names = ("loss_scale", "weight_average", "accumulation")
         states = ((name, getattr(self, name)) for name in names)
@@ -246,7 +246,7 @@ def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
     optimizer = state.optimizer.to_record()
     parts = state.model.to_record().with_prefix("model.")
     parts |= optimizer.with_prefix("optimizer.")
-    others = {name: other.to_record() for name, other in state.others.items()}
+    others = {name: other.to_record() for name, other in state.optional_states.items()}
     for name, record in others.items():
         parts |= record.with_prefix(f"{name}.")
     numbers = list(dict.fromkeys(it for step in state.steps for it in step.numbers))
@@ -282,7 +282,7 @@ def load_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
     check_same(path, facts.identity, identity)
     state.model.load_record(record.under("model."))
     state.optimizer.load_record(record.under("optimizer."))
-    for name, other in state.others.items():
+    for name, other in state.optional_states.items():
         if name not in facts.others:
             raise RecordError(f"{path}: this run was begun without {name}")
         own = Record(dict(record.under(f"{name}.")), metadata=facts.others[name])

@@ -128,8 +128,7 @@ def _check_runs(runs: Any) -> list[Any]:
             given = f"{as_path('runs', found[0], expected=_RUNS_EXPECTED)} alone"
         raise ArgumentError(
             "runs must be two or more run folders, or one folder that contains them, got "
-            f"{given}; as in seqloom compare runs/a runs/b, or in Python "
-            'compare(["runs/a", "runs/b"])'
+            f'{given}; as in seqloom compare runs/a runs/b or compare(["runs/a", "runs/b"])'
         )
     return found
 

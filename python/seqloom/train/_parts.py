@@ -200,8 +200,8 @@ def names_for(model: Module | Config, *, has_step: bool) -> Names:
         if count - 1 > len(asked):
             raise ArgumentError(
                 f"a tuple of {count} arrays has {count - 1} inputs and labels, but "
-                f"{type(model).__name__} has {len(asked)} inputs; pass a dict of arrays by "
-                "name, or objective=Objective(step=function(model, batch, key))"
+                f"{type(model).__name__} has {len(asked)} inputs; pass a dict, or "
+                "objective=Objective(step=function(model, batch, key))"
             )
         return [*asked[: count - 1], "label"]
 

@@ -37,7 +37,7 @@ _RESIDUES = {
     "rna": "ACGU",
     "protein": "ACDEFGHIKLMNPQRSTVWY",
 }
-# The probability that a logo without signal shows at least one letter.
+# The probability that a logo without signal shows at least one symbol.
 _FAMILY_ERROR = 0.05
 _LOGO_NOTE = (
     "Height: the frequency of a residue at this position in the training records of the "

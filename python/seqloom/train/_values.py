@@ -49,22 +49,20 @@ class Objective:
 
     Args:
         task: ``"classify"``, ``"regress"``, ``"multilabel"``, or ``"custom"`` for labels of
-            any kind, which only `loss` or `step` interprets. ``"auto"`` chooses by the
-            labels of a dataset; it is custom for arrays, loaders and with a `step`.
-        loss: ``loss(logits, labels)`` in place of the task's loss. Labels are the array
+            any kind, for a `loss` or `step`. ``"auto"`` depends on the labels of a dataset;
+            it is custom for arrays, loaders and with a `step`.
+        loss: ``loss(logits, labels)`` in place of the task's. Labels are the array
             ``label``, ``labels``, ``y`` or ``target``.
         step: ``step(model, batch, key)`` in place of the network's method and a loss. It
-            receives the network, all arrays of the batch as tensors by name (as a tuple if
-            the data are tuples), and a random key. It returns the loss, or ``(loss,
-            outputs)`` with the outputs for `metrics`, or ``(loss, numbers)`` with a dict.
-            The means of these numbers are added to the history. During validation the
-            network is in evaluation mode.
+            receives the network, the batch as a dict of tensors (a tuple if the data are
+            tuples), and a random key. It returns the loss, ``(loss, outputs)`` with the
+            outputs for `metrics`, or ``(loss, numbers)`` with a dict of numbers whose means
+            are added to the history.
         metrics: Further metrics of the validation and test sets, by name: functions
             ``(labels, scores) -> number``, or objects with ``update(labels, scores)`` and
-            ``compute()``. Scores are the task's predictions, not logits. In a list, the
-            names of the functions are used.
-        class_weight: The weight of the records of each class. ``"balanced"`` gives all
-            classes the same total weight. Or a dict by name, or one number for each class.
+            ``compute()``. Scores are predictions, not logits. A list uses their names.
+        class_weight: The weight of each class: a dict by name, a sequence of numbers, or
+            ``"balanced"`` for equal total weights.
 
     Examples:
         >>> import seqloom as sl
@@ -106,8 +104,8 @@ class Epochs:
 
     Args:
         epochs: The number of passes over the training set. By default the number that the
-            network chooses, or 20, and then rounds of 40 and 80 epochs while the validation
-            loss still falls. Without a validation set there are no further rounds.
+            network chooses, or 20. With a validation set, rounds of 40 and 80 epochs then
+            follow while its loss falls.
         early_stop: Stop after this number of epochs without a lower validation loss.
 
     Examples:
@@ -160,17 +158,15 @@ class Updates:
     """The update of the weights, for the argument ``optimizer`` of `fit`.
 
     Args:
-        optimizer: An optimiser of `seqloom.optim`; None: AdamW. For one that averages
-            weights, such as ``ScheduleFreeAdamW``, the average is evaluated and saved.
-        weight_decay: The weight decay, by default the one that the network chooses, or
-            0.01. It does not apply to biases and normalisation. Set the decay of your own
-            optimiser in the optimiser itself.
+        optimizer: An optimiser of `seqloom.optim`; None: AdamW. If it averages weights, as
+            ``ScheduleFreeAdamW`` does, the average is evaluated and saved.
+        weight_decay: The weight decay, by default that of the network, or 0.01. It does not
+            apply to biases and normalisation, or to an optimiser of yours.
         clip_norm: The largest norm of all gradients of a step together; larger gradients
             are scaled down to it. None: no limit.
         weight_average: The decay of a running average of the weights, such as 0.999 (EMA),
             or ``"equal"`` for the mean over all steps (SWA). The average is evaluated after
-            each epoch and saved. Buffers, such as those of batch normalisation, are not
-            averaged. None: no average.
+            each epoch and saved. Buffers (batch normalisation) are not averaged.
 
     Examples:
         >>> import seqloom as sl
@@ -219,18 +215,17 @@ class Computation:
     """The backend and its precision, for the argument ``backend`` of `fit`.
 
     Args:
-        backend: The array library and its device, such as ``torch:cuda``, as a name or a
-            backend.
+        backend: A backend, or its name with a device, such as ``torch:cuda``.
         precision: The dtype of matrix products in a training step. Half precision needs a
             backend and a processor with instructions for it. As with
             `seqloom.tensor.autocast`, weights, gradients, sums and validation stay float32.
-            float16 multiplies the loss by a `LossScale`, which is part of the checkpoint.
-            It excludes compiled steps, because a step may be skipped.
+            float16 needs a `LossScale`, which the checkpoint contains, and excludes
+            compiled steps, because a step may be skipped.
         compile: If True, compile forward, backward and update into one program.
             ``"auto"`` compiles if the run is then shorter: on NumPy from 200 steps on, and
-            on JAX. It needs records of one length, and does not compile a network,
-            optimiser, loss or `step` of yours, whose Python code would run only once. The
-            last bits of the weights may differ. A resumed run keeps its choice.
+            on JAX. It needs records of one length, and no network, optimiser, loss or
+            `step` of yours, because compiled Python code runs only once. The last bits of
+            the weights may differ. A resumed run keeps its choice.
         num_threads: The number of threads; None or 0: all that the machine allows.
 
     Examples:
@@ -265,13 +260,11 @@ class RunFolder:
         overwrite: If True, replace the run in the folder; other files stay.
         checkpoint_every: The distance between checkpoints within an epoch: a number of
             steps, a time such as ``"90s"``, ``"10min"`` or ``"2h"``, or ``"epoch"`` for
-            none. By default one minute, or longer if writing would take more than 2 % of
-            the time. A checkpoint is always written at the end of an epoch and when Ctrl-C
-            or SIGTERM stops the run.
-        keep: The number of checkpoints to keep. With 2 or more, each checkpoint is also
-            ``checkpoint/step-00000120.safetensors``, and that of the best epoch is kept.
-        report: If True, write the pictures and ``report.html``. If False, you can change
-            the run's ``report`` and write it with ``seqloom.report.write_report``.
+            none. By default one minute, or longer if writing takes more than 2 % of the
+            time. The end of an epoch, Ctrl-C and SIGTERM also write a checkpoint.
+        keep: The number of checkpoints to keep. With 2 or more, they are also files such as
+            ``checkpoint/step-00000120.safetensors``, and the best epoch is always kept.
+        report: If True, write the pictures and ``report.html``.
 
     Examples:
         >>> import seqloom as sl

@@ -115,7 +115,7 @@ class Watch:
         self._each = _EPOCHS_PER_LINE
         self._console.print(
             f"the validation loss fell in this round, to {self._lowest:.4f} in epoch "
-            f"{self._best:,}, so another round follows, to epoch {epochs:,}; the best "
+            f"{self._best:,}, so another round follows, to epoch {epochs:,}. The best "
             "weights are kept. early_stop (--early-stop) ends a run earlier. From here "
             f"on, only the best epochs and every {self._each}th epoch are printed"
         )
