@@ -138,7 +138,7 @@ def test_a_loss_that_is_no_number_ends_fit_before_the_step(tmp_path):
 def test_a_label_that_is_no_number_is_named():
     labels = np.zeros((32, 2), "f4")
     labels[7, 1] = INF
-    with pytest.raises(GradientError, match=r"the array label contains inf in row 7") as found:
+    with pytest.raises(GradientError, match="array label contains inf in row 7") as found:
         sl.train.fit(
             nn.Linear(3, 2),
             {"inputs": np.ones((32, 3), "f4"), "label": labels},
