@@ -236,7 +236,7 @@ def test_intervals_that_are_dropped_are_counted_and_not_scored(run, shell):
     )
     assert told in said.out
     assert len(column("s.tsv", 0)) == len(PEAKS)
-    assert "of 5,000 letters: soft-masked" in said.out
+    assert "of 5,000 residues: soft-masked" in said.out
 
 
 LONE = "train genome.fa --intervals"

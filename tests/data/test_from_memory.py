@@ -416,7 +416,9 @@ def test_a_column_of_labels_is_named_by_a_text():
 
 def test_labels_are_found_by_the_first_word_too():
     data = {"x first": "AC", "y second": "GT"}
-    with pytest.raises(LabelError, match="the labels have 'x first', but an id is the fir"):
+    with pytest.raises(
+        LabelError, match="the labels have 'x first', but an id ends at the fir"
+    ):
         SequenceDataset(data, labels={"x first": 0, "y second": 1})
     assert SequenceDataset(data, labels={"x": 0, "y": 1}).classes == ("0", "1")
 

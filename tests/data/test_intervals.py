@@ -292,7 +292,7 @@ def test_labels_that_no_interval_bears_are_told(genome, bed):
 
 def test_a_bad_label_of_a_column_is_named_by_its_line(genome, bed):
     path = bed("chr1\t1\t5\tp1\t1.5\nchr2\t1\t5\tp2\thigh\n")
-    with pytest.raises(LabelError, match=r"a\.bed, line 2: label 'high' is no finite"):
+    with pytest.raises(LabelError, match=r"a\.bed, line 2: label 'high' is not a finite"):
         IntervalDataset(genome, path, labels=Labels("score", task="regress"))
 
 

@@ -57,7 +57,7 @@ def test_an_unknown_column_is_named(fasta, table):
 def test_a_cut_file_is_an_error(fasta, table):
     path = table(id=["a", "b"], label=["x", "y"])
     path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(FormatError, match=r"a\.parquet: no whole Parquet file"):
+    with pytest.raises(FormatError, match=r"a\.parquet: not a complete Parquet file"):
         SequenceDataset(fasta(TWO), labels=path)
 
 

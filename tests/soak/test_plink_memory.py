@@ -8,7 +8,7 @@ import pytest
 from object_server import serving
 
 INDIVIDUALS, VARIANTS = 40_000, 30_000  # 300 MB of .bed
-ROOM = 64 << 20
+TRANSPOSE_BYTES = 64 << 20
 # getrusage's peak would begin with that of the process that started this one.
 MEASURE = """
 import sys
@@ -58,11 +58,11 @@ def extra(location, index, kind, order):
 
 @pytest.mark.parametrize(("index", "kind", "order"), READS)
 def test_a_read_takes_its_result_and_64_mb_at_most(bed, index, kind, order):
-    assert extra(bed, index, kind, order) < ROOM
+    assert extra(bed, index, kind, order) < TRANSPOSE_BYTES
 
 
 @pytest.mark.parametrize(("index", "kind", "order"), [READS[2], READS[5]])
 def test_a_read_by_url_takes_what_its_requests_hold_too(bed, index, kind, order):
     with serving() as server:
         url = server.put(bed)
-        assert extra(url, index, kind, order) < ROOM + 10 * 8_000_000
+        assert extra(url, index, kind, order) < TRANSPOSE_BYTES + 10 * 8_000_000

@@ -97,7 +97,7 @@ def test_variants_are_chosen_by_names_positions_masks_and_slices(
     ("wanted", "message"),
     [
         (["sid1", "none"], "1 of 2 names.*'none' is not in the .bim"),
-        ([7], "positions beyond the 7 variants"),
+        ([7], "indices beyond the 7 variants"),
         ([True], "a mask beyond the 7 variants"),
         ([], "must choose at least one variant"),
     ],

@@ -301,7 +301,7 @@ def test_a_covariate_of_words_says_what_to_do(four, table):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a b c\nd e f\n", "'a b' is no individual of .*: expected a header with IID"),
+        ("a b c\nd e f\n", "'a b' is not an individual of .*: expected a header with IID"),
         ("FID IID\nf1 i1\n", "expected a column of values"),
         ("FID Y\nf1 1\n", "names no column IID"),
         ("IID Y\ni1 1 2\n", "line 2: expected 2 cells, found 3"),
@@ -313,7 +313,7 @@ def test_a_table_that_is_none_says_what_was_expected(four, table, text, message)
 
 
 def test_something_else_than_a_phenotype_is_refused(four):
-    with pytest.raises(ValueError, match="phenotype must be a table's path"):
+    with pytest.raises(ValueError, match="phenotypes must be one or more paths"):
         sl.data.GenotypeDataset(four(), 1.5)
     with pytest.raises(ValueError, match="a row for each of the 4 individuals"):
         sl.data.GenotypeDataset(four(), np.zeros(3))
@@ -390,7 +390,7 @@ def test_a_phenotype_that_is_no_table_is_named(four, phenotype):
 
 
 def test_of_a_file_that_is_no_table_little_is_shown(four, table):
-    with pytest.raises(sl.errors.LabelError, match="is no individual of") as caught:
+    with pytest.raises(sl.errors.LabelError, match="is not an individual of") as caught:
         sl.data.GenotypeDataset(four(), table("x" * 5000 + " y\n"))
     assert len(str(caught.value)) < 500
 

@@ -1,1 +1,1 @@
-"""Genotypes of individuals or variants, with phenotypes and covariates."""
+"""Datasets of genotypes, with phenotypes and covariates."""

@@ -1,4 +1,4 @@
-"""Where the two-bit codes of a dataset are: in memory, in the .bed, or in a copy."""
+"""Reads two-bit genotype codes from memory, from the .bed, or from a cached copy."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# A file that was written so many seconds ago may be written again in the same tick of the
-# clock: its stamp is not believed.
-_YOUNG = 2.0
-# Smaller files are hashed each time.
-_WORTH_KEEPING = 64 << 20
-# Goes up when what is kept changes.
-_LAYOUT = 1
+# Seconds. A file this new may change again within the resolution of file times, so its
+# hash is not cached.
+_MIN_FILE_AGE = 2.0
+# Bytes. Smaller files are hashed each time.
+_MIN_CACHED_SIZE = 64 << 20
+# Increase it when the format of the copy changes.
+_COPY_VERSION = 1
 _CODES, _SUMS = "codes.bed", "sums"
 
-# What laying lines down may take beside what is held, in bytes.
-ROOM = 224 << 20
-_FOUR = 4
+# Bytes of memory for transposing, in addition to the codes in memory.
+TRANSPOSE_BYTES = 224 << 20
+_CODES_PER_BYTE = 4
 
 
 class CodeStore:
-    """Lines of codes by number: a line is a sample, or a variant."""
+    """Reads lines of codes by number; a line is a sample or a variant."""
 
-    # Where all of them fit into the memory that is allowed, they are held. Else a .bed
-    # whose lines are the right ones is read as it is, and any other is copied once into the
-    # cache. Another process opens the same again; a file with other content is an error
-    # there.
+    # Codes that fit into the memory limit are kept in memory. Otherwise a .bed with the
+    # right lines is read directly, and any other is transposed once into the cache.
+    # Another process opens the same source again, and raises if the content has
+    # changed.
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class CodeStore:
         self._files, self._shape, self._reading = files, shape, reading
         self.by_sample = by_sample
         self._variants = variants if by_sample else None
-        # Where lines are variants all are laid down: some are a choice of lines.
+        # If lines are variants, selected variants are selected lines.
         self._lines = None if by_sample else variants
         self._content: str | None = None
         self._copy: str | None = None
@@ -81,32 +81,32 @@ class CodeStore:
 
     @property
     def native(self) -> _native.GenotypeCodes:
-        """The lines, opened again where this is another process."""
+        """The lines; reopened in another process."""
         if self._native is None:
             self._native = self._open_lines()
         return self._native
 
     @property
     def content(self) -> str:
-        """Name the content of the .bed."""
+        """The hash of the .bed's content."""
         if self._content is None:
             self._content = content_of(self._files, self._reading)
         return self._content
 
     @property
     def row_length(self) -> int:
-        """The number of codes of a line."""
+        """The number of codes in a line."""
         if not self.by_sample:
             return self._shape[0]
         return self._shape[1] if self._variants is None else self._variants.size
 
     def _open_lines(self) -> _native.GenotypeCodes:
-        """Open the lines where they are best had."""
+        """Open the lines in memory, in the .bed or in the cached copy."""
         bed = self._files.open_bed()
         is_same = bed.major == ("individual" if self.by_sample else "SNP")
         self._is_direct = False
         lines = self._shape[0] if self.by_sample else self._shape[1]
-        if lines * -(-self.row_length // _FOUR) <= self._reading.memory:
+        if lines * -(-self.row_length // _CODES_PER_BYTE) <= self._reading.memory:
             return self._read_into_memory(bed)
         if is_same and self._variants is None:
             self._is_direct = True
@@ -117,21 +117,21 @@ class CodeStore:
             )
         return self._open_cached_copy(bed)
 
-    def _layer(self, bed: _native.BedFile) -> _native.GenotypeLayer:
-        """Say what is laid down."""
+    def _transposer(self, bed: _native.BedFile) -> _native.GenotypeLayer:
+        """Return the transposer of the .bed."""
         return _native.GenotypeLayer(bed, self._shape, self.by_sample, self._variants)
 
     def _read_into_memory(self, bed: _native.BedFile) -> _native.GenotypeCodes:
-        """Hold all lines in memory."""
+        """Read all lines into memory."""
         stamp = self._check_content()
-        layer = self._layer(bed)
+        layer = self._transposer(bed)
         held = self._run_with_progress(lambda watch, rest: layer.hold(watch, **rest))
         check_stamp(self._files.bed, stamp)
         return held
 
     def _open_cached_copy(self, bed: _native.BedFile) -> _native.GenotypeCodes:
-        """Open the copy in the cache, which is made if need be."""
-        stamp, layer = self._check_content(), self._layer(bed)
+        """Open the copy in the cache; write it if it is missing."""
+        stamp, layer = self._check_content(), self._transposer(bed)
 
         def write(path: str) -> NDArray[np.uint64]:
             sums = self._run_with_progress(
@@ -150,35 +150,35 @@ class CodeStore:
         return codes
 
     def _check_content(self) -> dict[str, int]:
-        """Refuse a file that another process has found with other content."""
-        path, kept, self._content = self._files.bed, self._content, None
+        """Raise if the file's content differs from that seen in another process."""
+        path, expected, self._content = self._files.bed, self._content, None
         stamp = stamp_of(path)
-        if kept not in {None, self.content}:
+        if expected not in {None, self.content}:
             raise FormatError(f"{path}: has changed since it was opened", path=path)
         return stamp
 
     def _run_with_progress(
         self, work: Callable[[_native.GenotypeWatch, dict[str, Any]], Any]
     ) -> Any:
-        """Do what takes long, while others watch."""
+        """Run a long function with progress reports and interrupts."""
         watch, reading = _native.GenotypeWatch(), self._reading
-        total = self._shape[0] * self._shape[1] // _FOUR
-        rest = {"room": ROOM, "check": reading.check, "threads": reading.threads}
+        total = self._shape[0] * self._shape[1] // _CODES_PER_BYTE
+        rest = {"room": TRANSPOSE_BYTES, "check": reading.check, "threads": reading.threads}
 
-        def look() -> None:
+        def report() -> None:
             if reading.progress is not None:
                 reading.progress(min(watch.bytes, total), total)
 
-        return run_interruptible(lambda: work(watch, rest), look, stop=watch.stop)
+        return run_interruptible(lambda: work(watch, rest), report, stop=watch.stop)
 
     def _at(self, rows: Rows) -> Rows:
-        """Find the lines of items."""
+        """Return the line numbers of items."""
         return np.ascontiguousarray(rows if self._lines is None else self._lines[rows])
 
     def decode(
         self, rows: Rows, tables: NDArray[Any], out: NDArray[Any], *, num_threads: int
     ) -> None:
-        """Make numbers of some lines, by a table for each variant."""
+        """Decode lines with one lookup table per variant."""
         by_line = not self.by_sample
         arguments = self._at(rows), np.ascontiguousarray(tables), out
         self._read(
@@ -186,13 +186,13 @@ class CodeStore:
         )
 
     def gather(self, rows: Rows, num_threads: int) -> NDArray[np.uint8]:
-        """Copy the codes of some lines."""
-        codes = np.empty((rows.size, -(-self.row_length // _FOUR)), np.uint8)
+        """Return the codes of lines."""
+        codes = np.empty((rows.size, -(-self.row_length // _CODES_PER_BYTE)), np.uint8)
         self._read(lambda: self.native.gather(self._at(rows), codes, threads=num_threads))
         return codes
 
     def count(self, rows: Rows) -> NDArray[np.int64]:
-        """Count what is missing, heterozygous and homozygous A2, of each variant."""
+        """Return the counts of missing, heterozygous and homozygous A2 by variant."""
         by_line, threads = not self.by_sample, self._reading.threads
         counts = self._read(
             lambda: self.native.count(self._at(rows), by_line=by_line, threads=threads)
@@ -200,40 +200,42 @@ class CodeStore:
         return counts.astype(np.int64)
 
     def _read(self, read: Callable[[], Any]) -> Any:
-        """Read lines; a copy that is damaged is made anew when it is next opened."""
+        """Call a function that reads lines; invalidate a damaged copy."""
         try:
             return read()
         except FormatError as error:
             if self._copy is not None and error.path == self._copy:
-                # Whoever opens the copy next makes it again.
+                # The next process that opens the copy writes it again.
                 forget_entry(Path(self._copy).parent)
             raise
 
 
 def content_of(files: GenotypeFiles, reading: Reading) -> str:
-    """Name a .bed's content by 32 hexadecimal digits."""
-    # The hash of a large file is kept in the cache together with the file's size and times:
-    # the time of the last change of anything (ctime) cannot be set back, so that a file
-    # that is not the same is hashed anew.
+    """Return a hash of a .bed's content: 32 hexadecimal digits."""
+    # The hash of a large file is cached with the file's size and times. A changed file
+    # is hashed again, because programs cannot set back its ctime.
     stamp = stamp_of(files.bed)
-    place = os.fsencode(os.path.realpath(files.bed))
-    name = hashlib.blake2b(place, digest_size=16).hexdigest()
-    kept = reading.cache / "contents" / f"{name}.json"
-    if found := _find_known_content(kept, stamp):
-        return found
+    path = os.fsencode(os.path.realpath(files.bed))
+    name = hashlib.blake2b(path, digest_size=16).hexdigest()
+    record = reading.cache / "contents" / f"{name}.json"
+    if content := _find_known_content(record, stamp):
+        return content
     watch = _native.GenotypeWatch()
     bed = files.open_bed()
     content = run_interruptible(
         lambda: _native.hash_bed(bed, watch, reading.threads), lambda: None, stop=watch.stop
     )
     check_stamp(files.bed, stamp)
-    if stamp["size"] >= _WORTH_KEEPING and time.time() - stamp["changed"] / 1e9 > _YOUNG:
-        _keep(kept, {**stamp, "content": content})
+    if (
+        stamp["size"] >= _MIN_CACHED_SIZE
+        and time.time() - stamp["changed"] / 1e9 > _MIN_FILE_AGE
+    ):
+        _cache_content(record, {**stamp, "content": content})
     return content
 
 
 def stamp_of(path: str) -> dict[str, int]:
-    """Tell what changes when a file is written."""
+    """Return the size, times and inode of a file, which change when it is written."""
     with reading(path):
         facts = Path(path).stat()
     return {
@@ -246,13 +248,13 @@ def stamp_of(path: str) -> dict[str, int]:
 
 
 def check_stamp(path: str, stamp: dict[str, int]) -> None:
-    """Refuse a file that was written meanwhile."""
+    """Raise if a file was written after its stamp was taken."""
     if stamp_of(path) != stamp:
         raise FormatError(f"{path}: was written while it was being read", path=path)
 
 
 def _find_known_content(path: Path, stamp: dict[str, int]) -> str | None:
-    """Look up what was found before, if the file is the same."""
+    """Return the cached hash, if the file has not changed."""
     try:
         facts = json.loads(path.read_bytes())
         content = facts.pop("content")
@@ -261,8 +263,8 @@ def _find_known_content(path: Path, stamp: dict[str, int]) -> str | None:
     return content if facts == stamp and isinstance(content, str) else None
 
 
-def _keep(path: Path, facts: dict[str, object]) -> None:
-    """Write down what was found; where nothing can be written, it is found again."""
+def _cache_content(path: Path, facts: dict[str, object]) -> None:
+    """Cache the hash of a file, if the folder can be written."""
     try:
         private_folder(path.parent)
         with atomic_path(path) as part:
@@ -279,12 +281,11 @@ def open_copy(
     write: Callable[[str], NDArray[np.uint64]],
     shape: tuple[int, int],
 ) -> tuple[str, _native.GenotypeCodes]:
-    """Open a copy, and make it if it is absent or damaged."""
-    # It is named by the content of the .bed and by what was chosen of it, and is whole or
-    # absent: it is written beside its place and renamed, under a lock that ends with the
-    # process. Each line has a sum, which is compared when the line is read.
+    """Open a transposed copy; write it if it is missing or damaged."""
+    # The key is the content of the .bed and the selection. `CacheFolder` writes entries
+    # atomically. Each line has a checksum, which is checked on every read.
     *facts, variants = what
-    digest = hashlib.blake2b(repr((_LAYOUT, *facts)).encode(), digest_size=16)
+    digest = hashlib.blake2b(repr((_COPY_VERSION, *facts)).encode(), digest_size=16)
     if variants is not None:
         digest.update(variants.tobytes())
     folder, key = CacheFolder(cache / "genotypes"), digest.hexdigest()
@@ -302,7 +303,7 @@ def open_copy(
 def _open_existing(
     entry: Path, *, shape: tuple[int, int], by_sample: bool
 ) -> _native.GenotypeCodes | None:
-    """Open a copy; None if it is absent, or not as it was written."""
+    """Open a copy; None if it is missing or damaged."""
     try:
         facts = entry_facts(entry)
         sums = np.frombuffer((entry / _SUMS).read_bytes(), np.uint64)
@@ -315,5 +316,5 @@ def _open_existing(
 
 
 def _digest(sums: NDArray[np.uint64]) -> str:
-    """Name the sums."""
+    """Return a hash of the checksums."""
     return hashlib.blake2b(sums.tobytes(), digest_size=16).hexdigest()

@@ -1,4 +1,4 @@
-"""From two-bit codes to numbers: what is missing filled in, each variant standardised."""
+"""`GenotypeEncoder`: imputes and standardises two-bit genotype codes."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ if TYPE_CHECKING:
     from seqloom.data.genotype._statistics import Variants
 
 
-_EXAMPLES = 3
+_MAX_EXAMPLES = 3
 
 
-class Counted(Protocol):
+class StatisticsSource(Protocol):
     """A source that computes statistics of its samples."""
 
     def statistics(self, encoder: GenotypeEncoder, rows: NDArray[np.int64]) -> Fitted:
-        """Compute what an encoder is fitted to."""
+        """Return the statistics of rows for an encoder."""
         ...
 
 
 @dataclass(frozen=True)
 class GenotypeEncoder(JsonConfig):
-    """Fills in and standardises genotypes, by statistics of the samples it was fitted to.
+    """Imputes and standardises genotypes by the statistics of the samples it was fitted on.
 
-    A number is ``(copies - mean) * scale``, computed in float64 and rounded once; what is
-    missing becomes the mean. A variant that does not vary among the samples it was fitted
-    on becomes 0 everywhere, and is counted in ``constant``. Covariates are standardised to
-    unit variance, unless ``standardize`` is None.
+    A number is ``(dosage - mean) * scale``, computed in float64 and then rounded; missing
+    genotypes become the mean. A variant without variance in the fitted samples becomes 0,
+    and is counted in ``constant``. Covariates are standardised to unit variance, unless
+    ``standardize`` is None.
 
     Args:
-        impute: ``"mean"``, or None to leave NaN where a genotype is missing.
-        standardize: ``"unit"`` for unit variance; ``("beta", a, b)`` for the density of
-            that beta distribution at the rarer allele's frequency as weight; None for
-            copies as they are.
-        count_A1: Whether copies of allele 1 are counted, or of allele 2.
-        digest: Names the fitted arrays; empty where there are none.
+        impute: ``"mean"``, or None to leave missing genotypes as NaN.
+        standardize: ``"unit"`` for unit variance; ``("beta", a, b)`` to weight each variant
+            by the density of the beta distribution at its minor allele frequency; None for
+            plain dosages.
+        count_A1: If True, dosages count allele 1, else allele 2.
+        digest: A hash of the fitted arrays; empty before fitting.
 
     Raises:
-        ArgumentError: There is no such way to impute or to standardise.
+        ArgumentError: ``impute`` or ``standardize`` is invalid.
 
     Examples:
         >>> import seqloom as sl
@@ -93,7 +93,7 @@ class GenotypeEncoder(JsonConfig):
 
     @property
     def kernel_settings(self) -> dict[str, Any]:
-        """What a kernel is told, as plain values that JSON has, without learned arrays."""
+        """The settings as JSON values, without the fitted arrays."""
         return {
             "kind": "genotypes",
             "count_a1": self.count_A1,
@@ -102,12 +102,12 @@ class GenotypeEncoder(JsonConfig):
 
     @property
     def is_fitted(self) -> bool:
-        """Whether it has the statistics of samples."""
+        """True if it has been fitted."""
         return self._fitted is not None
 
     @property
     def fitted(self) -> Fitted:
-        """The statistics, with the variants that they are of."""
+        """The variants and their statistics."""
         if self._fitted is None:
             raise ArgumentError(
                 "the encoder is not fitted: call encoder = encoder.fit(train) first"
@@ -116,27 +116,27 @@ class GenotypeEncoder(JsonConfig):
 
     @property
     def variants(self) -> Variants:
-        """The variants it reads, in order: their ids and alleles."""
+        """The ids and alleles of the variants it was fitted on, in order."""
         return self.fitted.variants
 
     @property
     def covariate_names(self) -> tuple[str, ...]:
-        """The covariates it was fitted with, in order."""
+        """The names of the covariates it was fitted on, in order."""
         return self.fitted.covariate_names
 
     @property
     def constant(self) -> int:
-        """How many variants do not vary, or are all missing, in what it was fitted on."""
+        """The number of variants without variance in the fitted samples."""
         return int(self.fitted.is_constant.sum())
 
     def fit(self, examples: Dataset) -> GenotypeEncoder:
-        """Take the statistics of some samples, and of no others.
+        """Return an encoder that is fitted on some samples.
 
         Args:
-            examples: The samples to learn from: a dataset, or the training part of one.
+            examples: The samples: a dataset, or its training set.
 
         Returns:
-            A fitted encoder; this one stays as it is.
+            A fitted encoder; this one does not change.
 
         Raises:
             ArgumentError: There are no samples.
@@ -148,11 +148,11 @@ class GenotypeEncoder(JsonConfig):
             >>> train.encoder.fit(train).fitted.mean.tolist()
             [1.0, 1.0]
         """
-        source = cast("Counted", examples.source)
+        source = cast("StatisticsSource", examples.source)
         return self.with_fitted(source.statistics(self, examples.rows))
 
     def with_fitted(self, fitted: Fitted) -> GenotypeEncoder:
-        """Take statistics that were found.
+        """Return an encoder with the given statistics.
 
         Args:
             fitted: The statistics.
@@ -173,10 +173,10 @@ class GenotypeEncoder(JsonConfig):
         return other
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """List what was fitted, as plain arrays that a record file can hold.
+        """Return the fitted statistics as arrays, to save them in a file.
 
         Returns:
-            Arrays of numbers by name; none where nothing is fitted.
+            Arrays of numbers by name; empty before fitting.
 
         Examples:
             >>> GenotypeEncoder().arrays()
@@ -185,16 +185,16 @@ class GenotypeEncoder(JsonConfig):
         return {} if self._fitted is None else self._fitted.to_arrays()
 
     def with_arrays(self, arrays: Mapping[str, ArrayLike]) -> GenotypeEncoder:
-        """Take back what ``arrays`` gave.
+        """Return an encoder with the statistics that ``arrays`` returned.
 
         Args:
             arrays: The arrays by name.
 
         Returns:
-            The fitted encoder that they are of.
+            The fitted encoder.
 
         Raises:
-            RecordError: They are not those that the digest names.
+            RecordError: The arrays do not match the digest.
 
         Examples:
             >>> import seqloom as sl
@@ -205,23 +205,23 @@ class GenotypeEncoder(JsonConfig):
             >>> again.with_arrays(fitted.arrays()).constant
             1
         """
-        found = {name: np.asarray(array) for name, array in arrays.items()}
-        if _digest(found) != self.digest:
+        converted = {name: np.asarray(array) for name, array in arrays.items()}
+        if _digest(converted) != self.digest:
             raise RecordError(
                 "the encoder's arrays do not match the digest in its settings: the files "
                 "are of different runs"
             )
-        return self.with_fitted(Fitted.from_arrays(found)) if found else self
+        return self.with_fitted(Fitted.from_arrays(converted)) if converted else self
 
     def tables(self, dtype: DTypeLike = "float32") -> NDArray[Any]:
-        """List what each code becomes, for each variant.
+        """Return the number of each code, for each variant.
 
         Args:
             dtype: The type of the numbers.
 
         Returns:
-            An array ``(codes, variants)``: homozygous A1, missing, heterozygous,
-            homozygous A2, where A1 is the allele that is counted with ``count_A1``.
+            An array ``(codes, variants)``; the codes are homozygous A1, missing,
+            heterozygous and homozygous A2.
 
         Examples:
             >>> import seqloom as sl
@@ -236,25 +236,26 @@ class GenotypeEncoder(JsonConfig):
         if self.impute == "mean":
             values = np.where(np.isnan(values), fitted.mean, values)
         if self.standardize is not None:
-            # Less than nothing times nothing is -0: adding 0 makes it 0.
+            # Adding 0 turns -0 into 0.
             values = (values - fitted.mean) * fitted.scale + 0.0
         return np.ascontiguousarray(values, dtype)
 
     def decode(self, codes: Any, *, tables: Any = None) -> Any:
-        """Make numbers of two-bit codes, wherever they are.
+        """Convert two-bit codes to numbers, on the device of the codes.
 
-        Codes take a sixteenth of the memory: they can go to a GPU as they are.
+        Codes take 1/16 of the memory of float32, which makes the copy to a GPU faster.
 
         Args:
-            codes: An array or a tensor ``(samples, bytes)`` of uint8: four codes a byte,
-                the first in the lowest bits, as ``GenotypeDataset(output="codes")`` gives.
-            tables: What ``tables`` gives, put beside the codes before; None puts it there.
+            codes: A uint8 array or tensor ``(samples, bytes)`` with four codes per byte,
+                the first in the lowest bits, as in batches of
+                ``GenotypeDataset(output="codes")``.
+            tables: The result of ``tables``, on the device of the codes; None computes it.
 
         Returns:
-            Numbers ``(samples, variants)`` of the kind and on the device of the codes.
+            Numbers ``(samples, variants)`` in the library and on the device of the codes.
 
         Raises:
-            ShapeError: There are not so many codes as variants.
+            ShapeError: The number of codes is not the number of variants.
 
         Examples:
             >>> import seqloom as sl
@@ -266,10 +267,10 @@ class GenotypeEncoder(JsonConfig):
         return decode_codes(codes, self.tables() if tables is None else tables)
 
     def covariates(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Fill in and standardises covariates.
+        """Impute and standardise covariates.
 
         Args:
-            values: A row a sample, as tables have them; NaN where they have none.
+            values: One row for each sample, with NaN for missing values.
 
         Returns:
             Numbers of the same shape.
@@ -291,10 +292,10 @@ class GenotypeEncoder(JsonConfig):
         )
 
     def settings(self) -> dict[str, Any]:
-        """List its arguments, without the fitted statistics.
+        """Return the arguments of the encoder, without fitted statistics.
 
         Returns:
-            The arguments of an encoder that is not fitted.
+            The arguments of an equal encoder that is not fitted.
 
         Examples:
             >>> GenotypeEncoder(impute=None).settings()["impute"]
@@ -304,14 +305,14 @@ class GenotypeEncoder(JsonConfig):
 
 
 def constants_of(encoder: GenotypeEncoder) -> dict[str, Any]:
-    """Report the variants that do not vary in what a fitted encoder was fitted to."""
+    """Return the number of constant variants and examples, for a report."""
     fitted = encoder.fitted
-    ids = fitted.variants.ids[np.flatnonzero(fitted.is_constant)[:_EXAMPLES]]
+    ids = fitted.variants.ids[np.flatnonzero(fitted.is_constant)[:_MAX_EXAMPLES]]
     return {"constant": encoder.constant, "constant_examples": ids.tolist()}
 
 
 def _digest(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Name arrays by 32 hexadecimal digits; none have the empty name."""
+    """Return a hash of arrays: 32 hexadecimal digits; empty without arrays."""
     digest = hashlib.blake2b(digest_size=16)
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
@@ -321,9 +322,9 @@ def _digest(arrays: Mapping[str, NDArray[Any]]) -> str:
 
 
 def decode_codes(codes: Any, tables: Any) -> Any:
-    """Look each code up in the table of its variant."""
+    """Return the number of codes_of_variants code, from the table of its variant."""
     count = tables.shape[1]
-    if codes.ndim != 2 or codes.shape[1] != -(-count // 4):  # noqa: PLR2004 - a matrix of two bits
+    if codes.ndim != 2 or codes.shape[1] != -(-count // 4):  # noqa: PLR2004 - a matrix
         raise ShapeError(
             f"expected codes (samples, {-(-count // 4)}) for {count} variants, four in a "
             f"byte; got {tuple(codes.shape)}"
@@ -333,15 +334,15 @@ def decode_codes(codes: Any, tables: Any) -> Any:
         library = sys.modules["torch"]
         tables = library.as_tensor(tables, device=codes.device)
     columns = [(codes >> shift) & 3 for shift in (0, 2, 4, 6)]
-    each = library.stack(columns, -1).reshape(codes.shape[0], -1)[:, :count]
-    is_odd = (each & 1) == 1
+    codes_of_variants = library.stack(columns, -1).reshape(codes.shape[0], -1)[:, :count]
+    is_odd = (codes_of_variants & 1) == 1
     low = library.where(is_odd, tables[1], tables[0])
     high = library.where(is_odd, tables[3], tables[2])
-    return library.where(each >= 2, high, low)  # noqa: PLR2004 - the higher bit
+    return library.where(codes_of_variants >= 2, high, low)  # noqa: PLR2004 - the higher bit
 
 
 def flip_codes(codes: Any, is_flipped: Any) -> Any:
-    """Exchange the alleles of some variants: homozygous A1 becomes homozygous A2."""
+    """Flip the alleles of some variants: homozygous A1 becomes homozygous A2."""
     marks = np.zeros(4 * codes.shape[1], np.uint8)
     marks[: is_flipped.size] = 3 * is_flipped.astype(np.uint8)
     wanted = (marks.reshape(-1, 4) << np.arange(0, 8, 2, dtype=np.uint8)).sum(axis=1)

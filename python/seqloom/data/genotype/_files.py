@@ -1,4 +1,4 @@
-"""The three files of a genotype dataset, and how they are read."""
+"""The .bed, .fam and .bim of a genotype dataset, and the options for reading them."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ _UNITS = {
     **{f"{unit}i": 1024**power for power, unit in enumerate("kmgt", 1)},
 }
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", re.IGNORECASE)
-_MOST = 1 << 30
-# The share of the free memory that is taken where nobody says how much.
-_SHARE = 4
+_MAX_MEMORY = 1 << 30
+# By default codes take at most 1/4 of the free memory.
+_MEMORY_DIVISOR = 4
 
 
-# A path takes two slashes for one.
+# One slash is enough, because a `Path` merges two.
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class GenotypeFiles:
-    """A .bed and the tables beside it."""
+    """A .bed and its tables."""
 
     bed: str
     fam: str
@@ -57,16 +57,16 @@ class GenotypeFiles:
         fam: Location | None = None,
         bim: Location | None = None,
     ) -> GenotypeFiles:
-        """Find the tables: those that are named, else the ones of the same stem."""
+        """Find the tables: the given ones, or those with the name of the .bed."""
         if isinstance(bed, open_bed):
-            found = _locations_of(bed)
+            files = _locations_of(bed)
             return cls.beside(
-                found["bed"], fam=fam or found["fam"], bim=bim or found["bim"]
+                files["bed"], fam=fam or files["fam"], bim=bim or files["bim"]
             )
-        if isinstance(bed, list | tuple):  # which variants they share is not known
+        if isinstance(bed, list | tuple):  # their shared variants are unknown
             raise ArgumentError(
                 f"bed must be one set, got {len(cast('list[Any]', bed))}; merge several "
-                "into one first (plink --merge-list), or make a dataset of each"
+                "into one first (plink --merge-list), or create a dataset for each"
             )
         check_path("bed", bed, one="a .bed, or an open_bed")
         path = Path(bed).expanduser()
@@ -81,11 +81,11 @@ class GenotypeFiles:
         return cls(os.fspath(path), *map(os.fspath, named))
 
     def open_bed(self) -> _native.BedFile:
-        """Open the genotypes; waits for a writer that is just renaming new ones."""
+        """Open the .bed; wait for a writer that is renaming new files."""
         return open_file(Path(self.bed))[0]
 
     def people(self) -> People:
-        """Read the .fam; of a set that is not there, it is the .bed that is missed."""
+        """Read the .fam; raise for a missing .bed first."""
         if not Path(self.bed).exists():
             self.open_bed()
         check_not_exchanged(Path(self.fam), Path(self.bim))
@@ -100,13 +100,13 @@ class GenotypeFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How genotypes are read."""
+    """Options for reading genotypes."""
 
-    memory: int  # bytes of codes to keep in memory
-    cache: Path  # folder of copies
+    memory: int  # maximum bytes of codes in memory
+    cache: Path  # cache folder
     num_threads: int | None = None
     progress: Callable[[int, int], object] | None = field(default=None, compare=False)
-    check: bool = True  # whether to check the padding of .bed
+    check: bool = True  # check the padding bits of the .bed
 
     @property
     def threads(self) -> int:
@@ -114,7 +114,7 @@ class Reading:
         return count_threads(self.num_threads)
 
     def __getstate__(self) -> tuple[Any, ...]:
-        # Who watches stays in the process where the copy is made.
+        # The progress function stays in this process.
         return (self.memory, self.cache, self.num_threads, self.check)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
@@ -125,12 +125,12 @@ class Reading:
 
 
 def _locations_of(bed: open_bed) -> dict[str, Path]:
-    """Return the three files of an open set, which a dataset reads as they are."""
+    """Return the three files of an open set; raise for custom properties."""
     if bed.properties_dict:
         raise ArgumentError(
-            f"{bed}: a dataset reads the tables as they are, and this has properties of "
-            f"its own ({', '.join(bed.properties_dict)}): give labels=, or write a set "
-            "by to_bed"
+            f"{bed}: a dataset reads the .fam and .bim files, but this open_bed has other "
+            f"properties ({', '.join(bed.properties_dict)}): give labels=, or write a set "
+            "with to_bed"
         )
     files = {"bed": bed.location, **bed.tables}
     for path in files.values():
@@ -140,21 +140,21 @@ def _locations_of(bed: open_bed) -> dict[str, Path]:
 
 
 def _remote(path: object) -> ArgumentError:
-    """Say that a dataset reads files."""
+    """Return the error for a remote file."""
     return ArgumentError(
-        f"{path}: a dataset needs files on this machine, because it reads them again and "
-        "again: copy the set, or read what you need of it by sl.io.open_bed"
+        f"{path}: a dataset reads its files repeatedly, so they must be on this machine: "
+        "copy the set, or read a part of it with sl.io.open_bed"
     )
 
 
 def memory_of(memory: int | str | None) -> int:
-    """Read a number of bytes, such as ``"1 GB"`` or ``"512 MiB"``."""
+    """Return a number of bytes, from a number or a string such as ``"512 MiB"``."""
     if memory is None:
-        free = available_memory() or _SHARE * _MOST
-        return min(_MOST, free // _SHARE)
-    found = _SIZE.fullmatch(str(memory))
-    if found is None or isinstance(memory, bool):
+        free = available_memory() or _MEMORY_DIVISOR * _MAX_MEMORY
+        return min(_MAX_MEMORY, free // _MEMORY_DIVISOR)
+    match = _SIZE.fullmatch(str(memory))
+    if match is None or isinstance(memory, bool):
         raise ArgumentError(
-            f'memory must be a number of bytes or a text such as "1 GB", got {memory!r}'
+            f'memory must be a number of bytes or a string such as "1 GB", got {memory!r}'
         )
-    return int(float(found[1]) * _UNITS[(found[2] or "").lower()])
+    return int(float(match[1]) * _UNITS[(match[2] or "").lower()])

@@ -1,4 +1,4 @@
-"""Genotype files with phenotypes and covariates, as a dataset."""
+"""`GenotypeDataset`: PLINK genotypes with phenotypes and covariates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from seqloom.data.genotype._phenotype import (
     MISSING,
     Covariates,
     Missing,
-    label_people,
+    label_samples,
     read_covariates,
 )
 from seqloom.data.genotype._variants import choose_variants
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from seqloom.data._source import Rows
     from seqloom.data.genotype._people import People
 
-_ALLOWED = {
+_CHOICES = {
     "by": ("sample", "variant"),
     "dtype": ("float32", "float64"),
     "output": ("numbers", "codes"),
@@ -67,55 +67,58 @@ def GenotypeDataset(
     skip_format_check: bool = False,
     **old: Any,
 ) -> Dataset:
-    """Genotypes of a PLINK .bed, standardised when asked for, with labels and covariates.
+    """Genotypes of a PLINK .bed, with labels and covariates; standardised by default.
 
-    An item is a sample, a dict: ``id`` (IID, or FID:IID where individuals share an IID),
-    ``inputs`` (a number for each variant), ``label`` where there is a phenotype and
-    ``covariates`` where there are such. With ``by="variant"`` an item is a variant over all
-    individuals: ``id``, ``inputs``, ``chromosome`` and ``position``.
+    An item is a dict for one sample: ``id`` (IID, or FID:IID if an IID is not unique),
+    ``inputs`` (a number for each variant) and, if given, ``label`` and ``covariates``. With
+    ``by="variant"`` an item is one variant over all individuals: ``id``, ``inputs``,
+    ``chromosome`` and ``position``.
 
-    Codes stay two bits until a batch is made. Where they fit into ``memory`` they are held;
-    else samples are read from a copy whose lines are samples, which is made once, in 256
-    MiB of memory, and kept in the cache: ``cache``, or the folder of the environment's
-    ``SEQLOOM_CACHE``, else ``~/.cache/seqloom``. It is named by the .bed's content, so that
-    no file ever gets the copy of another.
+    Genotypes are stored as two-bit codes and decoded for each batch. Codes are kept in
+    memory if they fit into ``memory``. Otherwise samples are read from a transposed copy of
+    the .bed in the cache folder: ``cache``, or ``SEQLOOM_CACHE`` in the environment, else
+    ``~/.cache/seqloom``. The copy is written once, with 256 MiB of memory, and is named
+    after a hash of the .bed's content.
 
-    Means and variances come from the samples that an encoder was fitted on.
-    ``sl.train.fit`` fits it on the training part. For a loop of your own, parts that
-    ``split`` and ``folds`` make are standardised by the training part, and a whole dataset
-    by itself; or say it: ``encoder = data.encoder.fit(train)`` and
+    Means and variances come from the samples that the encoder was fitted on.
+    ``sl.train.fit`` fits it on the training set. Subsets from ``split`` and ``folds`` are
+    standardised by the training set, and any other dataset by all of its samples. To choose
+    the samples yourself, use ``encoder = data.encoder.fit(train)`` and
     ``valid.with_encoder(encoder)``.
 
     Args:
-        bed: The .bed, or an ``open_bed`` of files.
-        labels: Tables with a row for each sample (with FID and IID, or IID alone; with a
-            header, or PLINK's lines ``FID IID value``), a data frame with such columns or
-            with IIDs as the names of its rows, a dict from IID to value, or an array, a
-            series or a list of numbers in the order of the .fam. None takes the sixth
-            column of the .fam, if it tells samples apart; False leaves labels out. A
-            ``Labels`` says how they are read.
-        covariates: The same, of numbers. With a fitted encoder, columns that it does not
-            read are left out and counted in ``report["unused_covariates"]``.
-        by: What an item is: ``"sample"`` or ``"variant"``.
-        variants: Which variants: ids, positions, a mask or a slice; None takes all.
-        impute: ``"mean"``, or None to leave NaN where a genotype is missing.
+        bed: The .bed, or an ``open_bed`` of local files.
+        labels: Tables with a row for each sample (FID and IID, or only IID; with a header,
+            or PLINK lines ``FID IID value``), a data frame with such columns or indexed by
+            IID, a dict from IID to value, or numbers in the order of the .fam (an array, a
+            series or a list). None takes the sixth column of the .fam, unless all its
+            values are equal; False leaves labels out. A ``Labels`` also says how to read
+            them.
+        covariates: Numbers from the same kinds of source. Columns that a fitted encoder
+            does not use are left out and counted in ``report["unused_covariates"]``.
+        by: The items: ``"sample"`` or ``"variant"``.
+        variants: The variants to read: ids, indices, a boolean mask or a slice; None takes
+            all.
+        impute: ``"mean"``, or None to leave missing genotypes as NaN.
         standardize: ``"unit"``, ``("beta", a, b)`` or None; see ``GenotypeEncoder``.
-        encoder: A fitted encoder instead of these two: its variants are found in the file
-            by id and alleles.
-        count_A1: Whether copies of allele 1 are counted.
-        fam: The table of individuals; None is beside the .bed.
-        bim: The table of variants; None is beside the .bed.
-        missing_covariates: ``"error"``, or ``"mean"`` to fill in the mean.
+        encoder: A fitted encoder, instead of ``impute`` and ``standardize``; its variants
+            are found in the file by id and alleles.
+        count_A1: If True, dosages count allele 1, else allele 2.
+        fam: The table of individuals; None takes the .fam next to the .bed.
+        bim: The table of variants; None takes the .bim next to the .bed.
+        missing_covariates: ``"error"``, or ``"mean"`` to replace missing values by the
+            mean.
         covariate_columns: The columns of covariates; None takes all.
         dtype: ``"float32"`` or ``"float64"``.
-        output: ``"numbers"``, or ``"codes"`` for two-bit codes, which
-            ``encoder.decode`` makes numbers of, on a GPU too.
-        memory: Bytes that codes may take in memory, such as ``"4 GB"``; None is a quarter
-            of what is free, 1 GiB at most.
-        cache: The folder of the cache.
-        num_threads: How many threads may make a copy and count; None takes all.
-        progress: Called now and then with the bytes of codes that are done, and all.
-        skip_format_check: Leaves out what the file's last bytes tell about the tables.
+        output: ``"numbers"``, or ``"codes"`` for two-bit codes, which ``encoder.decode``
+            converts to numbers, also on a GPU.
+        memory: The maximum memory for codes in bytes, or a string such as ``"4 GB"``; None
+            takes a quarter of the free memory, at most 1 GiB.
+        cache: The cache folder.
+        num_threads: The number of threads that write the copy and count genotypes; None
+            takes all.
+        progress: A function that is called with the finished and the total bytes of codes.
+        skip_format_check: If True, the padding bits of the .bed are not checked.
         **old: Deprecated: ``phenotype=``, which is now ``labels=``, and single options of
             ``Labels``; write ``labels=Labels(source, task=..., classes=...)``.
 
@@ -124,9 +127,9 @@ def GenotypeDataset(
 
     Raises:
         FileError: A file cannot be read, or the copy cannot be written.
-        FormatError: A file is not what it should be, or lacks a variant of the encoder.
-        LabelError: Labels or covariates are missing, double, or do not fit.
-        ArgumentError: Arguments that do not go together.
+        FormatError: A file is not valid, or lacks a variant of the encoder.
+        LabelError: Labels or covariates are missing or duplicated, or do not fit.
+        ArgumentError: Arguments contradict each other.
 
     Examples:
         >>> import seqloom as sl
@@ -160,11 +163,11 @@ def GenotypeDataset(
     people = files.people()
     chosen = choose_variants(files, variants, encoder)
     if by == "variant":
-        _check_variants(labels, covariates)
+        _check_no_sample_columns(labels, covariates)
         column = LabelColumn()
     else:
-        column = label_people(people, labels)
-    beside = _find_covariates(
+        column = label_samples(people, labels)
+    beside = _read_needed_covariates(
         covariates,
         people,
         column.rows,
@@ -193,15 +196,15 @@ def GenotypeDataset(
     return Dataset(source, encoder=encoder if by == "sample" else None, labels=column)
 
 
-def _check_variants(labels: Labels, covariates: Any) -> None:
-    """Raise if variants are given labels or covariates."""
+def _check_no_sample_columns(labels: Labels, covariates: Any) -> None:
+    """Raise for labels or covariates with ``by="variant"``."""
     if labels.source is not None and labels.source is not False:
         raise ArgumentError('labels are of samples: leave them out with by="variant"')
     if covariates is not None:
         raise ArgumentError('covariates are of samples: leave them out with by="variant"')
 
 
-def _find_covariates(
+def _read_needed_covariates(
     covariates: Any,
     people: People,
     rows: Rows | None,
@@ -209,7 +212,7 @@ def _find_covariates(
     encoder: GenotypeEncoder,
     **options: Any,
 ) -> Covariates:
-    """Read the covariates that the encoder needs, or all."""
+    """Read all covariates, or those that a fitted encoder uses."""
     rows = np.arange(len(people)) if rows is None else rows
     needed = encoder.covariate_names if encoder.is_fitted else None
     if covariates is None or needed == ():
@@ -218,15 +221,15 @@ def _find_covariates(
 
 
 def check_options(**options: str) -> None:
-    """Refuse options that do not exist."""
+    """Raise for invalid options."""
     for name, value in options.items():
-        as_choice(name, value, _ALLOWED[name])
+        as_choice(name, value, _CHOICES[name])
     if options["output"] == "codes" and options["by"] == "variant":
         raise ArgumentError('output="codes" needs by="sample", got by="variant"')
 
 
 def check_counted(bed: object, *, count_a1: bool) -> None:
-    """Refuse an open .bed that counts the other allele."""
+    """Raise if an open .bed counts the other allele."""
     if isinstance(bed, open_bed) and bed.count_A1 != count_a1:
         raise ArgumentError(
             f"the open .bed has count_A1={bed.count_A1}, the dataset count_A1={count_a1}: "
@@ -234,15 +237,17 @@ def check_counted(bed: object, *, count_a1: bool) -> None:
         )
 
 
-def choose_encoder(given: GenotypeEncoder | None, own: GenotypeEncoder) -> GenotypeEncoder:
-    """Take the encoder that is given, which excludes its own arguments, or make one."""
-    if given is None:
-        return own
-    if encoded_kind(given) != GenotypeEncoder.encodes:
-        raise ArgumentError(f"encoder must be a GenotypeEncoder or None, got {given!r}")
-    if own not in {GenotypeEncoder(), GenotypeEncoder(**given.settings())}:
+def choose_encoder(
+    encoder: GenotypeEncoder | None, new_encoder: GenotypeEncoder
+) -> GenotypeEncoder:
+    """Return the encoder encoder, or a new one; raise if both are specified."""
+    if encoder is None:
+        return new_encoder
+    if encoded_kind(encoder) != GenotypeEncoder.encodes:
+        raise ArgumentError(f"encoder must be a GenotypeEncoder or None, got {encoder!r}")
+    if new_encoder not in {GenotypeEncoder(), GenotypeEncoder(**encoder.settings())}:
         raise ArgumentError(
             "impute, standardize and count_A1 are settings of the encoder: omit them "
             "where encoder= is passed"
         )
-    return given
+    return encoder

@@ -1,4 +1,4 @@
-"""Genotypes of files: two-bit codes, made into numbers by an encoder."""
+"""`GenotypeSource`: reads genotype codes and decodes them with an encoder."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 
 class GenotypeSource(Source):
-    """Samples of a .bed by number, or its variants."""
+    """Reads samples, or variants, of a .bed by index."""
 
     kind, title = "genotypes", "GenotypeDataset"
     has_letters = False
-    has_ordinals = False  # of samples and variants
+    has_ordinals = False
     supports_threads, is_checked = True, False
-    _learn_from: Rows | None = None  # the samples to learn from; None means all
-    _in_use: GenotypeEncoder | None = None  # fitted at the first use
-    _tables: NDArray[Any] | None = None  # of the encoder in use
+    _training_rows: Rows | None = None  # samples to fit on; None: all
+    _fitted_encoder: GenotypeEncoder | None = None  # fitted on first use
+    _tables: NDArray[Any] | None = None  # of the fitted encoder
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class GenotypeSource(Source):
         self._codes = self._open_codes(variants)
 
     def _open_codes(self, variants: ChosenVariants) -> CodeStore:
-        """Open the codes of some variants."""
+        """Open the codes of variants."""
         return CodeStore(
             self._files,
             (len(self._people), variants.in_file),
@@ -72,33 +72,33 @@ class GenotypeSource(Source):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """How the encoder's variants were found, and which of them do not vary."""
+        """Counts of flipped and constant variants, for the report."""
         return self._facts
 
     @property
     def covariate_names(self) -> tuple[str, ...]:
-        """The names of the covariates that items have."""
+        """The names of the covariates of items."""
         if self._encoder.is_fitted:
             return self._encoder.covariate_names
         return self._covariates.names
 
     def ids(self, rows: Rows) -> list[str]:
-        """List ids."""
+        """Return the ids of rows."""
         if not self._by_sample:
             return self._variants.ids(rows).tolist()
         names = self._people.names
         return [names[row] for row in rows.tolist()]
 
     def lengths(self, rows: Rows, encoder: Any) -> Rows:
-        """Count genotypes, the same number for all."""
+        """Return the number of genotypes of each row."""
         del encoder
         return np.full(rows.size, self._codes.row_length)
 
     def fetch(self, rows: Rows, options: FetchOptions) -> dict[str, Any]:
-        """Make numbers of codes, or copies codes; and covariates."""
+        """Return decoded genotypes, or codes, and covariates."""
         if self._output == "codes":
             codes = self._codes.gather(rows, options.num_threads)
-            # Alleles are as the encoder has them.
+            # Count the alleles that the encoder counts.
             is_flipped = self._variants.is_flipped
             codes = codes if is_flipped is None else flip_codes(codes, is_flipped)
             batch: dict[str, Any] = {"codes": codes}
@@ -109,7 +109,7 @@ class GenotypeSource(Source):
     def _numbers(
         self, rows: Rows, out: NDArray[Any] | None, num_threads: int
     ) -> NDArray[Any]:
-        """Make numbers of codes, in memory that is used again once they have died."""
+        """Return decoded genotypes, in memory that is reused after they are freed."""
         shape = (rows.size, self._codes.row_length)
         if out is None:
             out = empty(shape, self._dtype)
@@ -124,19 +124,19 @@ class GenotypeSource(Source):
         return out
 
     def _covariates_of(self, rows: Rows) -> dict[str, Any]:
-        """Return the column of covariates, if there are any."""
+        """Return the column of covariates; empty without covariates."""
         if not (self._by_sample and self.covariate_names):
             return {}
         values = self._covariates.of(rows, self.covariate_names)
         return {"covariates": self._find_encoder().covariates(values)}
 
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
-        """Return chromosome and position of variants; samples have neither."""
+        """Return chromosome and position of variants; empty for samples."""
         del epoch
         return {} if self._by_sample else self._variants.about(rows)
 
     def group(self, rows: Rows, name: str, labels: NDArray[Any] | None) -> list[Any]:
-        """List families, labels or covariates of samples, chromosomes of variants."""
+        """Return family, label or covariates of samples, or chromosomes of variants."""
         if name == "fid" and self._by_sample:
             return self._people.fids[rows].tolist()
         columns = self.columns(rows, None)
@@ -146,7 +146,7 @@ class GenotypeSource(Source):
         return find_group(name, columns)
 
     def _find_tables(self) -> NDArray[Any]:
-        """Return the tables of the encoder, for alleles as the file has them."""
+        """Return the lookup tables of the encoder, for the alleles in the file."""
         if self._tables is None:
             tables = self._find_encoder().tables(self._dtype)
             if (is_flipped := self._variants.is_flipped) is not None:
@@ -156,17 +156,17 @@ class GenotypeSource(Source):
         return self._tables
 
     def _find_encoder(self) -> GenotypeEncoder:
-        """Return the fitted encoder, or one that is fitted to the chosen samples."""
+        """Return the encoder, fitted on the training samples if it was not fitted."""
         if self._encoder.is_fitted:
             return self._encoder
-        if self._in_use is None:
-            fitted = self.statistics(self._encoder, self._learn_from)
-            self._in_use = self._encoder.with_fitted(fitted)
-            self._facts |= constants_of(self._in_use)
-        return self._in_use
+        if self._fitted_encoder is None:
+            fitted = self.statistics(self._encoder, self._training_rows)
+            self._fitted_encoder = self._encoder.with_fitted(fitted)
+            self._facts |= constants_of(self._fitted_encoder)
+        return self._fitted_encoder
 
     def statistics(self, encoder: GenotypeEncoder, rows: Rows | None = None) -> Fitted:
-        """Compute the statistics of some samples, or of all, for an encoder."""
+        """Return the statistics of some samples, or of all, for an encoder."""
         if self._variants.is_flipped is not None:
             raise ArgumentError(
                 "the encoder flips alleles of this file; to fit a new encoder, open the "
@@ -192,9 +192,9 @@ class GenotypeSource(Source):
         )
 
     def fitted(self, to: GenotypeEncoder | Rows) -> GenotypeSource:
-        """Return the source as standardised by some samples, or by an encoder."""
+        """Return the source standardised by some samples, or by an encoder."""
         if isinstance(to, np.ndarray):
-            return self._copy_with(_learn_from=to) if self._by_sample else self
+            return self._copy_with(_training_rows=to) if self._by_sample else self
         if not self._by_sample:
             raise ArgumentError('items are variants: an encoder is for by="sample"')
         if not to.is_fitted:
@@ -210,15 +210,15 @@ class GenotypeSource(Source):
         )
 
     def _copy_with(self, **state: Any) -> GenotypeSource:
-        """Make another view of the same files."""
-        other, fresh = copy.copy(self), {"_in_use": None, "_tables": None}
+        """Return a copy with the same files and another state."""
+        other, fresh = copy.copy(self), {"_fitted_encoder": None, "_tables": None}
         vars(other).update({"_facts": dict(self._facts)} | fresh | state)
         return other
 
     def content(
         self, rows: Rows, labels: LabelColumn, *, encoder: Any, jitter: int
     ) -> Iterator[bytes]:
-        """Yield the genotypes' hash, which of them are used, and their columns."""
+        """Yield the hash of the genotypes, the selected rows, and the columns."""
         del encoder, jitter
         facts = (self._codes.content, self._by_sample, self._encoder.count_A1)
         choices = (labels.task, labels.classes, self.covariate_names)
@@ -232,7 +232,7 @@ class GenotypeSource(Source):
             yield self._covariates.of(rows, self.covariate_names).tobytes()
 
     def __getstate__(self) -> dict[str, Any]:
-        # Each process would find the same statistics again.
+        # Compute the statistics once, not in each process.
         if self._output == "numbers" or self.covariate_names:
             self._find_tables()
         return dict(self.__dict__)

@@ -1,4 +1,4 @@
-"""The individuals of a .fam, found by their ids."""
+"""Individuals of a .fam, and tables of their values."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     Key = tuple[str, str] | str
 
 _FID, _IID = "FID", "IID"
-_SHOWN = 60
+_MAX_SHOWN_CHARACTERS = 60
 _Array: Any = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """Individuals by number."""
+    """The individuals of a .fam."""
 
     path: str
     fids: NDArray[Any]
@@ -56,7 +56,7 @@ class People:
 
     @cached_property
     def names(self) -> list[str]:
-        """Ids: those of individuals, or FID:IID where these are not unique."""
+        """The IIDs, or FID:IID if IIDs are not unique."""
         iids: list[str] = self.iids.tolist()
         if self._is_unique:
             return iids
@@ -65,18 +65,18 @@ class People:
 
     @cached_property
     def _is_unique(self) -> bool:
-        """Whether an individual's own id names it."""
+        """True if IIDs are unique."""
         return len(set(self.iids.tolist())) == len(self.iids)
 
     @cached_property
     def _by_pair(self) -> dict[Key, int]:
-        """Positions by both ids."""
+        """Row by (FID, IID)."""
         return self._number_keys(
             list(zip(self.fids.tolist(), self.iids.tolist(), strict=True))
         )
 
     def _number_keys(self, keys: Sequence[Key]) -> dict[Key, int]:
-        """Numbers keys, each of which must stand once."""
+        """Return the row of each key; raise if a key occurs twice."""
         numbers = {key: number for number, key in enumerate(keys)}
         if len(numbers) == len(keys):
             return numbers
@@ -84,38 +84,38 @@ class People:
         double = next(key for at, key in enumerate(keys) if first.setdefault(key, at) != at)
         is_pair = isinstance(double, tuple)
         shown = " ".join(double) if is_pair else double
-        advice = "" if is_pair else "; a table with FID and IID tells them apart"
+        advice = "" if is_pair else "; use a table with FID and IID"
         raise LabelError(
             f"{self.path}: the id {shown!r} occurs twice, so rows of a table cannot be "
             f"assigned by it{advice}"
         )
 
     def check_unique(self) -> None:
-        """Refuse two individuals with the same ids: labels would be for both."""
+        """Raise if two individuals have the same FID and IID."""
         if not self._is_unique:
             _ = self._by_pair
 
     def find(self, keys: Sequence[Key]) -> list[int | None]:
-        """Find individuals by (FID, IID), or by IID."""
+        """Return the row of each (FID, IID), or IID; None for unknown ids."""
         if not keys:
             return []
         is_pair = isinstance(keys[0], tuple)
-        known = self._by_pair if is_pair else self._number_keys(self.iids.tolist())
-        return [known.get(key) for key in keys]
+        rows = self._by_pair if is_pair else self._number_keys(self.iids.tolist())
+        return [rows.get(key) for key in keys]
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which columns of a table are meant."""
+    """The columns to read from a table."""
 
-    id_column: str | None = None  # None means FID and IID, or IID
-    wanted: Cells | None = None  # None means all but ids
-    what: str = "phenotype"  # name of the values if there is no header
+    id_column: str | None = None  # None: FID and IID, or IID
+    wanted: Cells | None = None  # None: all except ids
+    what: str = "phenotype"  # name of the values without a header
 
 
 @dataclass(frozen=True, slots=True)
 class PersonTable:
-    """Values as text, by individual."""
+    """A table of values as text, with one line per individual."""
 
     path: str
     names: Cells
@@ -125,9 +125,9 @@ class PersonTable:
 
 
 def read_person_table(path: str, columns: Columns, people: People) -> PersonTable:
-    """Read a table: TSV, CSV or white space, plain or gzip."""
-    # The first line is a header if it names FID or IID, or the columns that are asked for.
-    # Else its first cells must be the ids of an individual, as in PLINK's own files.
+    """Read a table of values: TSV, CSV or white space, plain or gzip."""
+    # The first line is a header if it names FID, IID or a wanted column. Otherwise its
+    # first cells must be the ids of an individual, as in the files of PLINK.
     with reading_table(path), open_text(path) as file:
         wanted = (columns.id_column or _IID,)
         has_one_word_ids = columns.id_column is None
@@ -140,7 +140,7 @@ def read_person_table(path: str, columns: Columns, people: People) -> PersonTabl
 
 
 def frame_table(frame: Frame, columns: Columns) -> PersonTable:
-    """Take a data frame: with IID, FID and IID, or the names of its rows as IID."""
+    """Return the values of a data frame with FID and IID, with IID, or indexed by IID."""
     names, index = frame.names, frame.ids(columns.id_column or "id")
     has_column = {_FID, _IID, columns.id_column} & {*names, *map(str.upper, names)}
     if index is None or has_column:
@@ -158,27 +158,27 @@ def frame_table(frame: Frame, columns: Columns) -> PersonTable:
 
 
 def key_of(key: Any, what: str) -> Key:
-    """Make what an individual is found by of an IID, or of a tuple of FID and IID."""
+    """Return the key of an individual from an IID, or a tuple of FID and IID."""
     parts: tuple[Any, ...] = key if isinstance(key, tuple) else (key,)  # pyright: ignore[reportUnknownVariableType]
     return _key([id_text(part, what).strip() for part in parts])
 
 
 def _ids(frame: Frame, column: str) -> list[str]:
-    """Write a column of ids as text."""
+    """Return a column of ids as text."""
     cells = enumerate(frame.column(column), 1)
     return [id_text(cell, f"{frame.what}, row {row}").strip() for row, cell in cells]
 
 
 def _text(value: Any) -> str:
-    """Write one cell of a data frame as a table of text would hold it."""
+    """Return a cell of a data frame as text; raise unless it is one value."""
     cells = cells_of([value])[0]
     if len(cells) != 1:
-        raise LabelError(f"a cell holds {quote(value)}: expected one value")
+        raise LabelError(f"a cell has {quote(value)}: expected one value")
     return cells[0]
 
 
 def _read(path: str, reader: Reader, columns: Columns, *, people: People) -> PersonTable:
-    """Read the lines."""
+    """Return the values of the lines of a table."""
     first = [cell.strip() for cell in first_row(path, reader)]
     names = [first[0].lstrip("#").strip(), *first[1:]]
     named_ids = {name.upper() for name in names} & {_FID, _IID}
@@ -187,27 +187,27 @@ def _read(path: str, reader: Reader, columns: Columns, *, people: People) -> Per
         ids, values = _columns(path, names, columns)
         table = PersonTable(path, tuple(names[at] for at in values), [], [], [])
     else:
-        ids, values = _bare(path, first, columns, people=people)
+        ids, values = _headerless_columns(path, first, columns, people=people)
         named = default_names(columns.what, len(values))
         chosen = [column_position(path, [*named], name) for name in columns.wanted or named]
         values = [values[at] for at in chosen]
         table = PersonTable(path, tuple(named[at] for at in chosen), [], [], [])
-        _take(table, first, (ids, values), line=reader.line_num)
+        _append_row(table, first, (ids, values), line=reader.line_num)
     for row in reader:
         if not any(map(str.strip, row)):
-            continue  # a line that is empty, or has separators only
+            continue  # an empty line, or only separators
         if len(row) == len(first):
-            _take(table, row, (ids, values), line=reader.line_num)
+            _append_row(table, row, (ids, values), line=reader.line_num)
         else:
             message = f"expected {len(first)} cells, found {len(row)}"
             raise fault_at(path, reader.line_num, message)
     return table
 
 
-def _take(
+def _append_row(
     table: PersonTable, row: list[str], positions: tuple[list[int], list[int]], *, line: int
 ) -> None:
-    """Take what is wanted of one line."""
+    """Append the wanted cells of a line to the table."""
     ids, values = positions
     key = [row[at].strip() for at in ids]
     if "" in key:
@@ -218,17 +218,17 @@ def _take(
 
 
 def format_key(key: Key) -> str:
-    """Write what an individual is found by."""
+    """Return the key of an individual as text."""
     return key if isinstance(key, str) else ":".join(key)
 
 
 def _key(ids: list[str]) -> Key:
-    """Make what an individual is found by."""
+    """Return the key of an individual from its ids."""
     return (ids[0], ids[1]) if len(ids) > 1 else ids[0]
 
 
 def _columns(path: str, names: list[str], columns: Columns) -> tuple[list[int], list[int]]:
-    """Find the columns of ids and of values."""
+    """Return the indices of the columns of ids and of values."""
     upper = [name.upper() for name in names]
     if columns.id_column is not None:
         ids = [column_position(path, names, columns.id_column)]
@@ -244,21 +244,21 @@ def _columns(path: str, names: list[str], columns: Columns) -> tuple[list[int], 
     is_id = {*ids, *(at for at, name in enumerate(upper) if name in {_FID, _IID})}
     values = [at for at in range(len(names)) if at not in is_id]
     if not values:
-        raise LabelError(f"{path}: there are ids only, expected a column of values")
+        raise LabelError(f"{path}: expected a column of values, found only ids")
     return ids, values
 
 
-def _bare(
+def _headerless_columns(
     path: str, first: list[str], columns: Columns, *, people: People
 ) -> tuple[list[int], list[int]]:
-    """Find the columns of a table without a header by its first line."""
+    """Return the columns of ids and of values of a table without a header."""
     for ids in ([0, 1], [0]):
         is_wide = len(first) > len(ids)
         if is_wide and people.find([_key([first[at] for at in ids])])[0] is not None:
             return ids, list(range(len(ids), len(first)))
-    shown = " ".join(first[:2])[:_SHOWN]
+    shown = " ".join(first[:2])[:_MAX_SHOWN_CHARACTERS]
     raise LabelError(
-        f"{path}: the first line names no column IID, and {shown!r} is no "
+        f"{path}: the first line names no column IID, and {shown!r} is not an "
         f"individual of {people.path}: expected a header with IID, or lines FID IID "
         f"{columns.what}"
     )
@@ -266,22 +266,22 @@ def _bare(
 
 @dataclass(frozen=True, slots=True)
 class PersonValues:
-    """Values as text, by individual."""
+    """Values as text, joined to individuals."""
 
     what: str  # name of the source in errors
     names: Cells
-    cells: dict[int, Cells]  # by position of the individual
+    cells: dict[int, Cells]  # by row of the individual
     unmatched: Cells  # ids of rows without an individual
-    tables: list[LabelTable]  # to name lines in errors
+    tables: list[LabelTable]  # for line numbers in errors
 
 
 def join_people(values: Any, people: People, columns: Columns) -> PersonValues:
-    """Find the row of each individual."""
+    """Join tables, dicts or arrays of values to individuals."""
     tables = _tables(values, people, columns)
     names = tables[0].names
     cells: dict[int, Cells] = {}
     lines: dict[int, str] = {}
-    left: list[str] = []
+    unmatched: list[str] = []
     for table in tables:
         if table.names != names:
             raise LabelError(
@@ -293,7 +293,7 @@ def join_people(values: Any, people: People, columns: Columns) -> PersonValues:
         )
         for person, key, row, line in rows:
             if person is None:
-                left.append(format_key(key))
+                unmatched.append(format_key(key))
                 continue
             where = f"{table.path}, line {line}"
             if cells.setdefault(person, row) != row:
@@ -304,11 +304,11 @@ def join_people(values: Any, people: People, columns: Columns) -> PersonValues:
             lines.setdefault(person, where)
     what = ", ".join(table.path for table in tables)
     shown = [_to_label_table(table, people) for table in tables]
-    return PersonValues(what, names, cells, tuple(dict.fromkeys(left)), shown)
+    return PersonValues(what, names, cells, tuple(dict.fromkeys(unmatched)), shown)
 
 
 def _tables(values: Any, people: People, columns: Columns) -> list[PersonTable]:
-    """Tell tables, data frames, dicts and arrays apart."""
+    """Return the tables of values: files, a data frame, a dict, a series or an array."""
     if isinstance(values, Mapping):
         by_key: dict[Any, Any] = dict(values)  # pyright: ignore[reportUnknownArgumentType]
         what = f"the dict of {columns.what}s"
@@ -326,21 +326,21 @@ def _tables(values: Any, people: People, columns: Columns) -> list[PersonTable]:
 
 
 def _files(values: Any, people: People, columns: Columns) -> list[PersonTable]:
-    """Read one table or several."""
+    """Return one or more tables from files."""
     is_many = isinstance(values, Iterable) and not isinstance(values, (str, os.PathLike))
     paths: list[Any] = list(cast("Iterable[Any]", values)) if is_many else [values]
     if strange := [path for path in paths if not isinstance(path, (str, os.PathLike))]:
         raise ArgumentError(
-            f"{columns.what} must be a table's path, several of them, a data frame, a dict "
+            f"{columns.what}s must be one or more paths of tables, a data frame, a dict "
             "from IID to value, or an array in the order of the .fam; got "
             f"{strange[0]!r}"
         )
-    found = tables_of(f"{columns.what}s", paths)
-    return [read_person_table(path, columns, people) for path in found]
+    names = tables_of(f"{columns.what}s", paths)
+    return [read_person_table(path, columns, people) for path in names]
 
 
 def _is_one_each(values: Any, people: People) -> bool:
-    """Tell an array or a list of values from one of paths, which few are."""
+    """Return whether values are in the order of the .fam, not paths."""
     if isinstance(values, (list, tuple)):
         rows: list[Any] = list(values)  # pyright: ignore[reportUnknownArgumentType]
         return bool(rows) and not isinstance(rows[0], (str, os.PathLike))
@@ -351,16 +351,16 @@ def _is_one_each(values: Any, people: People) -> bool:
 def _of_rows(
     what: str, ids: list[Any], values: list[Any], *, columns: Columns
 ) -> PersonTable:
-    """Take values by IID, or by (FID, IID); an id may stand twice, as in a table."""
+    """Return a table of values by IID, or by (FID, IID); ids may repeat."""
     rows = cells_of(values)
     widths = {len(row) for row in rows if row != ("",)}
     if len(widths) != 1:
-        raise LabelError(f"{what} must have as many values for each")
+        raise LabelError(f"{what} must have the same number of values for each")
     return _make_table(what, [key_of(key, what) for key in ids], rows, columns=columns)
 
 
 def _of_array(values: Any, people: People, columns: Columns) -> PersonTable:
-    """Take values from an array whose rows are the individuals."""
+    """Return a table from an array with one row for each individual."""
     rows = cells_of(values_of(values))
     widths = {len(row) for row in rows if row != ("",)}
     if len(rows) != len(people) or len(widths) > 1:
@@ -376,7 +376,7 @@ def _of_array(values: Any, people: People, columns: Columns) -> PersonTable:
 def _make_table(
     what: str, keys: list[Key], rows: list[Cells], *, columns: Columns
 ) -> PersonTable:
-    """Make a table of values without a header; a missing row is missing cells."""
+    """Return a table from keys and rows; missing rows become empty cells."""
     width = max((len(row) for row in rows), default=1)
     rows = [row if len(row) == width else ("",) * width for row in rows]
     names = columns.wanted
@@ -386,15 +386,15 @@ def _make_table(
 
 
 def default_names(what: str, count: int) -> Cells:
-    """Name values that come without a header."""
+    """Return names for values without a header."""
     return (what,) if count == 1 else tuple(f"{what}{at}" for at in range(1, count + 1))
 
 
 def _to_label_table(table: PersonTable, people: People) -> LabelTable:
-    """Show a table by the ids of the individuals."""
-    found = people.find(table.keys)
+    """Return the table with the ids of the individuals, for messages."""
+    rows = people.find(table.keys)
     ids = [
         format_key(key) if person is None else people.names[person]
-        for key, person in zip(table.keys, found, strict=True)
+        for key, person in zip(table.keys, rows, strict=True)
     ]
     return LabelTable(table.path, ids, table.rows, table.lines)

@@ -1,4 +1,4 @@
-"""The labels and covariates of samples."""
+"""Reads labels and covariates of samples."""
 
 from __future__ import annotations
 
@@ -28,17 +28,19 @@ if TYPE_CHECKING:
 
 
 STATES = ("control", "case")
-# What each number means; PLINK's 0 beside 1 and 2 is "not known".
-_MEANINGS = {"01": {"0": "control", "1": "case"}, "12": {"1": "control", "2": "case"}}
-_SHOWN = 3
-_WORDS = frozenset({"na", "n/a", "#n/a", "<na>", "nan", "null", "none", ".", "?", "-"})
+# State of each code. In PLINK's coding 1 and 2, code 0 is missing.
+_STATE_CODES = {"01": {"0": "control", "1": "case"}, "12": {"1": "control", "2": "case"}}
+_MAX_EXAMPLES = 3
+_MISSING_WORDS = frozenset(
+    {"na", "n/a", "#n/a", "<na>", "nan", "null", "none", ".", "?", "-"}
+)
 MISSING = ("NA", "-9", "nan", "")
-_UNKNOWN = ("",)
-_LARGEST = float(np.finfo(np.float32).max)
+_MISSING_ROW = ("",)
+_MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 
-def label_people(people: People, labels: Labels) -> LabelColumn:
-    """Return samples their labels."""
+def label_samples(people: People, labels: Labels) -> LabelColumn:
+    """Return the labels of samples as numbers."""
     if labels.source is False:
         return LabelColumn()
     people.check_unique()
@@ -51,7 +53,7 @@ def label_people(people: People, labels: Labels) -> LabelColumn:
         joined = _read_phenotype(people, labels)
     missing = Missing.of(labels.missing or ())
     rows = {at: row for at, row in joined.cells.items() if not any(map(missing.has, row))}
-    # PLINK writes one value for all, 0 or -9, where nobody has a phenotype.
+    # Without phenotypes PLINK writes one value, 0 or -9, for all samples.
     if is_own and len(set(rows.values())) <= 1:
         return LabelColumn()
     rows = _replace_codes(joined, rows, labels)
@@ -59,7 +61,7 @@ def label_people(people: People, labels: Labels) -> LabelColumn:
 
 
 def _read_phenotype(people: People, labels: Labels) -> PersonValues:
-    """Take what the caller names; one column unless several are asked for."""
+    """Read the chosen columns of labels; raise if a choice is needed."""
     names = tuple(labels.label_column or ()) or None
     joined = join_people(labels.source, people, Columns(labels.id_column, names))
     if names is None and len(joined.names) > 1:
@@ -74,7 +76,7 @@ def _read_phenotype(people: People, labels: Labels) -> PersonValues:
 def _replace_codes(
     joined: PersonValues, rows: dict[int, Cells], labels: Labels
 ) -> dict[int, Cells]:
-    """Replace codes of controls and cases by what they mean."""
+    """Replace codes by "control" and "case"."""
     if len(joined.names) > 1 or labels.task not in {"auto", "classify"}:
         return rows
     what = f"{joined.what}, {' '.join(joined.names)}"
@@ -90,10 +92,10 @@ def _replace_codes(
             'Labels(..., coding="01") (--coding 01), or read as PLINK does with '
             'Labels(..., coding="12") (--coding 12)',
         )
-    meant: dict[int, Cells] = {
+    replaced: dict[int, Cells] = {
         at: tuple(states[cell] for cell in row) for at, row in rows.items()
     }
-    return {at: row for at, row in meant.items() if row != _UNKNOWN}
+    return {at: row for at, row in replaced.items() if row != _MISSING_ROW}
 
 
 def _warn_of_marks(cells: dict[str, Cells], what: str, *, is_guessed: bool) -> None:
@@ -115,42 +117,44 @@ def _number_labels(
     *,
     labels: Labels,
 ) -> LabelColumn:
-    """Turn labels into numbers, and counts who has none."""
+    """Return labels as numbers, with counts of samples without a label."""
     names = people.names
-    every = LabelSource(
+    all_labels = LabelSource(
         joined.what, joined.names, {names[at]: row for at, row in joined.cells.items()}
     )
     report = join(
-        every,
+        all_labels,
         names,
         names,
         noun="sample",
         skip=labels.skips and bool(rows),
-        refuse=partial(_unlabelled_error, people, joined),
-        left=joined.unmatched,
+        missing_error=partial(_unlabelled_error, people, joined),
+        unmatched=joined.unmatched,
     ).report
     empty = [at for at in joined.cells if at not in rows]
     if not rows:
         raise LabelError(f"{joined.what}: {', '.join(joined.names)} is missing for all")
-    kept = sorted(rows)
-    ids = [names[at] for at in kept]
+    labelled = sorted(rows)
+    ids = [names[at] for at in labelled]
     cells = {names[at]: row for at, row in rows.items()}
     source = LabelSource(joined.what, joined.names, cells, joined.tables)
     task, classes = _task_and_classes(cells, labels)
     report |= count_ids("missing_labels", [names[at] for at in sorted(empty)])
-    found = number_labels(
+    column = number_labels(
         source,
         ids,
         task=task,
         classes=classes,
-        joined=LabelColumn(rows=np.array(kept), unmatched=joined.unmatched, report=report),
+        joined=LabelColumn(
+            rows=np.array(labelled), unmatched=joined.unmatched, report=report
+        ),
     )
     _warn_of_marks(cells, joined.what, is_guessed=labels.task == "auto")
-    return found
+    return column
 
 
 def _task_and_classes(cells: dict[str, Cells], labels: Labels) -> tuple[str, Cells | None]:
-    """Decide what labels are for: as in PLINK, numbers that are no codes are values."""
+    """Return task and classes; as in PLINK, numbers other than state codes are values."""
     flat = {cell for row in cells.values() for cell in row}
     classes = None if labels.classes is None else tuple(labels.classes)
     if flat <= set(STATES) and labels.task in {"auto", "classify"}:
@@ -159,37 +163,39 @@ def _task_and_classes(cells: dict[str, Cells], labels: Labels) -> tuple[str, Cel
     return ("regress" if is_values else labels.task), classes
 
 
-def _unlabelled_error(people: People, joined: PersonValues, bare: list[int]) -> LabelError:
-    """Say which samples have no row."""
-    names = list_some([people.names[at] for at in bare])
-    way_out = '; leave them out with Labels(..., unlabelled="skip") (--unlabelled skip)'
-    if len(bare) == len(people):
-        found = ", ".join(map(repr, joined.unmatched[:_SHOWN]))
-        way_out = f"; its ids are {found}, ..." if found else ""
+def _unlabelled_error(
+    people: People, joined: PersonValues, unlabelled: list[int]
+) -> LabelError:
+    """Return the error for samples without a row."""
+    names = list_some([people.names[at] for at in unlabelled])
+    remedy = '; leave them out with Labels(..., unlabelled="skip") (--unlabelled skip)'
+    if len(unlabelled) == len(people):
+        found = ", ".join(map(repr, joined.unmatched[:_MAX_EXAMPLES]))
+        remedy = f"; its ids are {found}, ..." if found else ""
     return LabelError(
-        f"{people.path}: {len(bare):,} of {len(people):,} samples have no row in "
-        f"{joined.what}: {names}{way_out}"
+        f"{people.path}: {len(unlabelled):,} of {len(people):,} samples have no row in "
+        f"{joined.what}: {names}{remedy}"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What stands for no value."""
+    """The strings that mark missing values."""
 
-    marks: frozenset[str]  # texts; numbers are compared as numbers
+    marks: frozenset[str]  # strings; numbers compare by value
 
     @classmethod
     def of(cls, marks: Iterable[str]) -> Missing:
-        """Take marks as a caller gives them."""
-        return cls(frozenset(["", *(_plain(str(mark)) for mark in marks)]))
+        """Create it from the strings of ``missing=``."""
+        return cls(frozenset(["", *(_normalise(str(mark)) for mark in marks)]))
 
     def has(self, cell: str) -> bool:
-        """Tell whether a cell holds no value."""
-        return _plain(cell) in self.marks
+        """Return whether a cell is missing."""
+        return _normalise(cell) in self.marks
 
 
-def _plain(cell: str) -> str:
-    """Write numbers and words in one way."""
+def _normalise(cell: str) -> str:
+    """Return a cell in canonical form: stripped, lower case, whole numbers as integers."""
     text = cell.strip().casefold()
     text = TRUTH.get(text, text)
     try:
@@ -203,11 +209,11 @@ _ZERO = Missing(frozenset({"0"}))
 
 
 def states_of(cells: Iterable[str], coding: str, *, what: str) -> dict[str, str] | None:
-    """Find what each text of a column means; None where the numbers are values."""
-    plain = {cell: _plain(cell) for cell in dict.fromkeys(cells)}
-    found = set(plain.values())
+    """Return the state of each cell of a column; None if the numbers are values."""
+    normalised = {cell: _normalise(cell) for cell in dict.fromkeys(cells)}
+    found = set(normalised.values())
     if coding == "auto":
-        if not found <= {"0", "1", "2"} or len(found) < 2:  # noqa: PLR2004 - one says nothing
+        if not found <= {"0", "1", "2"} or len(found) < 2:  # noqa: PLR2004 - one is ambiguous
             return None
         if {"0", "2"} <= found:
             raise LabelError(
@@ -216,26 +222,26 @@ def states_of(cells: Iterable[str], coding: str, *, what: str) -> dict[str, str]
                 '(--coding 12), or task="regress" (--task regress)'
             )
         coding = "12" if "2" in found else "01"
-    meanings = _MEANINGS[coding] | ({"0": ""} if coding == "12" else {})
-    if strange := [cell for cell, text in plain.items() if text not in meanings]:
-        shown = ", ".join(map(repr, strange[:_SHOWN]))
+    meanings = _STATE_CODES[coding] | ({"0": ""} if coding == "12" else {})
+    if strange := [cell for cell, text in normalised.items() if text not in meanings]:
+        shown = ", ".join(map(repr, strange[:_MAX_EXAMPLES]))
         raise LabelError(f'{what}: coding="{coding}" has no meaning for {shown}')
-    return {cell: meanings[text] for cell, text in plain.items()}
+    return {cell: meanings[text] for cell, text in normalised.items()}
 
 
 def missing_marks(cells: Iterable[str], *, with_codes: bool) -> list[str]:
-    """List texts that programs write for no value, and a code beside two states."""
-    found = {_plain(cell): cell for cell in cells}
-    marks = [text for text in found if text in _WORDS]
-    others = [text for text in found if text not in {"0", "1", "2"}]
-    has_states = found.keys() - others in ({"0", "1"}, {"1", "2"})
+    """Return the cells that look like missing values, or like a code for them."""
+    cell_of = {_normalise(cell): cell for cell in cells}
+    marks = [text for text in cell_of if text in _MISSING_WORDS]
+    others = [text for text in cell_of if text not in {"0", "1", "2"}]
+    has_states = cell_of.keys() - others in ({"0", "1"}, {"1", "2"})
     if with_codes and has_states and len(others) == 1 and are_numbers(others):
         marks += [text for text in others if parse_decimal(text) < 0]
-    return [found[text] for text in marks]
+    return [cell_of[text] for text in marks]
 
 
 def are_numbers(cells: Iterable[str]) -> bool:
-    """Tell whether all texts are numbers."""
+    """Return whether all cells are numbers."""
     try:
         return not any(math.isnan(parse_decimal(cell)) for cell in cells)
     except ValueError:
@@ -252,11 +258,11 @@ class Covariates:
     unmatched: tuple[str, ...] = ()  # ids of tables without an individual
 
     def of(self, rows: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.float64]:
-        """Take those of some individuals, by name."""
+        """Return the named covariates of some individuals."""
         return self.values[rows][:, [self.names.index(name) for name in names]]
 
     def check_has(self, encoder: GenotypeEncoder, path: str) -> None:
-        """Refuse an encoder that reads covariates which are not there."""
+        """Raise if covariates of an encoder are missing."""
         wanted = encoder.covariate_names if encoder.is_fitted else ()
         if lacking := [name for name in wanted if name not in self.names]:
             raise LabelError(
@@ -267,7 +273,7 @@ class Covariates:
 
 def read_covariates(
     people: People,
-    kept: NDArray[np.int64],
+    selected: NDArray[np.int64],
     covariates: Any,
     *,
     columns: Columns,
@@ -275,7 +281,7 @@ def read_covariates(
     fills: bool,
     needed: Sequence[str] | None = None,
 ) -> Covariates:
-    """Read the covariates of individuals: all, or those that a model needs."""
+    """Read all covariates of individuals, or only the needed ones."""
     joined = join_people(covariates, people, columns)
     unused = [name for name in joined.names if needed is not None and name not in needed]
     if unused:
@@ -288,51 +294,51 @@ def read_covariates(
     for person, row in joined.cells.items():
         values[person] = [math.nan if marks.has(cell) else _number(cell) for cell in row]
     _check_numbers(people, joined, values)
-    lacking: list[int] = kept[np.isnan(values[kept]).any(axis=1)].tolist()
+    lacking: list[int] = selected[np.isnan(values[selected]).any(axis=1)].tolist()
     if lacking and not fills:
         shown = list_some([people.names[at] for at in lacking])
         raise LabelError(
             f"{joined.what}: {len(lacking):,} samples lack a covariate: {shown}; "
             'fill in the mean with missing_covariates="mean" (--missing-covariates mean)'
         )
-    names = [people.names[at] for at in lacking[:_SHOWN]]
+    names = [people.names[at] for at in lacking[:_MAX_EXAMPLES]]
     report = {
         "missing_covariates": len(lacking),
         "missing_covariates_examples": names,
         "unused_covariates": len(unused),
-        "unused_covariates_examples": unused[:_SHOWN],
+        "unused_covariates_examples": unused[:_MAX_EXAMPLES],
     }
     return Covariates(joined.names, values, report, joined.unmatched)
 
 
 def _number(cell: str) -> float:
-    """Read a number; what is none becomes infinite, to be found later."""
+    """Return a cell as a number; infinity if it is not one, which is reported later."""
     try:
         number = parse_decimal(TRUTH.get(cell.casefold(), cell))
     except ValueError:
         return math.inf
-    return number if abs(number) <= _LARGEST else math.inf
+    return number if abs(number) <= _MAX_FLOAT32 else math.inf
 
 
 def _check_joined(people: People, joined: PersonValues) -> None:
-    """Refuse names that mean two columns, and tables of other people."""
+    """Raise for duplicate column names, and for tables of other individuals."""
     if double := [name for name in joined.names if joined.names.count(name) > 1]:
         raise LabelError(
             f"{joined.what}: {len(double)} columns are named {double[0]!r}; a covariate is "
             "found by its name: rename all but one"
         )
     if len(people) and not joined.cells:
-        shown = ", ".join(joined.unmatched[:_SHOWN]) or "nothing"
+        shown = ", ".join(joined.unmatched[:_MAX_EXAMPLES]) or "nothing"
         raise LabelError(
             f"{joined.what}: no row is of an individual of {people.path}; it has {shown}, "
-            f"expected {', '.join(people.names[:_SHOWN])}"
+            f"expected {', '.join(people.names[:_MAX_EXAMPLES])}"
         )
 
 
 def _check_numbers(
     people: People, joined: PersonValues, values: NDArray[np.float64]
 ) -> None:
-    """Refuse a column of names: what they mean as numbers nobody can guess."""
+    """Raise for covariates that are not numbers."""
     wrong = np.argwhere(np.isinf(values))
     if not wrong.size:
         return
@@ -340,8 +346,8 @@ def _check_numbers(
     cell, name = joined.cells[person][column], joined.names[column]
     raise LabelError(
         f"{joined.what}: covariate {name!r} of {people.names[person]!r} is {cell!r}, "
-        f"expected a number of at most {_LARGEST:.1e} with a decimal point; write "
+        f"expected a number of at most {_MAX_FLOAT32:.1e} with a decimal point; write "
         "categories as columns of 0 and 1, choose columns with covariate_columns "
-        "(--covariate-column), or name the marks of missing values with missing= "
+        "(--covariate-column), or pass the marks of missing values as missing= "
         "(--missing)"
     )

@@ -1,4 +1,4 @@
-"""Means and spreads of genotypes, from counts: the same for any number of threads."""
+"""Means and standard deviations of genotypes, from exact counts."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_TEXTS = ("id", "counted", "other")
-_NUMBERS = ("mean", "scale", "is_constant", "covariate_mean", "covariate_scale")
+_STRING_COLUMNS = ("id", "counted", "other")
+_NUMBER_COLUMNS = ("mean", "scale", "is_constant", "covariate_mean", "covariate_scale")
 
-_COPIES = 2
+_PLOIDY = 2
 
 
 def mean_and_scale(
@@ -34,13 +34,13 @@ def mean_and_scale(
     *,
     count_a1: bool,
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Find for each variant what is taken off, and what the rest is multiplied by."""
+    """Return mean, scale and a mask of constant variants from genotype counts."""
     missing, single, double = counts.T
     known = total - missing
     if count_a1:
         double = known - single - double
-    sums, squares = single + _COPIES * double, single + _COPIES**2 * double
-    # n times the sum of squares, less the square of the sum: an integer.
+    sums, squares = single + _PLOIDY * double, single + _PLOIDY**2 * double
+    # n² times the variance, as an exact integer.
     spread = known * squares - sums**2
     mean = sums / np.maximum(known, 1)
     is_constant = spread == 0
@@ -51,12 +51,12 @@ def mean_and_scale(
 def _scale(
     mean: Floats, deviation: Floats, standardize: str | tuple[str, float, float] | None
 ) -> Floats:
-    """Find the factors; what does not vary may have any."""
+    """Return the scale of each variant; arbitrary for constant variants."""
     if standardize is None:
         return np.ones_like(mean)
     if standardize == "unit":
         return 1 / np.where(deviation == 0, 1.0, deviation)
-    frequency = mean / _COPIES
+    frequency = mean / _PLOIDY
     rarer = np.minimum(frequency, 1 - frequency)
     return _beta_density(np.where(deviation == 0, 0.5, rarer), *standardize[1:])  # pyright: ignore[reportArgumentType] - checked before
 
@@ -68,12 +68,12 @@ def _beta_density(x: Floats, a: float, b: float) -> Floats:
 
 
 def check_standardize(standardize: object) -> str | tuple[str, float, float] | None:
-    """Refuse what is no way to standardise."""
+    """Return a valid ``standardize``; raise for an invalid one."""
     if standardize is None or (isinstance(standardize, str) and standardize == "unit"):
         return standardize
     if isinstance(standardize, (tuple, list)) and standardize:
         name, *numbers = standardize  # pyright: ignore[reportUnknownVariableType]
-        if name == "beta" and len(numbers) == _COPIES and all(n > 0 for n in numbers):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        if name == "beta" and len(numbers) == _PLOIDY and all(n > 0 for n in numbers):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
             return ("beta", float(numbers[0]), float(numbers[1]))  # pyright: ignore[reportUnknownArgumentType]
     raise ArgumentError(
         f'standardize must be "unit", ("beta", a, b) with a and b above 0, or None; '
@@ -82,7 +82,7 @@ def check_standardize(standardize: object) -> str | tuple[str, float, float] | N
 
 
 def covariate_statistics(values: Floats) -> tuple[Floats, Floats]:
-    """Find mean and factor of each covariate; what does not vary becomes 0."""
+    """Return mean and scale of each covariate; constant ones have scale 0."""
     known = np.isfinite(values)
     count = np.maximum(known.sum(axis=0), 1)
     mean = np.where(known, values, 0).sum(axis=0) / count
@@ -94,7 +94,7 @@ def covariate_statistics(values: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Variants:
-    """What names variants: their ids and alleles."""
+    """Ids and alleles of variants."""
 
     ids: Texts
     counted: Texts  # the allele that is counted
@@ -109,37 +109,37 @@ class Variants:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Fitted:
-    """The statistics of some samples."""
+    """Statistics of variants and covariates over some samples."""
 
     variants: Variants
-    mean: NDArray[np.float64]  # mean copies of each variant; 0 if all are missing
-    scale: NDArray[np.float64]  # factor of the difference from the mean
+    mean: NDArray[np.float64]  # mean dosage of each variant; 0 if all are missing
+    scale: NDArray[np.float64]  # factor for the difference from the mean
     is_constant: NDArray[np.bool_]
     covariate_names: tuple[str, ...]
     covariate_mean: NDArray[np.float64]
     covariate_scale: NDArray[np.float64]
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """List all as arrays of numbers; strings as UTF-8 with the offset of each."""
-        numbers = {name: np.asarray(getattr(self, name)) for name in _NUMBERS}
+        """Return all fields as numeric arrays; strings become UTF-8 bytes and offsets."""
+        numbers = {name: np.asarray(getattr(self, name)) for name in _NUMBER_COLUMNS}
         numbers["is_constant"] = numbers["is_constant"].astype(np.uint8)
         columns = (self.variants.ids, self.variants.counted, self.variants.other)
-        for name, column in zip(_TEXTS, columns, strict=True):
+        for name, column in zip(_STRING_COLUMNS, columns, strict=True):
             numbers |= _pack_texts(name, column.tolist())
         return numbers | _pack_texts("covariate", self.covariate_names)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Fitted:
-        """Take back what ``to_arrays`` gave."""
-        texts = [np.array(_texts(name, arrays), np.str_) for name in _TEXTS]
-        numbers = {name: arrays[name] for name in _NUMBERS}
+        """Create it from the arrays of ``to_arrays``."""
+        texts = [np.array(_texts(name, arrays), np.str_) for name in _STRING_COLUMNS]
+        numbers = {name: arrays[name] for name in _NUMBER_COLUMNS}
         numbers["is_constant"] = numbers["is_constant"].astype(np.bool_)
         names = tuple(_texts("covariate", arrays))
         return cls(variants=Variants(*texts), covariate_names=names, **numbers)
 
 
 def _pack_texts(name: str, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Lay texts end to end."""
+    """Return strings as UTF-8 bytes and offsets."""
     parts = [text.encode() for text in texts]
     ends = np.cumsum([0, *map(len, parts)], dtype=np.int64)
     return {
@@ -149,6 +149,6 @@ def _pack_texts(name: str, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
 
 
 def _texts(name: str, arrays: Mapping[str, NDArray[Any]]) -> list[str]:
-    """Cut texts apart again."""
+    """Return the strings from UTF-8 bytes and offsets."""
     text, ends = arrays[f"{name}_text"].tobytes(), arrays[f"{name}_ends"].tolist()
     return [text[start:end].decode() for start, end in pairwise(ends)]

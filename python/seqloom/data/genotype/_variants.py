@@ -1,4 +1,4 @@
-"""The variants that items have: which of the file's, in what order, by which allele."""
+"""Selects variants of a .bim, and matches them to a fitted encoder."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 
     Texts = NDArray[np.str_]
 
-# PLINK writes 0 (PLINK 2 also ".") for an allele that occurs in no genotype of the file.
+# PLINK writes 0 (PLINK 2 also ".") for an allele that no genotype of the file has.
 _MISSING_ALLELES = ("0", ".")
 
-_SHOWN = 3
+_MAX_SHOWN_NAMES = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChosenVariants:
-    """Variants of a .bim."""
+    """Selected variants of a .bim."""
 
     columns: dict[str, NDArray[Any]]  # the columns of the .bim
-    rows: Rows | None = None  # in order; None means all
-    is_flipped: NDArray[np.bool_] | None = None  # None means none
-    missing_alleles: int = 0  # variants that were found by id and one allele
+    rows: Rows | None = None  # in order; None: all
+    is_flipped: NDArray[np.bool_] | None = None  # None: no flips
+    missing_alleles: int = 0  # variants matched by id and one allele
 
     @property
     def in_file(self) -> int:
-        """The number of variants of the file."""
+        """The number of variants in the file."""
         return self.columns["sid"].size
 
     def __len__(self) -> int:
@@ -49,74 +49,72 @@ class ChosenVariants:
 
     @property
     def flipped(self) -> int:
-        """The number of variants with exchanged alleles."""
+        """The number of variants with an allele flip."""
         return 0 if self.is_flipped is None else int(self.is_flipped.sum())
 
     def column(self, name: str, positions: Rows | None = None) -> NDArray[Any]:
-        """Take a column of the chosen ones, or of some of them."""
+        """Return a column of all selected variants, or of some."""
         column = self.columns[name] if self.rows is None else self.columns[name][self.rows]
         return column if positions is None else column[positions]
 
     def ids(self, positions: Rows) -> NDArray[Any]:
-        """Take the ids of some of the chosen ones."""
+        """Return the ids of some selected variants."""
         return self.column("sid", positions)
 
     def about(self, positions: Rows) -> dict[str, Any]:
-        """Say where some of the chosen ones stand."""
+        """Return chromosome and position of some selected variants."""
         return {
             "chromosome": self.column("chromosome", positions).tolist(),
             "position": self.column("bp_position", positions).astype(np.int64),
         }
 
     def to_variants(self, *, count_a1: bool) -> Variants:
-        """Name the chosen ones by id and alleles."""
+        """Return the ids and alleles of the selected variants."""
         alleles = ("allele_1", "allele_2") if count_a1 else ("allele_2", "allele_1")
         return Variants(*(self.column(name) for name in ("sid", *alleles)))
 
     def has_rows_of(self, other: ChosenVariants) -> bool:
-        """Tell whether the same ones are chosen, in the same order."""
+        """Return whether another selection has the same variants in the same order."""
         if self.rows is None or other.rows is None:
             return self.rows is other.rows
         return np.array_equal(self.rows, other.rows)
 
     def read_by(self, encoder: GenotypeEncoder, name: str) -> ChosenVariants:
-        """Choose the variants of the file that a fitted encoder reads."""
-        own = replace(self, rows=None, is_flipped=None)
-        found = match(
-            encoder.variants, own.to_variants(count_a1=encoder.count_A1), name=name
+        """Select the variants of a fitted encoder."""
+        all_variants = replace(self, rows=None, is_flipped=None)
+        matched = match(
+            encoder.variants, all_variants.to_variants(count_a1=encoder.count_A1), name=name
         )
-        is_all = np.array_equal(found.positions, np.arange(self.in_file))
-        rows = None if is_all else found.positions
+        is_all = np.array_equal(matched.positions, np.arange(self.in_file))
+        rows = None if is_all else matched.positions
         return replace(
-            own,
+            all_variants,
             rows=rows,
-            is_flipped=found.is_flipped if found.flipped else None,
-            missing_alleles=found.missing_alleles,
+            is_flipped=matched.is_flipped if matched.flipped else None,
+            missing_alleles=matched.missing_alleles,
         )
 
     @property
     def report(self) -> dict[str, int]:
-        """How the variants of an encoder were found."""
+        """Counts of flipped variants and of missing alleles."""
         return {"flipped": self.flipped, "missing_alleles": self.missing_alleles}
 
 
 def choose_variants(
     files: GenotypeFiles, wanted: Any, encoder: GenotypeEncoder
 ) -> ChosenVariants:
-    """Take the variants that are wanted, or those that a fitted encoder reads."""
+    """Select the wanted variants, or those of a fitted encoder."""
     columns = files.variants()
     chosen = ChosenVariants(columns, choose_rows(columns["sid"], wanted))
     if not encoder.is_fitted:
         return chosen
     if chosen.rows is not None:
-        raise ArgumentError(
-            "a fitted encoder says which variants it reads: leave variants= out"
-        )
+        raise ArgumentError("a fitted encoder selects its variants: leave variants= out")
     return chosen.read_by(encoder, files.bed)
 
 
 def choose_rows(ids: NDArray[Any], wanted: Any) -> NDArray[np.int64] | None:
-    """Find variants by names, positions, a mask or a slice."""
+    """Return the rows of variants given by ids, indices, a mask or a slice."""
     if wanted is None:
         return None
     if isinstance(wanted, slice):
@@ -136,25 +134,25 @@ def choose_rows(ids: NDArray[Any], wanted: Any) -> NDArray[np.int64] | None:
 
 
 def _check_positions(wanted: NDArray[Any], count: int) -> NDArray[np.int64]:
-    """Check positions, or take a mask's."""
+    """Return the rows of indices or of a mask."""
     try:
         return positions(wanted, count)
     except OutOfRangeError:
-        shown = "a mask" if wanted.dtype == np.bool_ else "positions"
+        shown = "a mask" if wanted.dtype == np.bool_ else "indices"
         raise OutOfRangeError(
             f"variants has {shown} beyond the {count:,} variants of the .bim"
         ) from None
 
 
 def _find_names(ids: NDArray[Any], names: list[str]) -> NDArray[np.int64]:
-    """Find names, each of which must stand once."""
+    """Return the rows of ids; raise for missing and duplicate ids."""
     order = np.argsort(ids, kind="stable")
     wanted = np.asarray(names, ids.dtype if ids.dtype.kind == "T" else np.str_)
     first = np.searchsorted(ids, wanted, side="left", sorter=order)
     count = np.searchsorted(ids, wanted, side="right", sorter=order) - first
     for problem, is_bad in (("is not in the .bim", count < 1), ("occurs twice", count > 1)):
         if is_bad.any():
-            first_bad: list[int] = np.flatnonzero(is_bad)[:_SHOWN].tolist()
+            first_bad: list[int] = np.flatnonzero(is_bad)[:_MAX_SHOWN_NAMES].tolist()
             bad = [names[at] for at in first_bad]
             raise ArgumentError(
                 f"variants=: {int(is_bad.sum()):,} of {len(names):,} names: each of "
@@ -164,58 +162,58 @@ def _find_names(ids: NDArray[Any], names: list[str]) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Match:
-    """Where the wanted variants are in a file."""
+class VariantMatch:
+    """The rows of wanted variants in a file."""
 
     positions: NDArray[np.int64]
-    is_flipped: NDArray[np.bool_]  # the file counts the other allele: use 2 - g
-    missing_alleles: int = 0  # variants that are found by id and one allele
+    is_flipped: NDArray[np.bool_]  # the file counts the other allele: use 2 - dosage
+    missing_alleles: int = 0  # variants matched by id and one allele
 
     @property
     def flipped(self) -> int:
-        """The number of variants with exchanged alleles."""
+        """The number of variants with an allele flip."""
         return int(self.is_flipped.sum())
 
 
-def match(wanted: Variants, found: Variants, *, name: str) -> Match:
-    """Find each wanted variant by its id and its alleles."""
-    # The usual case is a file with the same variants in the same order.
+def match(wanted: Variants, found: Variants, *, name: str) -> VariantMatch:
+    """Match each wanted variant by its id and alleles."""
+    # Fast path for a file with the same variants in the same order.
     is_same = np.array_equal(wanted.ids, found.ids) and _is_equal(wanted, found).all()
     if is_same:
-        return Match(np.arange(len(wanted)), np.zeros(len(wanted), np.bool_))
+        return VariantMatch(np.arange(len(wanted)), np.zeros(len(wanted), np.bool_))
     candidates = _list_candidates(wanted, found)
     _check_present(wanted, candidates, name)
     rows = zip(wanted.ids.tolist(), wanted.counted, wanted.other, strict=True)
     positions = [_choose(row, found, candidates[row[0]], name=name) for row in rows]
     chosen = np.array(positions, np.int64)
-    # Some count the other allele, or lack an allele.
+    # Some variants have flipped or missing alleles.
     same = found[chosen]
     exchanged = Variants(same.ids, same.other, same.counted)
     is_exact = _is_equal(wanted, same) | _is_equal(wanted, exchanged)
     is_straight = np.where(is_exact, _is_equal(wanted, same), _fits_by_one(wanted, same))
-    return Match(chosen, ~is_straight, int((~is_exact).sum()))
+    return VariantMatch(chosen, ~is_straight, int((~is_exact).sum()))
 
 
 def _is_equal(wanted: Variants, found: Variants) -> NDArray[np.bool_]:
-    """Compare both alleles in their order."""
+    """Return a mask of variants with equal alleles in the same order."""
     return (wanted.counted == found.counted) & (wanted.other == found.other)
 
 
 def _fits_by_one(wanted: Variants, found: Variants) -> NDArray[np.bool_]:
-    """Tell where one allele is the same, and the other is missing on one side."""
+    """Return a mask of variants with one equal allele and one that is missing."""
     counted = wanted.counted == found.counted, _lacks(wanted.counted, found.counted)
     other = wanted.other == found.other, _lacks(wanted.other, found.other)
     return (counted[0] & ~counted[1] & other[1]) | (other[0] & ~other[1] & counted[1])
 
 
 def _lacks(*alleles: Texts) -> NDArray[np.bool_]:
-    """Tell where an allele is missing on one side or on both."""
+    """Return a mask of the alleles that are missing on either side."""
     marks = [texts == mark for texts in alleles for mark in _MISSING_ALLELES]
     return np.logical_or.reduce(marks)
 
 
 def _list_candidates(wanted: Variants, found: Variants) -> dict[str, list[int]]:
-    """Find the positions of each wanted id; a file may have an id several times."""
+    """Return the rows of each wanted id; a file may repeat an id."""
     candidates: dict[str, list[int]] = {name: [] for name in wanted.ids.tolist()}
     for position, name in enumerate(found.ids.tolist()):
         if name in candidates:
@@ -224,13 +222,13 @@ def _list_candidates(wanted: Variants, found: Variants) -> dict[str, list[int]]:
 
 
 def _check_present(wanted: Variants, candidates: dict[str, list[int]], name: str) -> None:
-    """Refuse a file that lacks variants."""
-    lost = [name for name in wanted.ids.tolist() if not candidates[name]]
-    if lost:
+    """Raise if a file lacks variants."""
+    missing = [name for name in wanted.ids.tolist() if not candidates[name]]
+    if missing:
         raise FormatError(
             f"{name}: expected the {len(wanted):,} variants that the model reads, "
-            f"{len(lost):,} of them are not in it ({list_some(lost)}); "
-            "they are looked for by their ids in the .bim",
+            f"{len(missing):,} of them are not in it ({list_some(missing)}); "
+            "variants are matched by their ids in the .bim",
             path=name,
         )
 
@@ -238,12 +236,12 @@ def _check_present(wanted: Variants, candidates: dict[str, list[int]], name: str
 def _choose(
     row: tuple[str, str, str], found: Variants, here: list[int], *, name: str
 ) -> int:
-    """Return the one position of a wanted variant that has its two alleles."""
+    """Return the only row of a wanted variant that has its alleles."""
     key, *alleles = map(str, row)
     pairs = {i: {str(found.counted[i]), str(found.other[i])} for i in here}
     fits = [i for i, pair in pairs.items() if pair == {*alleles}]
     if not fits:
-        # One allele is the same, and the other is missing on one side.
+        # One equal allele; the other is missing on one side.
         missing, both = {*_MISSING_ALLELES}, {*alleles}
         fits = [
             i

@@ -52,7 +52,7 @@ def read_rows(path: str) -> Rows:
         raise MissingFileError(f"{path}: no such file") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FormatError(
-            f"{path}: the gzip stream is cut or damaged ({error}); fetch or copy it again",
+            f"{path}: the gzip stream is truncated or corrupt ({error}); copy it again",
             path=path,
         ) from error
     except OSError as error:

@@ -235,10 +235,10 @@ def label_intervals(
     labels: Labels, intervals: Intervals, kept: NDArray[np.int64], *, ids: list[str]
 ) -> LabelColumn:
     """Find the labels of some intervals, ``rows`` being positions among these."""
-    source, left = _source(labels, intervals, kept, ids=ids)
+    source, unmatched = _source(labels, intervals, kept, ids=ids)
     source = drop_missing(source, labels)
 
-    def refuse(bare: list[int]) -> LabelError:
+    def missing_error(bare: list[int]) -> LabelError:
         way_out = '; leave them out with Labels(..., unlabelled="skip") (--unlabelled skip)'
         if len(bare) == len(ids):
             way_out = (
@@ -255,7 +255,13 @@ def label_intervals(
 
     keys = list(map(str, range(len(ids))))
     return label_rows(
-        source, labels, keys, ids=ids, noun="sequence", refuse=refuse, left=left
+        source,
+        labels,
+        keys,
+        ids=ids,
+        noun="sequence",
+        missing_error=missing_error,
+        unmatched=unmatched,
     )
 
 

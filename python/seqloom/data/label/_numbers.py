@@ -1,4 +1,4 @@
-"""From labels as text to numbers: classes, values, or zeros and ones."""
+"""Converts labels from text to numbers: classes, values, or zeros and ones."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
     from seqloom.data.label._source import LabelSource
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?")
-_SHOWN = 3
-# Whether a label holds, as integers and as others write it.
+_MAX_SHOWN_LABELS = 3
+# Spellings of zeros and ones in multilabel tables.
 MARKS: dict[str, bool] = {
     **dict.fromkeys(("0", "0.0", "False", "false", "FALSE"), False),
     **dict.fromkeys(("1", "1.0", "True", "true", "TRUE"), True),
 }
-# So many classes are never too many, however few the records.
-_FEW = 10
+# Up to this number of classes is accepted for any number of records.
+_MAX_UNCHECKED_CLASSES = 10
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_MOST_ROUNDING = 0.01  # of the range of labels
-_FOR_FILES = (
-    ": give each class a file of its own (seqloom train a.fa b.fa --label-from-file); in "
+_CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_MAX_ROUNDING = 0.01  # as a share of the range of labels
+_FILE_REMEDY = (
+    ": give each class its own file (seqloom train a.fa b.fa --label-from-file); in "
     "Python a dict from file to label names them otherwise"
 )
 
@@ -54,14 +54,14 @@ def number_labels(
     classes: Iterable[str] | None,
     joined: LabelColumn | None = None,
 ) -> LabelColumn:
-    """Turn the labels of some ids into numbers, for rows that were joined to them."""
-    given = None if classes is None else tuple(classes)
+    """Return the labels of some ids as numbers; ``joined`` has their rows."""
+    class_tuple = None if classes is None else tuple(classes)
     if task == "auto":
-        task = guess_task(source, ids, has_classes=given is not None)
-    names = given or ()
+        task = guess_task(source, ids, has_classes=class_tuple is not None)
+    names = class_tuple or ()
     if double := [name for i, name in enumerate(names) if name in names[:i]]:
         raise ArgumentError(f"classes names {double[0]!r} twice; give each class once")
-    labels = _MAKERS[task](source, ids, given)
+    labels = _CONVERTERS[task](source, ids, class_tuple)
     _check_names(source, ids, labels.classes)
     if joined is None:
         return labels
@@ -75,35 +75,43 @@ def label_rows(
     keys: list[str],
     *,
     ids: list[str],
-    noun: str | None,  # what labels may be left without; None: they are one for each
-    refuse: Callable[[list[int]], LabelError],
-    left: Cells | None = None,
+    noun: str | None,  # noun for unmatched labels; None: labels in record order
+    missing_error: Callable[[list[int]], LabelError],
+    unmatched: Cells | None = None,
 ) -> LabelColumn:
-    """Find which records or intervals have a label, each by its key, as numbers."""
-    joined = join(source, keys, ids, noun=noun, skip=labels.skips, refuse=refuse, left=left)
+    """Join records or intervals to labels by their keys; return the labels as numbers."""
+    joined = join(
+        source,
+        keys,
+        ids,
+        noun=noun,
+        skip=labels.skips,
+        missing_error=missing_error,
+        unmatched=unmatched,
+    )
     rows: list[int] = [] if joined.rows is None else joined.rows.tolist()
-    named = [keys[row] for row in rows]
+    labelled = [keys[row] for row in rows]
     return number_labels(
-        source, named, task=labels.task, classes=labels.classes, joined=joined
+        source, labelled, task=labels.task, classes=labels.classes, joined=joined
     )
 
 
 def _check_names(source: LabelSource, ids: list[str], classes: Cells) -> None:
-    """Refuse names that would break the lines and columns of what is written later."""
-    bad = next(filter(_CONTROL.search, classes), None)
+    """Raise for names with control characters, which would corrupt output tables."""
+    bad = next(filter(_CONTROL_CHARACTER.search, classes), None)
     if bad is None:
         return
     holders = (name for name in ids if any(bad in cell for cell in source.cells[name]))
     holder = next(holders, None)
     where = source.what if holder is None else source.locate(holder)
     raise LabelError(
-        f"{where}: the name {bad!r} holds a tab, a line break or another control "
+        f"{where}: the name {bad!r} has a tab, a line break or another control "
         "character; rename it"
     )
 
 
 def _classify(source: LabelSource, ids: list[str], classes: Cells | None) -> LabelColumn:
-    """Numbers class names."""
+    """Return labels as class indices."""
     if len(source.names) > 1:
         raise LabelError(
             f"task classify takes one label column, got {', '.join(source.names)}"
@@ -122,50 +130,50 @@ def _classify(source: LabelSource, ids: list[str], classes: Cells | None) -> Lab
             raise LabelError(
                 f"{source.what}: all {len(ids):,} sequences have the label {classes[0]!r}; "
                 "a classifier needs two classes or more"
-                f"{_FOR_FILES if source.is_of_files else source.note(0)}"
+                f"{_FILE_REMEDY if source.is_of_files else source.note(0)}"
             )
     number = {name: i for i, name in enumerate(classes)}
     names = [name if name in number else as_class(name, number) for name in names]
-    stranger = next((i for i, name in enumerate(names) if name not in number), None)
-    if stranger is not None:
-        raise _unknown(source, ids[stranger], classes, label=names[stranger])
+    unknown = next((i for i, name in enumerate(names) if name not in number), None)
+    if unknown is not None:
+        raise _unknown(source, ids[unknown], classes, label=names[unknown])
     values = np.fromiter((number[name] for name in names), np.int64, len(names))
     return LabelColumn("classify", classes, values)
 
 
 def as_class(name: str, classes: Collection[str]) -> str:
-    """Write an integer or a boolean as the classes have it: True for 1, or 1.0 for 1."""
+    """Return an integer or boolean as the classes spell it, such as 1 for True or 1.0."""
     whole = TRUTH.get(name.casefold(), name.removesuffix(".0"))
     if not _INTEGER.fullmatch(whole):
         return name
-    truths = {TRUTH.get(known.casefold(), known): known for known in classes}
+    truths = {TRUTH.get(label.casefold(), label): label for label in classes}
     if truths.keys() <= {"0", "1"} and whole in truths:
         return truths[whole]
     return next((same for same in (whole, f"{whole}.0") if same in classes), name)
 
 
 def _sort_names(names: set[str]) -> Cells:
-    """Sort names; integers by their value."""
+    """Return sorted names; integers are sorted by value."""
     if all(_INTEGER.fullmatch(name) for name in names):
         return tuple(sorted(names, key=lambda name: (Decimal(name), name)))
     return tuple(sorted(names))
 
 
 def _unknown(source: LabelSource, name: str, classes: Cells, *, label: str) -> LabelError:
-    """Say that a label is none of the classes."""
-    way_out = (
+    """Return the error for a label that is not a class."""
+    remedy = (
         f"; correct it, or leave such records out with Labels(..., missing=[{label!r}], "
         f'unlabelled="skip") (--missing {shlex.quote(label)} --unlabelled skip)'
     )
     return LabelError(
-        f"{source.locate(name)}: label {label!r} is none of the classes "
+        f"{source.locate(name)}: label {label!r} is not one of the classes "
         f"{', '.join(classes)}{name_nearest(label, classes)}"
-        f"{_FOR_FILES if source.is_of_files else way_out}"
+        f"{_FILE_REMEDY if source.is_of_files else remedy}"
     )
 
 
 def _regress(source: LabelSource, ids: list[str], classes: Cells | None) -> LabelColumn:
-    """Read values."""
+    """Return labels as float32 values."""
     names = source.names if classes is None else classes
     if len(names) != len(source.names):
         raise LabelError(
@@ -178,14 +186,14 @@ def _regress(source: LabelSource, ids: list[str], classes: Cells | None) -> Labe
         values = exact.astype(np.float32)
     _check_range(source, ids, values)
     _check_rounding(source, exact, values)
-    # The same names in another order are the same columns; other names are new names.
+    # The names of columns reorder the columns; any other names rename them.
     if set(names) == set(source.names):
         values = values[:, [source.names.index(name) for name in names]]
     return LabelColumn("regress", names, values[:, 0].copy() if len(names) == 1 else values)
 
 
 def _check_range(source: LabelSource, ids: list[str], values: NDArray[np.float32]) -> None:
-    """Refuse numbers that 32 bits cannot hold."""
+    """Raise for numbers that overflow float32."""
     wrong = np.argwhere(~np.isfinite(values))
     if wrong.size:
         name = ids[int(wrong[0, 0])]
@@ -199,40 +207,42 @@ def _check_range(source: LabelSource, ids: list[str], values: NDArray[np.float32
 def _check_rounding(
     source: LabelSource, exact: NDArray[np.float64], values: NDArray[np.float32]
 ) -> None:
-    """Refuse a column whose numbers differ by little more than the rounding to 32 bits."""
+    """Raise if rounding to float32 loses much of the differences within a column."""
     if not len(exact):
         return
-    lost, spread = abs(exact - values).max(axis=0), np.ptp(exact, axis=0)
+    rounding, spread = abs(exact - values).max(axis=0), np.ptp(exact, axis=0)
     wrong: list[int] = np.flatnonzero(
-        (spread > 0) & (lost > _MOST_ROUNDING * spread)
+        (spread > 0) & (rounding > _MAX_ROUNDING * spread)
     ).tolist()
     if wrong:
         column = wrong[0]
         raise LabelError(
             f"{source.what}: the labels {source.names[column]!r} differ by at most "
-            f"{spread[column]:.3g}, and 32 bits round them by up to {lost[column]:.3g}; "
+            f"{spread[column]:.3g}, float32 rounds them by up to {rounding[column]:.3g}; "
             f"subtract a number near {exact[:, column].mean():.9g} from each label"
         )
 
 
 def _number(source: LabelSource, name: str, cell: str) -> float:
-    """Read one value."""
+    """Return one label as a number; raise unless it is finite."""
     try:
         number = parse_decimal(TRUTH.get(cell.casefold(), cell))
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
         hint = comma_hint(cell)
-        raise LabelError(f"{source.locate(name)}: label {cell!r} is no finite number{hint}")
+        raise LabelError(
+            f"{source.locate(name)}: label {cell!r} is not a finite number{hint}"
+        )
     return number
 
 
 def _multilabel(source: LabelSource, ids: list[str], classes: Cells | None) -> LabelColumn:
-    """Read which labels hold: names in one column, or zeros and ones in several."""
+    """Return labels as zeros and ones, from names in one column or from several columns."""
     one_column = len(source.names) == 1
-    held = {name: _read_names(source, name) for name in ids}
-    known = _sort_names({label for labels in held.values() for label in labels})
-    order = classes or (known if one_column else source.names)
+    names_of = {name: _read_names(source, name) for name in ids}
+    found_names = _sort_names({label for labels in names_of.values() for label in labels})
+    order = classes or (found_names if one_column else source.names)
     if not order:
         raise LabelError(
             f"{source.what}: no sequence has a label, {source.names[0]!r} is always empty"
@@ -244,7 +254,7 @@ def _multilabel(source: LabelSource, ids: list[str], classes: Cells | None) -> L
     number = {label: i for i, label in enumerate(order)}
     values = np.zeros((len(ids), len(order)), np.float32)
     for i, name in enumerate(ids):
-        for label in held[name]:
+        for label in names_of[name]:
             if label not in number:
                 raise _unknown(source, name, order, label=label)
             values[i, number[label]] = 1
@@ -252,7 +262,7 @@ def _multilabel(source: LabelSource, ids: list[str], classes: Cells | None) -> L
 
 
 def _read_names(source: LabelSource, name: str) -> list[str]:
-    """Read names between commas, semicolons or bars, or zeros and ones in columns."""
+    """Return the labels of a record: separated names, or the columns that contain 1."""
     cells = source.cells[name]
     if len(source.names) == 1:
         parts = BETWEEN_NAMES.split(cells[0])
@@ -262,7 +272,7 @@ def _read_names(source: LabelSource, name: str) -> list[str]:
     return [label for label, cell in zip(source.names, cells, strict=True) if MARKS[cell]]
 
 
-_MAKERS: dict[str, Callable[[LabelSource, list[str], Cells | None], LabelColumn]] = {
+_CONVERTERS: dict[str, Callable[[LabelSource, list[str], Cells | None], LabelColumn]] = {
     "classify": _classify,
     "regress": _regress,
     "multilabel": _multilabel,
@@ -270,7 +280,7 @@ _MAKERS: dict[str, Callable[[LabelSource, list[str], Cells | None], LabelColumn]
 
 
 def guess_task(source: LabelSource, ids: list[str], *, has_classes: bool) -> str:
-    """Decide what labels are for."""
+    """Return the task that fits the labels; raise if it is ambiguous."""
     if source.is_of_lists:
         return "multilabel"
     holders: dict[str, str] = {}
@@ -278,11 +288,11 @@ def guess_task(source: LabelSource, ids: list[str], *, has_classes: bool) -> str
         for cell in source.cells[name]:
             holders.setdefault(cell, name)
     if not has_classes:
-        _refuse_mixed(source, holders)
-    _refuse_numbers(source, holders)
+        _check_mixed(source, holders)
+    _check_fractions(source, holders)
     if len(source.names) == 1:
         if not has_classes:
-            _refuse_names(source, holders, len(ids))
+            _check_class_names(source, holders, len(ids))
         return "classify"
     if MARKS.keys() >= set(holders):
         return "multilabel"
@@ -293,12 +303,12 @@ def guess_task(source: LabelSource, ids: list[str], *, has_classes: bool) -> str
 
 
 def has_comma(cell: str) -> bool:
-    """Tell a number that is written with a decimal comma."""
-    return _COMMA.fullmatch(cell) is not None
+    """Return whether a string is a number with a decimal comma."""
+    return _DECIMAL_COMMA.fullmatch(cell) is not None
 
 
 def comma_hint(cell: str) -> str:
-    """Describe how to write a number that has commas; empty where it has none."""
+    """Return how to write a number without commas; empty if it has none."""
     if _THOUSANDS.fullmatch(cell):
         plain = cell.replace(",", "")
         decimal = f", or {cell.replace(',', '.')} if it is a decimal comma"
@@ -306,12 +316,12 @@ def comma_hint(cell: str) -> str:
     return f"; write a point: {cell.replace(',', '.')}" if has_comma(cell) else ""
 
 
-def _refuse_mixed(source: LabelSource, holders: dict[str, str]) -> None:
-    """Refuse words among numbers: they may mean that nothing is known."""
+def _check_mixed(source: LabelSource, holders: dict[str, str]) -> None:
+    """Raise if numbers and words are mixed, because the words may mark missing values."""
     words = [cell for cell in holders if not _NUMBER.fullmatch(cell)]
     if not words or len(words) == len(holders):
         return
-    shown = ", ".join(map(repr, sorted(words)[:_SHOWN]))
+    shown = ", ".join(map(repr, sorted(words)[:_MAX_SHOWN_LABELS]))
     comma = next((hint for word in words if (hint := comma_hint(word))), "")
     raise LabelError(
         f"{source.locate(holders[words[0]])}: some labels are numbers and some are "
@@ -321,14 +331,14 @@ def _refuse_mixed(source: LabelSource, holders: dict[str, str]) -> None:
     )
 
 
-def _refuse_numbers(source: LabelSource, holders: dict[str, str]) -> None:
-    """Refuse to take numbers for classes."""
+def _check_fractions(source: LabelSource, holders: dict[str, str]) -> None:
+    """Raise if labels for a classifier have fractions or decimal commas."""
     for cell, name in holders.items():
         number = float(cell) if _NUMBER.fullmatch(cell) else 0.0
         if math.isfinite(number) and not number.is_integer():
             raise LabelError(
                 f"{source.locate(name)}: label {' '.join(source.cells[name])!r} has a "
-                'fraction: pass Labels(..., task="regress") (--task regress) to learn '
+                'fraction: pass Labels(..., task="regress") (--task regress) for '
                 "numbers"
             )
         if hint := comma_hint(cell):
@@ -340,9 +350,9 @@ def _refuse_numbers(source: LabelSource, holders: dict[str, str]) -> None:
             )
 
 
-def _refuse_names(source: LabelSource, holders: dict[str, str], n: int) -> None:
-    """Refuse classes that hardly two records share, and one number as two classes."""
-    if len(holders) > _FEW and 2 * len(holders) > n:
+def _check_class_names(source: LabelSource, holders: dict[str, str], n: int) -> None:
+    """Raise for too many classes, and for two spellings of one number."""
+    if len(holders) > _MAX_UNCHECKED_CLASSES and 2 * len(holders) > n:
         raise LabelError(
             f"{source.what}: {len(holders):,} different labels for {n:,} records, "
             'too many for classes: pass Labels(..., task="regress") (--task regress) for '

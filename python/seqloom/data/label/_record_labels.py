@@ -1,4 +1,4 @@
-"""Labels of records, each by its id or its number; of sequences by header and file too."""
+"""Joins labels to records: by id, by order, by header or by file."""
 
 from __future__ import annotations
 
@@ -40,32 +40,34 @@ if TYPE_CHECKING:
     from seqloom.io import SequenceRecord
 
 
-_EXAMPLES = 3
+_MAX_EXAMPLES = 3
 
 
 def label_records(
     records: SequenceSource, labels: Labels, frames: Sequence[Frame | None]
 ) -> LabelColumn:
-    """Find the labels of sequences, each by its id or its number."""
-    found = choose_source(records, labels, frames)
-    if found is None:
+    """Return the labels of sequences as numbers."""
+    label_source = choose_source(records, labels, frames)
+    if label_source is None:
         return LabelColumn(classes=tuple(labels.classes or ()))
-    source = drop_missing(found, labels)
+    source = drop_missing(label_source, labels)
     ids = records.ids(np.arange(records.size))
-    if not source.is_each and (double := _find_double(ids)):
+    if not source.is_each and (double := _find_duplicate_id(ids)):
         positions = [records.place(at) for at in double]
         where = " and ".join(f"record {record} of {path}" for path, record in positions)
         name = ids[double[0]]
         raise LabelError(f"id {name!r} occurs twice: {where}; labels need distinct ids")
-    # The cells of a table have no blanks at their ends, a header may end in one of Unicode.
+    # Cells are stripped, but an id may end in a Unicode blank.
     keys = [name if name in source.cells else name.strip() for name in ids]
     keys = list(map(str, range(len(ids)))) if source.is_each else keys
 
-    def refuse(bare: list[int]) -> LabelError:
-        return _unlabelled_error(records, ids, source, bare=bare, key=keys[bare[0]])
+    def missing_error(unlabelled: list[int]) -> LabelError:
+        return _unlabelled_error(
+            records, ids, source, unlabelled=unlabelled, key=keys[unlabelled[0]]
+        )
 
     noun = None if source.is_each else "sequence"
-    return label_rows(source, labels, keys, ids=ids, noun=noun, refuse=refuse)
+    return label_rows(source, labels, keys, ids=ids, noun=noun, missing_error=missing_error)
 
 
 def choose_source(
@@ -73,7 +75,7 @@ def choose_source(
     labels: Labels,
     frames: Sequence[Frame | None] = (),
 ) -> LabelSource | None:
-    """Take labels from where the caller says, or from the tables that sequences are in."""
+    """Return the source of labels that the user chose, or the tables of the sequences."""
     source, names = labels.source, column_names_of(labels)
     if labels.label_from_header is not None:
         return header_source(labels.label_from_header, records, names)
@@ -81,7 +83,7 @@ def choose_source(
     if isinstance(source, str) and any(source in frame.names for frame in tables):
         source, names = None, (source,)
     if source is None and tables:
-        return own_source(tables, records, names)
+        return table_labels(tables, records, names)
     if source is None or source is False:
         return None
     frame = None if records.has_ids else frame_of(labels.source, set())
@@ -95,15 +97,15 @@ def choose_source(
     labels = replace(labels, source=source)
     index = index_of(source) if is_array(source) else None
     if index is not None and index in [frame.index() for frame in tables]:
-        # A column of the table of sequences.
+        # A column of the table of sequences is in the order of the records.
         labels = replace(labels, source=np.array(values_of(source), object))
     return _source_of(labels, records)
 
 
-def own_source(
+def table_labels(
     tables: list[Frame], records: SequenceSource, columns: Cells
 ) -> LabelSource | None:
-    """Take labels from the tables that sequences are in, if they have some."""
+    """Return the labels in the tables of the sequences; None if they have none."""
     has = [set(columns) <= set(frame.names) for frame in tables]
     if not any(has) and columns == ("label",):
         return None
@@ -111,7 +113,7 @@ def own_source(
         column_position(frame.what, frame.names, name)
     if len(tables) < len(records.paths):
         raise LabelError(
-            f"{tables[0].what}: has labels, but not all files are tables: give labels= for "
+            f"{tables[0].what}: has labels, but not all files are tables: pass labels= for "
             "all, or labels=False"
         )
     what = ", ".join(frame.what for frame in tables)
@@ -124,7 +126,7 @@ def own_source(
 
 
 def _source_of(labels: Labels, records: SequenceSource) -> LabelSource:
-    """Tell files, one label each, a function, and labels by id apart."""
+    """Return the source of labels: by file, from a function, in order, or by id."""
     source, names = labels.source, column_names_of(labels)
     files = labels_of_files(source, records.paths)
     if files is not None:
@@ -136,25 +138,25 @@ def _source_of(labels: Labels, records: SequenceSource) -> LabelSource:
     try:
         return labels_by_id(labels)
     except LabelError as error:
-        if note := _data_note(error.columns, records):
+        if note := _headerless_note(error.columns, records):
             raise LabelError(f"{error}{note}") from None
         raise
 
 
-def _data_note(columns: Cells, records: SequenceSource) -> str:
-    """Say that the first line of a table is data, where it holds the id of a record."""
+def _headerless_note(columns: Cells, records: SequenceSource) -> str:
+    """Return a hint that a table lacks a header, if its first line has a record's id."""
     ids = records.ids(np.arange(records.size)) if columns else []
     data = next((name for name in ids if name in columns), None)
     if data is None:
         return ""
     return (
-        f"; {data!r} is the id of a record, so the first line is data: add a line before "
-        "it that names the columns"
+        f"; {data!r} is the id of a record, so the first line is data: add a header line "
+        "that names the columns"
     )
 
 
 def _is_one_each(labels: Any) -> bool:
-    """Tell labels in the order of the records from tables and from labels by id."""
+    """Return whether labels are values in the order of the records."""
     if isinstance(labels, (list, tuple)):
         rows: list[Any] = list(labels)  # pyright: ignore[reportUnknownArgumentType]
         return bool(rows) and not isinstance(rows[0], (str, os.PathLike))
@@ -162,32 +164,33 @@ def _is_one_each(labels: Any) -> bool:
 
 
 def file_source(labels: list[Any], records: SequenceSource, columns: Cells) -> LabelSource:
-    """Return each record the label of its file."""
-    each = np.repeat(np.arange(len(labels)), np.diff(records.starts)).tolist()
-    source = each_source([labels[number] for number in each], len(each), columns)
+    """Return the labels of records by their files."""
+    file_numbers = np.repeat(np.arange(len(labels)), np.diff(records.starts)).tolist()
+    values = [labels[number] for number in file_numbers]
+    source = each_source(values, len(values), columns)
     return replace(source, what="the labels of files", is_of_files=True)
 
 
 def call_source(
     label: Callable[[SequenceRecord], Any], records: SequenceSource, columns: Cells
 ) -> LabelSource:
-    """Ask a function for the label of each record; None is no label."""
+    """Return the labels that a function returns for the records; None is no label."""
     values = {str(i): label(record) for i, record in enumerate(records.records())}
-    found = {key: value for key, value in values.items() if value is not None}
+    labels = {key: value for key, value in values.items() if value is not None}
     what = f"the function {getattr(label, '__name__', label)!s}"
-    return replace(dict_source(found, columns), what=what, is_each=True)
+    return replace(dict_source(labels, columns), what=what, is_each=True)
 
 
 def header_source(
     pattern: str | re.Pattern[str], records: SequenceSource, names: Cells
 ) -> LabelSource:
-    """Take labels out of the headers of the sequences."""
-    found_by = as_pattern("label_from_header", pattern)
-    text, search = found_by.pattern, found_by.search
+    """Return the labels that a regular expression finds in the headers."""
+    regex = as_pattern("label_from_header", pattern)
+    text, search = regex.pattern, regex.search
     headers = [it for batch in records.store.batches() for it in batch.headers.to_list()]
     ids = (decode_header(parse_id(header)) for header in headers)
-    found = zip(ids, map(search, map(decode_header, headers)), strict=True)
-    cells = {name: (match_text(match, "label"),) for name, match in found if match}
+    matches = zip(ids, map(search, map(decode_header, headers)), strict=True)
+    cells = {name: (match_text(match, "label"),) for name, match in matches if match}
     what, found_in = f"headers searched for '{text}'", partial(_found_in, search, headers)
     return LabelSource(what, names[:1], cells, found=found_in)
 
@@ -195,7 +198,7 @@ def header_source(
 def _found_in(
     search: Callable[[str], re.Match[str] | None], headers: Sequence[bytes], record: int
 ) -> str:
-    """Say what a pattern finds in a header, and how a pattern is written."""
+    """Return what a pattern finds in a header, with a hint on how to write patterns."""
     header = decode_header(headers[record])
     match = search(header)
     text = "" if match is None else match_text(match, "label")
@@ -203,12 +206,12 @@ def _found_in(
     if not text:
         advice = r"write \| for a bar and \. for a point, and the label in parentheses"
     else:
-        advice = 'the label is what stands in parentheses, as in "class=(\\w+)"'
+        advice = 'put the label in parentheses, as in "class=(\\w+)"'
     return f"in the header {header!r} it finds {found}: {advice}"
 
 
-def _find_double(ids: list[str]) -> tuple[int, int] | None:
-    """Find two records of one id, of which a label by id would be for both."""
+def _find_duplicate_id(ids: list[str]) -> tuple[int, int] | None:
+    """Return the first two records with the same id; None if ids are unique."""
     if len(set(ids)) == len(ids):
         return None
     first: dict[str, int] = {}
@@ -223,44 +226,45 @@ def _unlabelled_error(
     ids: list[str],
     source: LabelSource,
     *,
-    bare: list[int],
+    unlabelled: list[int],
     key: str,
 ) -> LabelError:
-    """Say which sequences have no label."""
-    names = list_some([ids[i] for i in bare])
-    alike = (
+    """Return the error for sequences without a label, with likely reasons."""
+    names = list_some([ids[i] for i in unlabelled])
+    reason = (
         "" if source.is_each else _blank_note(source, key) or _spelling_note(source, key)
     )
-    way_out = '; leave them out with Labels(..., unlabelled="skip") (--unlabelled skip)'
-    if len(bare) == len(ids):
-        note = _part_note(source, ids) or _other_ids(source)
-        way_out = "" if alike else source.note(bare[0]) or note
+    remedy = '; leave them out with Labels(..., unlabelled="skip") (--unlabelled skip)'
+    if len(unlabelled) == len(ids):
+        note = _part_note(source, ids) or _label_ids_note(source)
+        remedy = "" if reason else source.note(unlabelled[0]) or note
     elif source.found is not None:
-        way_out = source.note(bare[0]) + way_out
+        remedy = source.note(unlabelled[0]) + remedy
     return LabelError(
-        f"{records.place(bare[0])[0]}: {len(bare):,} of {len(ids):,} sequences have no "
-        f"label in {source.what}: {names}{missing_note(source, key)}{alike}{way_out}"
+        f"{records.place(unlabelled[0])[0]}: {len(unlabelled):,} of {len(ids):,} sequences "
+        f"have no label in {source.what}: {names}{missing_note(source, key)}{reason}"
+        f"{remedy}"
     )
 
 
-def _other_ids(source: LabelSource) -> str:
-    """Show ids of the labels, where none of them is that of a sequence."""
+def _label_ids_note(source: LabelSource) -> str:
+    """Return a hint with some ids of the labels, if no sequence has one of them."""
     if not source.cells:
-        return "; nothing was found there"
-    found = ", ".join(map(repr, list(source.cells)[:_EXAMPLES]))
+        return "; it has no labels"
+    examples = ", ".join(map(repr, list(source.cells)[:_MAX_EXAMPLES]))
     if source.is_of_index:
         return (
-            f"; its index has {found}, ...: for labels in the order of the sequences give "
-            "labels.to_numpy()"
+            f"; its index has {examples}, ...: for labels in the order of the sequences "
+            "give labels.to_numpy()"
         )
     return (
-        f"; their ids are {found}, ...: id_column of Labels (--id-column) names another "
+        f"; their ids are {examples}, ...: id_column of Labels (--id-column) names another "
         "column"
     )
 
 
 def _part_note(source: LabelSource, ids: list[str]) -> str:
-    """Describe how to cut ids where the labels have a part of them, as accessions."""
+    """Return a hint how to extract the ids of the labels from those of the records."""
     parts = ids[0].split("|")
     at = next((at for at, part in enumerate(parts) if at and part in source.cells), None)
     if at is None:
@@ -275,24 +279,24 @@ def _part_note(source: LabelSource, ids: list[str]) -> str:
 
 
 def _blank_note(source: LabelSource, name: str) -> str:
-    """Say that an id ends at its first blank, where a label is by more than that."""
+    """Return a hint that ids end at the first blank, if the ids of the labels do not."""
     whole = next((key for key in source.cells if key.split(None, 1)[:1] == [name]), None)
     if whole in {None, name}:
         return ""
     return (
-        f" (the labels have {whole!r}, but an id is the first word alone: write that word "
-        "in the labels)"
+        f" (the labels have {whole!r}, but an id ends at the first blank: write only the "
+        "first word in the labels)"
     )
 
 
 def _spelling_note(source: LabelSource, name: str) -> str:
-    """Say that an id is written with a mark of FASTA or FASTQ, or other capitals."""
+    """Return a hint that an id of the labels has a header mark or other capitals."""
     headers = (key for key in source.cells if key.startswith((">", "@")))
     marked = next((key for key in headers if key[1:].split(None, 1)[:1] == [name]), None)
     if marked is not None:
         return (
             f" (the labels have {marked!r}: write {name!r} there, because {marked[0]!r} "
-            "begins a header and is no part of the id)"
+            "begins a header and is not part of the id)"
         )
     folded = name.casefold()
     other = next((key for key in source.cells if key.casefold() == folded), None)
@@ -305,19 +309,19 @@ def _spelling_note(source: LabelSource, name: str) -> str:
 
 
 def join_labels(labels: Any, ids: list[str], *, noun: str = "records") -> LabelColumn:
-    """Find the label of each record of a source of your own.
+    """Return the labels of the records of a custom source.
 
     Args:
-        labels: A `Labels`, or what its ``source`` takes: tables, a data frame, a dict from
+        labels: A `Labels`, or any of its sources: tables, a data frame, a dict from
             id to label, or a list in the order of the records. None or False: no labels.
         ids: The id of each record.
-        noun: What the records are called, in the plural.
+        noun: The plural name of the records, for messages.
 
     Returns:
-        What ``Dataset(source, labels=)`` takes.
+        The labels, to pass to ``Dataset(source, labels=)``.
 
     Raises:
-        LabelError: Labels are missing, double, or do not fit the task.
+        LabelError: Labels are missing or duplicated, or do not fit the task.
         FileError: A table cannot be read.
 
     Examples:
@@ -331,35 +335,35 @@ def join_labels(labels: Any, ids: list[str], *, noun: str = "records") -> LabelC
         return LabelColumn(classes=tuple(labels.classes or ()))
     source = drop_missing(_rows_source(labels, len(ids)), labels)
     keys = [str(number) for number in range(len(ids))] if source.is_each else ids
-    if not source.is_each and (double := _find_double(ids)):
+    if not source.is_each and (double := _find_duplicate_id(ids)):
         raise LabelError(
             f"id {ids[double[0]]!r} occurs twice: {noun} {double[0]} and {double[1]}; "
             "labels by id need distinct ids: give a list of labels in the order of the "
             "records"
         )
 
-    def refuse(bare: list[int]) -> LabelError:
-        listed = list_some([ids[row] for row in bare])
-        way_out = '; leave them out with Labels(..., unlabelled="skip") (--unlabelled skip)'
+    def missing_error(unlabelled: list[int]) -> LabelError:
+        listed = list_some([ids[row] for row in unlabelled])
+        remedy = '; leave them out with Labels(..., unlabelled="skip") (--unlabelled skip)'
         return LabelError(
-            f"{len(bare):,} of {len(ids):,} {noun} have no label in {source.what}: "
-            f"{listed}{missing_note(source, ids[bare[0]])}"
-            f"{'' if len(bare) == len(ids) else way_out}"
+            f"{len(unlabelled):,} of {len(ids):,} {noun} have no label in {source.what}: "
+            f"{listed}{missing_note(source, ids[unlabelled[0]])}"
+            f"{'' if len(unlabelled) == len(ids) else remedy}"
         )
 
     one = None if source.is_each else "sequence"
-    return label_rows(source, labels, keys, ids=ids, noun=one, refuse=refuse)
+    return label_rows(source, labels, keys, ids=ids, noun=one, missing_error=missing_error)
 
 
 def _rows_source(labels: Labels, count: int) -> LabelSource:
-    """Tell labels by id from labels in the order of the records."""
+    """Return the source of labels: by id, or in the order of the records."""
     source = labels.source
     is_by_id = isinstance(source, (str, os.PathLike, Mapping)) or (
         Frame.of(source) is not None or index_of(source) is not None
     )
     rows: list[Any] = [] if is_by_id else list(labels.source)
     is_paths = bool(rows) and all(isinstance(row, (str, os.PathLike)) for row in rows)
-    # A list of texts is one of tables where these are files, as for sequences.
+    # A list of strings is a list of tables if all of them exist.
     if is_by_id or (is_paths and all(os.path.exists(row) for row in rows)):  # noqa: PTH110 - any path
         return labels_by_id(labels)
     return each_source(rows, count, tuple(labels.label_column or ("label",)))

@@ -1,4 +1,4 @@
-"""Where labels come from: tables, a dict, or the headers themselves."""
+"""Reads labels from tables, dicts and series, and joins them by id."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
     from seqloom.data.label._labels import Labels
 
-_EXAMPLES = 3
-_CODE = re.compile(r"-9+(\.0+)?")
-# What holds several values of one record.
-_LISTS: Any = (list, tuple, set, frozenset, np.ndarray)
+_MAX_EXAMPLES = 3
+_MISSING_CODE = re.compile(r"-9+(\.0+)?")
+# Types of labels with several values.
+_LIST_TYPES: Any = (list, tuple, set, frozenset, np.ndarray)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +48,25 @@ class LabelSource:
     """Labels as text, by id."""
 
     what: str  # name of the source in errors
-    names: Cells  # names of the cells of a label
+    names: Cells  # names of the columns of a label
     cells: dict[str, Cells]
     tables: list[LabelTable] = field(
         default_factory=list["LabelTable"]
     )  # to name lines in errors
-    is_each: bool = False  # by record number, not by id
+    is_each: bool = False  # keys are record numbers, not ids
     missing: dict[str, Cells] = field(default_factory=dict[str, "Cells"])
-    is_of_files: bool = False  # a label belongs to a whole file
+    is_of_files: bool = False  # every record of a file has the same label
     is_of_lists: bool = False  # a label is a list of names
-    is_of_index: bool = False  # ids are the index of a series
-    where: Callable[[str], str] | None = None  # describes the location of a label
-    found: Callable[[int], str] | None = None  # says where a record's label was looked for
+    is_of_index: bool = False  # keys are the index of a series
+    where: Callable[[str], str] | None = None  # id -> location of its label
+    found: Callable[[int], str] | None = None  # record number -> where it was searched
 
     def note(self, record: int) -> str:
-        """Say what was found of a record, where the source knows more than its label."""
+        """Return details on the search for a record's label; empty without details."""
         return "" if self.found is None else f"; {self.found(record)}"
 
     def locate(self, name: str) -> str:
-        """Say where the label of an id stands."""
+        """Return the location of the label of an id, for messages."""
         if self.where is not None:
             return self.where(name)
         if self.is_each:
@@ -79,26 +79,27 @@ class LabelSource:
 
 
 def rows_of(frame: Frame, columns: Cells) -> tuple[list[Cells | None], bool]:
-    """Write columns of a table as the cells of each row; tells whether they are lists."""
+    """Return the cells of each row, and whether they are lists of names."""
     parts = [frame.column(name) for name in columns]
     if len(columns) == 1:
         is_of_lists = _are_names(parts[0])
-        # Beside lists of names nothing is no label; an empty list is one: none holds.
+        # Among lists of names, None is no label; an empty list is a label without
+        # names.
         return [
             None if is_of_lists and is_nothing(value) else as_cells(value)
             for value in parts[0]
         ], is_of_lists
     for name, part in zip(columns, parts, strict=True):
-        if wrong := next((value for value in part if isinstance(value, _LISTS)), None):
+        if wrong := next((value for value in part if isinstance(value, _LIST_TYPES)), None):
             raise LabelError(
-                f"{frame.what}: column {name!r} holds {quote(wrong)}: a column of lists "
+                f"{frame.what}: column {name!r} has {quote(wrong)}: a column of lists "
                 "must be the only label_column"
             )
     return [tuple(map(as_cell, row)) for row in zip(*parts, strict=True)], False
 
 
 def column_names_of(labels: Labels) -> Cells:
-    """List the columns of labels, one or several."""
+    """Return the names of the columns of labels; raise if a name occurs twice."""
     names = tuple(labels.label_column or ())
     if not names:
         raise ArgumentError("label_column names no column")
@@ -108,7 +109,7 @@ def column_names_of(labels: Labels) -> Cells:
 
 
 def labels_by_id(labels: Labels) -> LabelSource:
-    """Take labels from tables, files or in memory, or from a dict."""
+    """Return labels by id, from tables, a data frame, a series or a dict."""
     source, id_column, names = (
         labels.source,
         labels.id_column or "id",
@@ -127,30 +128,30 @@ def labels_by_id(labels: Labels) -> LabelSource:
 
 
 def frame_of(labels: Any, wanted: set[str]) -> Frame | None:
-    """Take a data frame; a dict is one if it has the columns, and else is by id."""
+    """Return labels as a `Frame`; None for others. A dict needs the wanted columns."""
     if isinstance(labels, Mapping) and not wanted.issubset(labels):  # pyright: ignore[reportUnknownArgumentType]
         return None
     return Frame.of(labels)
 
 
 def _as_paths(labels: Any) -> list[str | os.PathLike[str]]:
-    """Take one path or several; labels alone do not say which sequence they are for."""
+    """Return one or more paths as a list; raise for labels without ids."""
     if isinstance(labels, str) or not isinstance(labels, Iterable):
         labels = [labels]
     rows: list[Any] = list(labels)  # pyright: ignore[reportUnknownArgumentType]
     strange = [row for row in rows if not isinstance(row, (str, os.PathLike))]
     if strange or is_array(labels):
-        found = f"an array of {len(rows):,}" if is_array(labels) else repr(strange[0])
+        argument = f"an array of {len(rows):,}" if is_array(labels) else repr(strange[0])
         raise ArgumentError(
-            "labels must be a table's path, several of them, a data frame, a dict from id "
-            f"to label, or a function of the record; got {found}: pass "
+            "labels must be one or more paths of tables, a data frame, a dict from id to "
+            f"label, or a function of the record; got {argument}: pass "
             "dict(zip(ids, labels))"
         )
     return rows
 
 
 def each_source(labels: list[Any], n: int, columns: Cells) -> LabelSource:
-    """Take labels in the order of the records."""
+    """Return labels that are in the order of the records."""
     if len(labels) != n:
         raise LabelError(
             f"labels must be one for each of {n:,} sequences, in their order, got "
@@ -162,12 +163,12 @@ def each_source(labels: list[Any], n: int, columns: Cells) -> LabelSource:
 
 
 def _frame_table(frame: Frame, id_column: str, columns: Cells) -> LabelTable:
-    """Take labels from a data frame: a column of ids, or the names of its rows."""
-    found = frame.ids(id_column)
-    wanted = columns if found is not None else (id_column, *columns)
+    """Return labels from a data frame, by its column of ids or its index."""
+    keys = frame.ids(id_column)
+    wanted = columns if keys is not None else (id_column, *columns)
     for name in wanted:
         column_position(frame.what, frame.names, name)
-    ids = [id_text(key, f"{frame.what}, row {i}") for i, key in enumerate(found or (), 1)]
+    ids = [id_text(key, f"{frame.what}, row {i}") for i, key in enumerate(keys or (), 1)]
     rows, is_of_lists = rows_of(frame, columns)
     table = LabelTable(frame.what, [], [], [], is_of_lists=is_of_lists)
     for line, (name, row) in enumerate(zip(ids, rows, strict=True), 1):
@@ -183,7 +184,7 @@ def table_source(
     id_column: str,
     columns: Cells,
 ) -> LabelSource:
-    """Read labels from tables."""
+    """Return labels from files of tables."""
     tables: list[LabelTable] = []
     for path in tables_of("labels", labels):
         with reading_table(path):
@@ -197,7 +198,7 @@ def table_source(
 
 
 def _of_tables(tables: list[LabelTable], columns: Cells) -> LabelSource:
-    """Join tables, in which an id stands with one label."""
+    """Return the labels of several tables; raise if they disagree on an id."""
     cells: dict[str, Cells] = {}
     for table in tables:
         cells.update(zip(table.ids, table.rows, strict=True))
@@ -210,7 +211,7 @@ def _of_tables(tables: list[LabelTable], columns: Cells) -> LabelSource:
 
 
 def _check_agreement(tables: list[LabelTable]) -> None:
-    """Find an id that occurs twice with two values; the same value twice is no harm."""
+    """Raise if an id occurs with different labels."""
     seen: dict[str, tuple[Cells, str, int]] = {}
     for table in tables:
         for name, row, line in zip(table.ids, table.rows, table.lines, strict=True):
@@ -224,7 +225,7 @@ def _check_agreement(tables: list[LabelTable]) -> None:
 
 
 def _exchange_note(tables: list[LabelTable]) -> str:
-    """Ask whether ids and labels are exchanged, where each label is another name."""
+    """Return a hint that ids and labels may be exchanged, if all labels differ."""
     rows = [row for table in tables for row in table.rows]
     is_number = any(is_decimal(cell) for row in rows for cell in row)
     if is_number or len(set(rows)) < len(rows):
@@ -236,7 +237,7 @@ def _exchange_note(tables: list[LabelTable]) -> str:
 
 
 def by_id(what: str, ids: Iterable[Any], values: Any) -> dict[str, Any]:
-    """Join values to their ids as text; two that differ are of no one id."""
+    """Return a dict from id to value; raise if an id has different values."""
     found: dict[str, Any] = {}
     for key, value in zip(ids, values_of(values), strict=True):
         name = id_text(key, what)
@@ -250,20 +251,19 @@ def by_id(what: str, ids: Iterable[Any], values: Any) -> dict[str, Any]:
 
 
 def id_text(key: Any, where: str) -> str:
-    """Write an id as text; nothing is none."""
+    """Return an id as text; raise if it is missing."""
     if isinstance(key, str) and key and not key.isspace():
         return key
     text = key_text(key)
     if is_nothing(key) or not text.strip():
         raise LabelError(
-            f"{where}: an id is missing ({quote(key)}): give each label an id, or leave it "
-            "out"
+            f"{where}: an id is missing ({quote(key)}): give each label an id, or remove it"
         )
     return text
 
 
 def dict_source(labels: Mapping[Any, Any], columns: Cells) -> LabelSource:
-    """Take labels from a dict."""
+    """Return labels from a dict."""
     named = by_id("the dict of labels", labels, list(labels.values()))
     missing = {name: ("",) for name, value in named.items() if is_nothing(value)}
     cells = {
@@ -276,11 +276,11 @@ def dict_source(labels: Mapping[Any, Any], columns: Cells) -> LabelSource:
 
 
 def wide_names(columns: Cells, rows: Iterable[Cells]) -> Cells:
-    """Name the values of labels: as the columns, or by numbers where one holds several."""
+    """Return names of the values of labels: of columns, or numbered within one column."""
     widths = {len(row) for row in rows} or {len(columns)}
     if len(widths) > 1:
         raise LabelError(
-            f"labels have {min(widths)} to {max(widths)} values; give all as many"
+            f"labels have {min(widths)} to {max(widths)} values; give all the same number"
         )
     width = widths.pop()
     if width == len(columns):
@@ -289,8 +289,8 @@ def wide_names(columns: Cells, rows: Iterable[Cells]) -> Cells:
 
 
 def _are_names(labels: Iterable[Any]) -> bool:
-    """Tell lists of names from single labels: somewhere stand several names, or none."""
-    lists = [list(label) for label in labels if isinstance(label, _LISTS)]
+    """Return whether labels are lists of names, of which one has not exactly one name."""
+    lists = [list(label) for label in labels if isinstance(label, _LIST_TYPES)]
     has_names = all(isinstance(name, str) for names in lists for name in names)
     has_some = any(lists)
     return has_names and has_some and any(len(names) != 1 for names in lists)
@@ -301,67 +301,67 @@ def join(
     keys: list[str],
     ids: list[str],
     *,
-    noun: str | None,  # what labels may be left without; None: they are one for each
+    noun: str | None,  # noun for unmatched labels; None: labels in record order
     skip: bool,
-    refuse: Callable[[list[int]], LabelError],
-    left: tuple[str, ...] | None = None,
+    missing_error: Callable[[list[int]], LabelError],
+    unmatched: tuple[str, ...] | None = None,
 ) -> LabelColumn:
-    """Find which records, intervals or samples have a label, each by its key."""
+    """Join records, intervals or samples to labels by key."""
     has_label = np.array([key in source.cells for key in keys], np.bool_)
-    bare: list[int] = np.flatnonzero(~has_label).tolist()
-    if bare and not (skip and has_label.any()):
-        raise refuse(bare)
+    unlabelled: list[int] = np.flatnonzero(~has_label).tolist()
+    if unlabelled and not (skip and has_label.any()):
+        raise missing_error(unlabelled)
     report, rows = (
-        count_ids("unlabelled", [ids[i] for i in bare]),
+        count_ids("unlabelled", [ids[i] for i in unlabelled]),
         np.flatnonzero(has_label),
     )
     if noun is None:
         return LabelColumn(rows=rows, report=report)
-    if left is None:
-        known = set(keys)
-        left = tuple([key for key in source.cells if key not in known])
-    report |= count_ids(f"labels_without_{noun}", left)
-    return LabelColumn(rows=rows, unmatched=left, report=report)
+    if unmatched is None:
+        key_set = set(keys)
+        unmatched = tuple([key for key in source.cells if key not in key_set])
+    report |= count_ids(f"labels_without_{noun}", unmatched)
+    return LabelColumn(rows=rows, unmatched=unmatched, report=report)
 
 
 def count_ids(name: str, ids: Sequence[str]) -> dict[str, Any]:
-    """Count ids, with examples."""
-    return {name: len(ids), f"{name}_examples": list(ids[:_EXAMPLES])}
+    """Return the number of ids, and examples, for a report."""
+    return {name: len(ids), f"{name}_examples": list(ids[:_MAX_EXAMPLES])}
 
 
 def drop_missing(source: LabelSource, labels: Labels) -> LabelSource:
-    """Set labels aside that say nothing; a name among the classes is a class."""
+    """Move missing labels out of the cells; a name in ``classes`` is not missing."""
     marks = {"", *(labels.missing or ())} - set(labels.classes or ())
     task = labels.task
     is_multilabel = task == "multilabel" or (task == "auto" and source.is_of_lists)
     if is_multilabel and len(source.names) == 1:
         marks.discard("")
-    lost = {key: row for key, row in source.cells.items() if not marks.isdisjoint(row)}
-    cells = {key: row for key, row in source.cells.items() if key not in lost}
+    missing = {key: row for key, row in source.cells.items() if not marks.isdisjoint(row)}
+    cells = {key: row for key, row in source.cells.items() if key not in missing}
     if len(source.names) == 1 and not is_multilabel:
         _warn_of_codes(
             source.what, {cell for row in cells.values() for cell in row}, labels
         )
-    if not lost:
+    if not missing:
         return source
-    return replace(source, cells=cells, missing={**source.missing, **lost})
+    return replace(source, cells=cells, missing={**source.missing, **missing})
 
 
 def _warn_of_codes(what: str, cells: set[str], labels: Labels) -> None:
-    """Warn if the only negative number among labels is a usual code of a missing value."""
+    """Warn if the only negative label is a common code for missing values, such as -9."""
     negative = [cell for cell in cells if cell.startswith("-")]
-    codes = [cell for cell in negative if _CODE.fullmatch(cell)]
+    codes = [cell for cell in negative if _MISSING_CODE.fullmatch(cell)]
     is_single = len(negative) == 1 and len(cells) > len(negative)
     if is_single and codes and not set(codes) & set(labels.classes or ()):
         warn_user(
-            f"{what}: the label {codes[0]!r} looks like a code of a missing value and is "
+            f"{what}: the label {codes[0]!r} looks like a code for a missing value and is "
             f"read as a label; to leave its records out, pass Labels(..., missing=['', "
             f'{codes[0]!r}], unlabelled="skip") (--missing {codes[0]} --unlabelled skip)',
         )
 
 
 def missing_note(source: LabelSource, name: str) -> str:
-    """Say why a label that is written somewhere is none, and how to keep it."""
+    """Return why a label counts as missing, and how to keep it."""
     cells = source.missing.get(name)
     if cells is None:
         return ""
@@ -369,6 +369,6 @@ def missing_note(source: LabelSource, name: str) -> str:
         return f" ({source.locate(name)}: the label is empty)"
     mark = next((cell for cell in cells if cell in MISSING), cells[0])
     return (
-        f" ({source.locate(name)}: {mark!r} is read as missing; where it is a class, name "
-        "other marks with missing= of Labels (--missing))"
+        f" ({source.locate(name)}: {mark!r} is read as missing; if it is a class, pass "
+        "other marks as missing= of Labels (--missing))"
     )

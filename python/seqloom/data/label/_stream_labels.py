@@ -1,4 +1,4 @@
-"""Labels of records that come by once."""
+"""Labels of the records of a stream."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamLabels:
-    """Where labels come from: numbers by id, or a function of the record."""
+    """Labels of stream records: numbers by id, or a function of the record."""
 
-    task: str | None  # None if a function decides
+    task: str | None  # None: the function decides
     classes: tuple[str, ...]
     rows: dict[str, int]  # id to row of values
     values: NDArray[Any]
     function: Callable[[SequenceRecord], Any] | None = None
-    missing: frozenset[str] = frozenset()  # marks of no label
+    missing: frozenset[str] = frozenset()  # strings that mark a missing label
     skip: bool = False  # leave out records without a label
 
     @classmethod
@@ -42,7 +42,7 @@ class StreamLabels:
         cls,
         labels: Labels,
     ) -> Self | None:
-        """Take labels from where the caller says; None where there are none."""
+        """Create it from `Labels`; None without labels."""
         if labels.source is None:
             return None
         names = None if labels.classes is None else tuple(labels.classes)
@@ -62,22 +62,22 @@ class StreamLabels:
             )
         source = drop_missing(labels_by_id(labels), labels)
         ids = list(source.cells)
-        found = number_labels(source, ids, task=labels.task, classes=names)
+        column = number_labels(source, ids, task=labels.task, classes=names)
         rows = {name: row for row, name in enumerate(ids)}
         return cls(
-            task=found.task,
-            classes=found.classes,
+            task=column.task,
+            classes=column.classes,
             rows=rows,
-            values=np.asarray(found.values),
+            values=np.asarray(column.values),
             skip=labels.skips,
         )
 
     def give(self, chunks: Iterator[Chunk], report: dict[str, Any]) -> Iterator[Chunk]:
-        """Return records their labels; those without one are an error, or left out."""
+        """Yield chunks with labels; raise for records without a label, or skip them."""
         for chunk in chunks:
             labels, has_label = self._of(chunk.batch)
-            kept = np.flatnonzero(has_label)
-            if kept.size < len(chunk):
+            labelled = np.flatnonzero(has_label)
+            if labelled.size < len(chunk):
                 row = int((~has_label).argmax())
                 if not self.skip:
                     path, record = chunk.source.locate(chunk.start + row)
@@ -85,58 +85,58 @@ class StreamLabels:
                         f"{path}: record {record} ({chunk.batch[row].id}) has no label; "
                         'leave such records out with Labels(..., unlabelled="skip")'
                     )
-                report["unlabelled"] += len(chunk) - kept.size
-            part = chunk if kept.size == len(chunk) else chunk.take(kept)
-            if kept.size:
+                report["unlabelled"] += len(chunk) - labelled.size
+            part = chunk if labelled.size == len(chunk) else chunk.take(labelled)
+            if labelled.size:
                 yield part.replace_columns(labels=labels)
 
     def _of(self, batch: SequenceBatch) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """Find labels, and which records have one."""
+        """Return the labels of a batch, and a mask of the records that have one."""
         if self.function is None:
             names = ids_of(batch.headers)
             rows = np.array([self.rows.get(name, -1) for name in names], np.int64)
             for row in np.flatnonzero(rows < 0).tolist():
                 rows[row] = self.rows.get(names[row].strip(), -1)
             return self.values[rows[rows >= 0]], rows >= 0
-        found = [self.function(record) for record in batch]
-        # None, NaN and a name for it say nothing.
-        marks = [isinstance(value, str) and value in self.missing for value in found]
-        is_missing = [is_nothing(value) for value in found]
+        results = [self.function(record) for record in batch]
+        # None, NaN and the missing strings are no labels.
+        marks = [isinstance(value, str) and value in self.missing for value in results]
+        is_missing = [is_nothing(value) for value in results]
         has_label = ~(np.array(marks, np.bool_) | np.array(is_missing, np.bool_))
-        return self._numbers(list(itertools.compress(found, has_label))), has_label
+        return self._numbers(list(itertools.compress(results, has_label))), has_label
 
-    def _numbers(self, found: list[Any]) -> NDArray[Any]:
-        """Turn what a function gave into numbers."""
+    def _numbers(self, results: list[Any]) -> NDArray[Any]:
+        """Return the results of a label function as numbers."""
         is_named = bool(self.classes) and self.task == "classify"
-        if any(isinstance(value, str) for value in found) or (
-            is_named and not any(map(np.ndim, found))
+        if any(isinstance(value, str) for value in results) or (
+            is_named and not any(map(np.ndim, results))
         ):
-            return np.array([self._class(value) for value in found], np.int64)
-        values = _as_array(found)
+            return np.array([self._class(value) for value in results], np.int64)
+        values = _as_array(results)
         if values is None:
             raise LabelError(
-                "the function of labels must give each record a number, a name, or as many "
-                f"numbers as the others, got {quote(found[0])}"
+                "the function of labels must return a number, a name, or "
+                f"equally many numbers for each record, got {quote(results[0])}"
             )
         if not np.isfinite(values).all():
-            raise LabelError("the function of labels gave a value that is not finite")
+            raise LabelError("the function of labels returned a value that is not finite")
         return values.astype(np.float32 if values.dtype.kind == "f" else np.int64)
 
     def _class(self, name: Any) -> int:
-        """Return the index of a class, of which numbers and booleans are names too."""
+        """Return the index of a class; its name may be a string, a number or a boolean."""
         cell = as_class(as_cell(name), self.classes)
         if cell in self.classes:
             return self.classes.index(cell)
-        known = ", ".join(self.classes) or "none is given; pass Labels(..., classes=)"
+        known = ", ".join(self.classes) or "none given; pass Labels(..., classes=)"
         raise LabelError(
-            f"the function of labels gave {name!r}, which is none of the classes ({known})"
+            f"the function of labels returned {name!r}, which is not a class ({known})"
         )
 
 
-def _as_array(found: list[Any]) -> NDArray[Any] | None:
-    """Stack numbers; None where they are none, or of different shapes."""
+def _as_array(results: list[Any]) -> NDArray[Any] | None:
+    """Return numbers as an array; None for other values or different shapes."""
     try:
-        values = np.asarray(found)
+        values = np.asarray(results)
     except ValueError:
         return None
     return values if values.dtype.kind in "biuf" else None

@@ -1,4 +1,4 @@
-"""Tables of labels: TSV, CSV or columns between white space; Parquet."""
+"""Reads tables: TSV, CSV, columns separated by white space, and Parquet."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from _csv import Reader
     from collections.abc import Generator
 
-_MARK = b"PAR1"
-_CHOOSE = "id_column and label_column of Labels (--id-column, --label-column)"
-_TWO = "one of ids, and one of labels or sequences"
-_LONGEST = 80
-_ALIKE = 0.7
-_SHORTEST = 3
+_PARQUET_MAGIC = b"PAR1"
+_COLUMN_OPTIONS = "id_column and label_column of Labels (--id-column, --label-column)"
+_TWO_COLUMNS = "one of ids, and one of labels or sequences"
+_MAX_LISTED = 80
+_MIN_SIMILARITY = 0.7
+_MIN_PART = 3
 
-_LONGEST_CELL = (1 << 31) - 1
+_MAX_CELL = (1 << 31) - 1
 _GZIP = b"\x1f\x8b"
-_DECLARED = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
-_TWO_LETTERS = 4  # bytes, in UTF-16
+_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
+_TWO_UTF16_CHARACTERS = 4  # bytes
 Purpose: TypeAlias = Literal["table", "intervals"]
 _EXPECTED = {"table": "a table of text", "intervals": "intervals as text (BED)"}
 _SAVE_AS_UTF8 = (
@@ -47,7 +47,7 @@ _SAVE_AS_UTF8 = (
 
 @dataclass(frozen=True, slots=True)
 class LabelTable:
-    """An id and some cells a line."""
+    """Ids and wanted cells of the lines of a table."""
 
     path: str
     ids: list[str]
@@ -57,7 +57,7 @@ class LabelTable:
 
 
 def read_table(path: str, id_column: str, columns: tuple[str, ...]) -> LabelTable:
-    """Read some columns of a table whose first line names them."""
+    """Read some columns of a table with a header line."""
     with reading_table(path), open_text(path) as file:
         table = _parse(path, file, (id_column, *columns))
     if "" in table.ids:
@@ -67,7 +67,7 @@ def read_table(path: str, id_column: str, columns: tuple[str, ...]) -> LabelTabl
 
 
 def read_frame(path: str, wanted: Iterable[str] = ()) -> Frame:
-    """Read all columns of a table whose first line names them, as text."""
+    """Read all columns of a table with a header line, as text."""
     with reading_table(path):
         frame = parquet_frame(path)
         if frame is not None:
@@ -77,19 +77,19 @@ def read_frame(path: str, wanted: Iterable[str] = ()) -> Frame:
 
 
 def _columns(path: str, file: TextIO, wanted: Iterable[str]) -> Frame:
-    """Take the lines of a table apart into columns."""
+    """Return the columns of a table."""
     names = header_of(path, file, wanted)
     file.seek(0)
-    # Columns without a name, or of one name, are an error only if they are asked for.
-    known = [name for name in names if name and names.count(name) == 1] or [names[0]]
-    table = _parse(path, file, (known[0], *known[1:]))
-    columns = dict(zip(known[1:], zip(*table.rows, strict=True), strict=False))
-    cells = {name: list(columns.get(name, ())) for name in known[1:]}
-    return Frame(path, names, {known[0]: table.ids, **cells})
+    # Columns without a unique name are an error only if they are requested.
+    unique = [name for name in names if name and names.count(name) == 1] or [names[0]]
+    table = _parse(path, file, (unique[0], *unique[1:]))
+    columns = dict(zip(unique[1:], zip(*table.rows, strict=True), strict=False))
+    cells = {name: list(columns.get(name, ())) for name in unique[1:]}
+    return Frame(path, names, {unique[0]: table.ids, **cells})
 
 
 def header_of(path: str, file: TextIO, wanted: Iterable[str]) -> list[str]:
-    """Read the names of the columns."""
+    """Return the names of the columns."""
     reader = csv_reader(path, file, wanted)
     try:
         return _names(first_row(path, reader))
@@ -98,7 +98,7 @@ def header_of(path: str, file: TextIO, wanted: Iterable[str]) -> list[str]:
 
 
 def first_row(path: str, reader: Reader) -> list[str]:
-    """Read the first line that is not empty."""
+    """Return the first line that is not empty."""
     row = next(filter(any, reader), None)
     if row is None:
         reason = f"{path}: expected a table of labels, found empty cells only"
@@ -107,7 +107,7 @@ def first_row(path: str, reader: Reader) -> list[str]:
 
 
 def _names(cells: list[str]) -> list[str]:
-    """Clean the names of columns."""
+    """Return the names of columns without blanks and the leading #."""
     names = [name.strip() for name in cells]
     names[0] = names[0].lstrip("#").strip()
     return names
@@ -115,13 +115,13 @@ def _names(cells: list[str]) -> list[str]:
 
 @contextmanager
 def reading_table(path: str) -> Generator[None]:
-    """Say of what fails while a table is read which table it is."""
+    """Name the table in errors that occur while it is read."""
     with reading(path):
         try:
             yield
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise FormatError(
-                f"{path}: the gzip stream is cut or damaged ({error}); "
+                f"{path}: the gzip stream is truncated or corrupt ({error}); "
                 "fetch or copy it again",
                 path=path,
             ) from error
@@ -129,12 +129,12 @@ def reading_table(path: str) -> Generator[None]:
 
 @contextmanager
 def open_text(path: str, purpose: Purpose = "table") -> Generator[TextIO]:
-    """Open plain or compressed text; refuses a file of another kind, such as VCF."""
-    # A byte that is not UTF-8 is read as its number.
+    """Open plain or compressed text; raise for another file type, such as VCF."""
+    # Bytes that are not UTF-8 are read as escapes such as \xff.
     with Path(path).open("rb") as file:
         packed = file.peek(2).startswith(_GZIP)
         raw = gzip.GzipFile(fileobj=file) if packed else file
-        start = raw.peek(_TWO_LETTERS)
+        start = raw.peek(_TWO_UTF16_CHARACTERS)
         if kind := _native.foreign_content(start, purpose):
             reason = f"{path}: expected {_EXPECTED[purpose]}, found {kind}"
             raise FormatError(reason, path=path)
@@ -144,17 +144,17 @@ def open_text(path: str, purpose: Purpose = "table") -> Generator[TextIO]:
 
 
 def is_utf16(begin: bytes) -> bool:
-    """Tell text of two bytes a letter by its mark, or by the zeros in its first ones."""
-    high, low = begin[0:_TWO_LETTERS:2], begin[1:_TWO_LETTERS:2]
+    """Return whether text is UTF-16, by its byte order mark or its zero bytes."""
+    high, low = begin[0:_TWO_UTF16_CHARACTERS:2], begin[1:_TWO_UTF16_CHARACTERS:2]
     is_marked = begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    return is_marked or (b"\0\0" in {high, low} and any(begin[:_TWO_LETTERS]))
+    return is_marked or (b"\0\0" in {high, low} and any(begin[:_TWO_UTF16_CHARACTERS]))
 
 
 def _parse(path: str, file: TextIO, columns: tuple[str, ...]) -> LabelTable:
-    """Read line by line, and say in which one something is wrong."""
+    """Read the wanted columns line by line; an error names its line."""
     reader = csv_reader(path, file, columns)
-    # A sequence may be longer than the 128 KiB that a cell has by default.
-    before = csv.field_size_limit(_LONGEST_CELL)
+    # A sequence may exceed the csv module's default limit of 128 KiB for a cell.
+    before = csv.field_size_limit(_MAX_CELL)
     try:
         return _pick(path, reader, columns)
     except csv.Error as error:
@@ -166,15 +166,15 @@ def _parse(path: str, file: TextIO, columns: tuple[str, ...]) -> LabelTable:
 def csv_reader(
     path: str, file: TextIO, wanted: Iterable[str] = (), *, has_one_word_ids: bool = False
 ) -> Reader:
-    """Cut lines at tabs, commas or semicolons, quotes respected; else at white space."""
-    # Excel may write the separator into a line of its own.
+    """Return a reader that splits at tabs, commas or semicolons, else at white space."""
+    # Excel may write the separator on a separate first line: sep=;
     begin = file.readline()
-    declared = _DECLARED.fullmatch(begin)
+    declared = _SEPARATOR_LINE.fullmatch(begin)
     text = file if declared else itertools.chain([begin], file)
-    # Comments may stand before the names of columns, if those are all that is wanted.
+    # Comment lines may precede the header line.
     before, (first, *rest) = _first_lines(text, set(wanted))
     if not first.strip() or "\0" in first:
-        found = "data that is no text" if first.strip() else "nothing"
+        found = "binary data" if first.strip() else "nothing"
         raise FormatError(f"{path}: expected a table of labels, found {found}", path=path)
     before += declared is not None
     lines = itertools.chain(itertools.repeat("\n", before), [first, *rest], text)
@@ -182,22 +182,22 @@ def csv_reader(
     if separator == "\t" and _is_mixed(first, wanted, has_one_word_ids=has_one_word_ids):
         separator = None
     if separator:
-        # Blanks between a quoted cell and the separator, which csv refuses, are dropped.
+        # The csv module rejects blanks between a closing quote and the separator.
         blanks = re.compile(f'" +(?={re.escape(separator)}|\r?\n|$)')
         lines = (blanks.sub('"', line) if '" ' in line else line for line in lines)
         return csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
-    # A line end stays: it may stand between quotation marks.
+    # Line ends are kept: they may be inside quotation marks.
     words = (" ".join(line.split()) + "\n" for line in lines)
     return csv.reader(words, delimiter=" ", strict=True)
 
 
 def _separator(line: str) -> str | None:
-    """Find what stands between cells; None for white space."""
+    """Return the separator of cells; None for white space."""
     return next((mark for mark in "\t,;" if mark in line), None)
 
 
 def _is_mixed(line: str, wanted: Iterable[str], *, has_one_word_ids: bool) -> bool:
-    """Tell a line with tabs whose cells are separated by blanks too."""
+    """Return whether a line is separated by both tabs and blanks."""
     names = {name.casefold() for name in wanted}
     cells = {cell.strip('"# \r\n').casefold() for cell in line.split("\t")}
     words = {word.strip('"#').casefold() for word in line.split()}
@@ -207,15 +207,15 @@ def _is_mixed(line: str, wanted: Iterable[str], *, has_one_word_ids: bool) -> bo
 
 
 def _first_lines(file: Iterable[str], wanted: set[str]) -> tuple[int, list[str]]:
-    """Count the lines before the first, and give it with those that were read behind."""
+    """Return the number of lines before the header, and the lines read from there."""
     lines: list[str] = []
     for line in file:
         lines.append(line)
-        # A mark with a blank behind it; the names of columns may follow it too.
+        # "# " begins a comment, but also a header line.
         is_comment = line.startswith(("# ", "#\t")) or line.rstrip() == "#"
         if line.strip() and not is_comment:
             break
-    # The cells of the line of names, without quotation marks.
+    # The cells of each line, without quotation marks.
     rows = [
         {cell.strip('"# \r\n') for cell in line.split(_separator(line))} for line in lines
     ]
@@ -226,13 +226,13 @@ def _first_lines(file: Iterable[str], wanted: set[str]) -> tuple[int, list[str]]
 
 
 def _pick(path: str, reader: Reader, columns: tuple[str, ...]) -> LabelTable:
-    """Pick the wanted cells of each line."""
+    """Return the wanted cells of each line."""
     names = _names(first_row(path, reader))
     key, *wanted = [column_position(path, names, name) for name in columns]
     table = LabelTable(path, [], [], [])
     for row in reader:
         if not any(map(str.strip, row)):
-            continue  # a line that is empty, or has separators only
+            continue  # an empty line, or only separators
         if len(row) == len(names):
             table.ids.append(row[key].strip())
             table.rows.append(tuple([row[i].strip() for i in wanted]))
@@ -244,18 +244,18 @@ def _pick(path: str, reader: Reader, columns: tuple[str, ...]) -> LabelTable:
 
 
 def fault_at(path: str, line: int, message: str) -> FormatError:
-    """Say in which line something is wrong."""
+    """Return an error that names the line of a file."""
     return FormatError(f"{path}, line {line}: {message}", path=path, line=line)
 
 
 def is_parquet(path: str) -> bool:
-    """Tell a Parquet file by its first bytes."""
+    """Return whether a file is Parquet, by its first bytes."""
     with Path(path).open("rb") as file:
-        return file.read(len(_MARK)) == _MARK
+        return file.read(len(_PARQUET_MAGIC)) == _PARQUET_MAGIC
 
 
 def parquet_frame(path: str, columns: tuple[str, ...] | None = None) -> Frame | None:
-    """Read columns by their names, all where none are named; None: it is no Parquet."""
+    """Read columns of a Parquet file, by default all; None for another file."""
     if not is_parquet(path):
         return None
     table = _table(path, columns)
@@ -263,7 +263,7 @@ def parquet_frame(path: str, columns: tuple[str, ...] | None = None) -> Frame | 
 
 
 def _table(path: str, columns: tuple[str, ...] | None) -> Any:
-    """Read columns by their names; None means all."""
+    """Read columns of a Parquet file; None reads all."""
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -271,7 +271,7 @@ def _table(path: str, columns: tuple[str, ...] | None) -> Any:
         raise MissingExtraError(
             f"{path}: Parquet needs pyarrow: pip install pyarrow"
         ) from error
-    # The library has no types.
+    # pyarrow has no type annotations.
     read: Any = parquet.ParquetFile
     try:
         with read(path) as file:
@@ -280,17 +280,19 @@ def _table(path: str, columns: tuple[str, ...] | None) -> Any:
             wanted = [names[column_position(path, names, name)] for name in columns]
             return file.read(columns=list(dict.fromkeys(wanted))).select(wanted)
     except pa.ArrowInvalid as error:
-        raise FormatError(f"{path}: no whole Parquet file: {error}", path=path) from error
+        raise FormatError(
+            f"{path}: not a complete Parquet file: {error}", path=path
+        ) from error
 
 
 def check_column(option: str, name: Any) -> None:
-    """Refuse what is no column's name."""
+    """Raise if a value is not the name of a column."""
     if not isinstance(name, str):
         raise ArgumentError(f"{option} must be a column's name, a text, got {quote(name)}")
 
 
 def column_names(option: str, names: Any) -> tuple[str, ...] | None:
-    """Take one column's name or several; None means that none is chosen."""
+    """Return one or more column names as a tuple; None if none is given."""
     if names is None:
         return None
     is_one = isinstance(names, (str, bytes)) or not isinstance(names, Iterable)
@@ -300,30 +302,34 @@ def column_names(option: str, names: Any) -> tuple[str, ...] | None:
     return several
 
 
-def column_position(path: str, names: list[str], name: str, *, hint: str = _CHOOSE) -> int:
-    """Find a column by its name."""
+def column_position(
+    path: str, names: list[str], name: str, *, hint: str = _COLUMN_OPTIONS
+) -> int:
+    """Return the index of a column; raise if its name is missing or not unique."""
     if names.count(name) > 1:
         raise LabelError(f"{path}: {names.count(name)} columns are named {name!r}")
     if name in names:
         return names.index(name)
-    way_out = f"choose with {hint}" if len(names) > 1 else f"it needs two columns: {_TWO}"
+    remedy = (
+        f"choose with {hint}" if len(names) > 1 else f"it needs two columns: {_TWO_COLUMNS}"
+    )
     raise LabelError(
         f"{path}: no column {name!r}, the first line names {list_names(names)}"
-        f"{name_nearest(name, names)}; {way_out}",
+        f"{name_nearest(name, names)}; {remedy}",
         columns=tuple(names),
     )
 
 
 def list_names(names: Iterable[str]) -> str:
-    """List columns for a message, as many as fit a line."""
-    return ", ".join(map(repr, filter(None, names)))[:_LONGEST] or "nothing"
+    """Return the names of columns for a message, shortened to one line."""
+    return ", ".join(map(repr, filter(None, names)))[:_MAX_LISTED] or "nothing"
 
 
 def name_nearest(name: str, names: Iterable[str]) -> str:
-    """Ask whether a column was meant whose name looks alike."""
-    folded = {known.casefold(): known for known in names if known}
-    near = get_close_matches(name.casefold(), folded, n=1, cutoff=_ALIKE)
+    """Return a hint with the most similar name; empty if none is similar."""
+    folded = {candidate.casefold(): candidate for candidate in names if candidate}
+    near = get_close_matches(name.casefold(), folded, n=1, cutoff=_MIN_SIMILARITY)
     for key in folded:
         short, long = sorted((name.casefold(), key), key=len)
-        near += [key] if len(short) >= _SHORTEST and short in long else []
+        near += [key] if len(short) >= _MIN_PART and short in long else []
     return f" (did you mean {folded[near[0]]!r}?)" if near else ""
