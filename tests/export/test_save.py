@@ -229,7 +229,7 @@ def test_a_network_on_another_backend_is_exported_and_stays_there(place, backend
 def test_a_folder_that_holds_other_files_is_refused(place):
     place.mkdir()
     (place / "notes.txt").write_text("mine")
-    with pytest.raises(RunFolderError, match="no export"):
+    with pytest.raises(RunFolderError, match="not an export"):
         sl.export.save(cnn(), place, encoder=DNA, overwrite=True)
     assert (place / "notes.txt").read_text() == "mine"
 
@@ -271,9 +271,9 @@ def test_a_module_without_encoder_needs_the_shapes_of_its_inputs(place):
 
 def test_a_trained_model_takes_no_other_encoder(place):
     trained = sl.models.Trained(cnn(), DNA, TASK, 256)
-    with pytest.raises(ArgumentError, match="leave encoder and task out"):
+    with pytest.raises(ArgumentError, match="omit encoder and task"):
         sl.export.save(trained, place, encoder=DNA)
-    with pytest.raises(ExportError, match="no encoder of sl"):
+    with pytest.raises(ExportError, match="not from sl"):
         sl.export.save(cnn(), place, encoder=lambda letters: letters)
 
 

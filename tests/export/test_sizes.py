@@ -288,7 +288,7 @@ def test_a_network_that_keeps_a_number_between_calls_is_refused(tmp_path):
             return self.head(x.mean(axis=2)) * self.seen
 
     network = Keeps().bind("numpy", sl.Key(0)).eval()
-    with pytest.raises(ExportError, match="Keeps sets seen while it is called"):
+    with pytest.raises(ExportError, match="Keeps sets seen during the call"):
         sl.export.save(network, tmp_path / "model", inputs=("batch", 4, "length"))
     assert network.seen == 0
 

@@ -1,4 +1,4 @@
-"""What is exported, and how it is called: network, encoder, task and inputs."""
+"""The network to export and its calls: encoder, task and inputs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from seqloom._arguments import quote
 from seqloom._threads import count_threads
 from seqloom.errors import ArgumentError, ExportError
-from seqloom.export._trace import Call, Input, Traced, trace
+from seqloom.export._trace import Input, NetworkCall, Traced, trace
 from seqloom.infer._forward import Forward, float_type_of
 from seqloom.infer._input_warnings import warn_of_unfinished
 from seqloom.infer._kinds import kind_of_encoder
@@ -28,57 +28,63 @@ if TYPE_CHECKING:
 GRAPH, UNPADDED = "graph.json", "graph-unpadded.json"
 _PADDED_SIZES = ("batch", "length")
 _PACKED_SIZES = ("total", "sequences", "longest", "starts")
-_RECORDS = 256
+_DEFAULT_BATCH_SIZE = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """A network that can be traced, and what goes with it."""
+class ExportSubject:
+    """A network to trace, with its encoder, task and settings."""
 
     model: Module
     encoder: Any
     task: Task
     batch_size: int
-    trained: Trained | None = None  # what the network is a part of
+    trained: Trained | None = None  # the trained model that contains the network
 
 
-def prepare(model: object, *, encoder: Any, task: Any, batch_size: int | None) -> Subject:
-    """Take a trained model, a run, its folder, or a network with what it needs."""
+def prepare(
+    model: object, *, encoder: Any, task: Any, batch_size: int | None
+) -> ExportSubject:
+    """Create the subject from a trained model, a run, a run folder, or a network."""
     held = getattr(model, "trained", model)
     if isinstance(held, (Trained, str, bytes, os.PathLike)):
         if encoder is not None or task is not None:
             raise ArgumentError(
-                "a trained model has its encoder and its task: leave encoder and task out"
+                "a trained model has an encoder and a task: omit encoder and task"
             )
         trained = find_trained(cast("Any", held), num_threads=count_threads(None))
         warn_of_unfinished(trained)
         size = batch_size or trained.batch_size
-        network = _take(trained.model)
-        return Subject(network, trained.encoder, trained.task, size, trained)
+        network = _copy_to_numpy(trained.model)
+        return ExportSubject(network, trained.encoder, trained.task, size, trained)
     if task is not None and not isinstance(task, Task):
         raise ArgumentError(f"task must be one of sl.models, got {quote(task)}")
     known = encoder if encoder is not None else setting_of(model, "encoder")
-    return Subject(_take(model), known, task or Custom(), batch_size or _RECORDS)
+    return ExportSubject(
+        _copy_to_numpy(model), known, task or Custom(), batch_size or _DEFAULT_BATCH_SIZE
+    )
 
 
 def setting_of(model: object, name: str) -> Any:
     """Return a setting that a network may have: encoder, length, crop or pair."""
-    # A network of an ONNX file has them itself; others keep settings in their config.
+    # A network from an ONNX file has settings as attributes; others have them in a
+    # config.
     holder = model if isinstance(model, OnnxModule) else getattr(model, "config", None)
     return getattr(holder, name, None)
 
 
-def check_reads(subject: Subject, inputs: object) -> None:
-    """Refuse a network of which it is not said what it reads, or twice."""
+def check_reads(subject: ExportSubject, inputs: object) -> None:
+    """Raise unless exactly one of encoder and inputs is given."""
     if (subject.encoder is None) == (inputs is None):
         raise ArgumentError(
-            "give either encoder=, what makes numbers of records, or inputs=, the shapes "
+            "give either encoder=, which converts records to numbers, or inputs=, the "
+            "shapes "
             'of the arrays that the network reads, such as ("batch", 4, "length")'
         )
 
 
-def take_embeddings(subject: Subject, inputs: Any) -> tuple[Subject, Any]:
-    """Return a head on embeddings as a network on arrays: nothing encodes its records."""
+def take_embeddings(subject: ExportSubject, inputs: Any) -> tuple[ExportSubject, Any]:
+    """Return a model of embeddings as a network on arrays, which needs no encoder."""
     kind = kind_of_encoder(subject.encoder)
     if kind.count_inputs is None or kind.list_arrays is not None:
         return subject, inputs
@@ -89,19 +95,19 @@ def take_embeddings(subject: Subject, inputs: Any) -> tuple[Subject, Any]:
 
 
 def is_packed(model: Module) -> bool:
-    """Tell a network that reads tokens end to end."""
+    """Return whether a network reads packed tokens."""
     return isinstance(model, ESM2)
 
 
-def _take(model: Any) -> Module:
-    """Copy a network, without its numbers, to NumPy; the user's stays as it is."""
+def _copy_to_numpy(model: Any) -> Module:
+    """Copy a network to NumPy; the original does not change."""
     if isinstance(model, TorchModule) or (
         hasattr(model, "state_dict") and not isinstance(model, Module)
     ):
         raise ExportError(
-            f"{type(getattr(model, 'module', model)).__name__} is a module of torch, whose "
-            "operations are torch's: write the network with sl.nn, or export it by "
-            "torch.onnx and read that with sl.models.from_onnx"
+            f"{type(getattr(model, 'module', model)).__name__} is a PyTorch module with "
+            "PyTorch operations: write the network with sl.nn, or export it with "
+            "torch.onnx and read that file with sl.models.from_onnx"
         )
     if not isinstance(model, Module):
         raise ArgumentError(
@@ -111,8 +117,8 @@ def _take(model: Any) -> Module:
     int8 = next((path for path, _ in model.named(Int8Linear)), None)
     if int8 is not None:
         raise ExportError(
-            f"{int8} is an Int8Linear, which computes with integers of 8 bits; an exported "
-            "model has none: export the network as it was before sl.nn.quantize_int8"
+            f"{int8} is an Int8Linear, which computes with 8-bit integers; exported models "
+            "do not support it: export the network without sl.nn.quantize_int8"
         )
     stored = [part for _, part in model.named(Stored)]
     twin = deepcopy(model, {id(part): part.copy() for part in stored})
@@ -120,17 +126,17 @@ def _take(model: Any) -> Module:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What an exported network reads: records by an encoder, or arrays."""
+class NetworkInput:
+    """Input of an exported network: records with an encoder, or arrays."""
 
     encoder: Any = None
     length: int | None = None
-    is_padded: bool = False  # whether records may be shorter than the length
-    inputs: Mapping[str, Input] | None = None  # of arrays
+    is_padded: bool = False  # True if records may be shorter than the length
+    inputs: Mapping[str, Input] | None = None  # if the network reads arrays
 
 
-def trace_padded(subject: Subject, reading: Reading) -> dict[str, Traced]:
-    """Trace the call that `predict` makes; by file, with a mask and without."""
+def trace_padded(subject: ExportSubject, reading: NetworkInput) -> dict[str, Traced]:
+    """Trace the call of `predict`, with and without a mask; return a trace by file name."""
     check_reads(subject, reading.inputs)
     model = subject.model
     forward = Forward.of(model)
@@ -146,8 +152,8 @@ def trace_padded(subject: Subject, reading: Reading) -> dict[str, Traced]:
     return {GRAPH: padded, UNPADDED: whole} if reads_mask else {GRAPH: whole}
 
 
-def _may_pad(reading: Reading) -> bool:
-    """Tell whether records of a batch may end before its last position."""
+def _may_pad(reading: NetworkInput) -> bool:
+    """Return whether records of a batch may have padding."""
     encoder = reading.encoder
     if not kind_of_encoder(encoder).has_letters or counts_words(encoder):
         return False
@@ -155,13 +161,13 @@ def _may_pad(reading: Reading) -> bool:
 
 
 def trace_packed(model: Module) -> dict[str, Traced]:
-    """Trace the call of a network of tokens that lie end to end."""
+    """Trace the call of a network of packed tokens."""
     inputs = {
         "input_ids": Input(("total",), "int32"),
         "cu_seqlens": Input(("starts",), "int32"),
     }
 
-    call = Call(
+    call = NetworkCall(
         inputs,
         lambda model, given, sizes: model(
             given["input_ids"], given["cu_seqlens"], sizes["longest"]
@@ -172,13 +178,13 @@ def trace_packed(model: Module) -> dict[str, Traced]:
 
 
 def trace_rows(model: Module) -> Traced:
-    """Trace the call of a network of tokens that are padded."""
+    """Trace the call of a network of padded tokens."""
     inputs = {
         "input_ids": Input(("batch", "length"), "int64"),
         "mask": Input(("batch", "length")),
     }
 
-    call = Call(
+    call = NetworkCall(
         inputs,
         lambda model, given, _: model(given["input_ids"], mask=given["mask"]),
         _PADDED_SIZES,
@@ -187,19 +193,21 @@ def trace_rows(model: Module) -> Traced:
 
 
 def list_inputs(traced: Traced) -> list[str]:
-    """List the inputs that a graph reads."""
+    """Return the names of the inputs that a graph reads."""
     numbers = (value.number for value in traced.graph.inputs)
     return [traced.inputs[it] for it in numbers if it in traced.inputs]
 
 
 def _trace_inputs(model: Module, forward: Forward, inputs: Mapping[str, Input]) -> Traced:
-    """Trace the network's method on inputs by name."""
-    call = Call(inputs, lambda model, given, _: forward.call(model, given), _PADDED_SIZES)
+    """Trace the network's method on named inputs."""
+    call = NetworkCall(
+        inputs, lambda model, given, _: forward.call(model, given), _PADDED_SIZES
+    )
     return trace(model, call)
 
 
-def _inputs_of(model: Module, forward: Forward, reading: Reading) -> dict[str, Input]:
-    """Find the inputs of a network whose records an encoder makes."""
+def _inputs_of(model: Module, forward: Forward, reading: NetworkInput) -> dict[str, Input]:
+    """Return the inputs of a network whose records come from an encoder."""
     encoder = reading.encoder
     places: Any = reading.length or "length"
     kind = "int32" if is_of_tokens(encoder) else float_type_of(model)
@@ -215,16 +223,16 @@ def _inputs_of(model: Module, forward: Forward, reading: Reading) -> dict[str, I
 
 
 def _check_fitted(encoder: Any) -> None:
-    """Raise for an encoder that has learned nothing."""
+    """Raise if an encoder is not fitted."""
     if isinstance(encoder, LearnedEncoder) and not encoder.is_fitted:
         raise ExportError(
-            "the encoder is not fitted, so that no genotype has a number: "
-            "encoder.fit(train) gives one that is"
+            "the encoder is not fitted, so genotypes have no numbers: "
+            "pass the result of encoder.fit(train)"
         )
 
 
 def _row_inputs(sizes: dict[str, int], forward: Forward, kind: str) -> dict[str, Input]:
-    """Find the inputs of a network of rows, which may ask for some of them by name."""
+    """Return the inputs of a network on rows, with the arguments that it accepts."""
     asked = forward.names or set()
     others = {name: sizes[name] for name in sizes if name in asked and sizes[name]}
     others.pop("inputs", None)
@@ -234,7 +242,7 @@ def _row_inputs(sizes: dict[str, int], forward: Forward, kind: str) -> dict[str,
 
 
 def as_inputs(given: Any) -> dict[str, Input] | None:
-    """Take a user's inputs: one, or several by name; a tuple is a shape of floats."""
+    """Convert the user's inputs: one, or several by name; a tuple is a float shape."""
     if given is None:
         return None
     found: Mapping[str, Any] = given if hasattr(given, "items") else {"inputs": given}

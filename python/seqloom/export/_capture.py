@@ -1,4 +1,4 @@
-"""A capture whose sizes stay visible: what makes an array of a size is an operation."""
+"""A capture that records sizes as symbols, and arrays created from sizes as operations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Line(str):
-    """A line of the user's code, with the layer or function of `sl.nn` that it runs."""
+    """A line of the user's code, with the `sl.nn` layer or function that it calls."""
 
     __slots__ = ("function", "layer")
     layer: str
@@ -41,7 +41,7 @@ class Line(str):
 
     @classmethod
     def current(cls) -> Line:
-        """Find the line that is running now, and the innermost layer that it calls."""
+        """Return the running line, and the innermost layer that it calls."""
         found, frame = cls(current_line()), caller(1)
         found.layer = found.function = ""
         while not found.layer and is_internal(frame.f_code.co_filename):
@@ -59,7 +59,7 @@ class Line(str):
 
 @dataclass(slots=True)
 class Probe:
-    """A graph that was traced at other sizes, and the shape that each value has there."""
+    """A graph traced at other sizes, with the shape of each value."""
 
     graph: Graph
     sizes: dict[str, int]  # by name
@@ -71,13 +71,13 @@ class Probe:
 
 
 class ExportCapture(Capture):
-    """Records a forward call, with the functions that make arrays of a given shape.
+    """Records a forward call, including functions that create arrays from shapes.
 
-    A compiled step computes these once, because it has one shape; a graph has any.
+    A compiled step computes these once, because its shape is fixed; a graph has any shape.
 
     Args:
         target: The backend of the network.
-        probes: Traces of the same call, which show where a size has lost its symbol.
+        probes: Traces of the same call, which show if a size has lost its symbol.
     """
 
     keeps_sizes = True
@@ -91,7 +91,7 @@ class ExportCapture(Capture):
         return ExportCapture(self.target)
 
     def record(self, name: str, *args: Any, **options: Any) -> Any:
-        """Record one call; computes one of known arrays, which no size makes."""
+        """Record a call; compute it immediately if all its arrays are constants."""
         if name == "max_pool1d" and _is_beyond_kernel(**options):
             return _pooling.max_pool1d(self, *args, **options)
         known = len(self.recorder.graph.operations)
@@ -101,7 +101,7 @@ class ExportCapture(Capture):
         return made
 
     def _record(self, name: str, *args: Any, **options: Any) -> Any:
-        """Record one call, and one that makes an array of a size."""
+        """Record a call; write an operation if it creates an array from a size."""
         if has_symbol(args):
             return super().record(name, *args, **options)
         if name not in _MAKERS:
@@ -117,14 +117,14 @@ class ExportCapture(Capture):
         return made[0]
 
     def _dtype_of(self, name: str, args: tuple[Any, ...], options: Any) -> np.dtype[Any]:
-        """Find the element type, from an array of the same call that is small."""
+        """Return the dtype of the result, from a call with a small array."""
         small = args if name in {"arange", "eye"} else ((), *args[1:])
         small = (1,) if name == "eye" else to_plain(small)
         return self.target.dtype(getattr(self.target, name)(*small, **options))
 
 
 class _SizeRecorder(Recorder):
-    """Records values, and gives sizes symbols that no rule of shapes has found."""
+    """Records values, and restores symbols of sizes that shape rules have lost."""
 
     def __init__(self, target: Backend, probes: Sequence[Probe]) -> None:
         super().__init__(target)
@@ -134,7 +134,7 @@ class _SizeRecorder(Recorder):
     def new_value(
         self, shape: tuple[int, ...], dtype: np.dtype[Any] | str, *, weak: bool = False
     ) -> Value:
-        """Make a value that differs from all others."""
+        """Create a new value, with symbols restored in its shape."""
         value = super().new_value(shape, dtype, weak=weak)
         others = [probe.shapes.get(value.number, ()) for probe in self._probes]
         if any(len(other) != len(shape) for other in others):
@@ -144,7 +144,7 @@ class _SizeRecorder(Recorder):
         return replace(value, shape=tuple(sizes))
 
     def _restore(self, name: str, row: Series) -> int:
-        """Return a size a symbol of its own, unless it follows from sizes before it."""
+        """Return a new symbol for a size, unless it follows from earlier sizes."""
         size, *others = row
         polynomial = polynomial_of(size)
         if [evaluate(polynomial, it.sizes) for it in self._probes] != others:
@@ -158,7 +158,7 @@ class _SizeRecorder(Recorder):
 
 
 def _is_beyond_kernel(dilation: Any = 1, *, ceil_mode: bool = False, **_: Any) -> bool:
-    """Tell whether a pool is recorded in parts: no reader's operation has its options."""
+    """Return whether a pool is recorded as several operations, with these options."""
     return ceil_mode or to_sizes(dilation, 1) != (1,)
 
 

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 
 class Weights:
-    """The arrays that graphs read: weights by path, and constants, each once."""
+    """The arrays that graphs read: weights by path, and unique constants."""
 
     def __init__(self, model: Module) -> None:
-        # All of them: the record of a network with adapters lacks what these are for.
+        # Includes adapted weights, which the model record of adapters does not contain.
         self._stored = dict(model.named(Stored))
         self.arrays: dict[str, Any] = {}
         self._constants: dict[tuple[Any, ...], str] = {}
@@ -52,7 +52,7 @@ class Weights:
         return path
 
     def add_constant(self, array: NDArray[Any]) -> str:
-        """Add a constant, unless there is an equal one."""
+        """Add a constant, unless an equal one exists."""
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._constants:
             taken = {*self._stored, *self._constants.values()}
@@ -64,7 +64,7 @@ class Weights:
 
 
 def to_json(traced: Traced, weights: Weights) -> dict[str, Any]:
-    """Write a graph; its values are numbered in the order in which they are made."""
+    """Convert a graph to JSON; values are numbered in the order of their operations."""
     writer = _Writer()
     graph = traced.graph
     inputs = [
@@ -100,8 +100,8 @@ def to_json(traced: Traced, weights: Weights) -> dict[str, Any]:
 
 
 def _group(graph: Graph) -> list[list[Operation]]:
-    """Order the operations so that those of a group follow each other."""
-    # A reduction stays alone: it adds in another order when it is fused.
+    """Order the operations so that fused operations are adjacent."""
+    # A reduction is not fused: fusion would change the order of its additions.
     aliases = Aliases(graph, with_views=False)
     grouping = Grouping(aliases, _find_dtype, with_reductions=False)
     for operation in graph.operations:
@@ -110,30 +110,30 @@ def _group(graph: Graph) -> list[list[Operation]]:
 
 
 def _find_dtype(operation: Operation) -> str | None:
-    """Return the dtype in which a group computes an operation; None if it stays alone."""
+    """Return the dtype in which a group computes an operation, or None if alone."""
     if operation.name == "scale_shift" and len(operation.inputs()) == 3:  # noqa: PLR2004 - no mask
         return operation.outputs[0].dtype.name
     return find_dtype(operation)
 
 
 class _Writer:
-    """Numbers values, and writes arguments."""
+    """Numbers values and writes arguments."""
 
     def __init__(self) -> None:
         self._numbers: dict[int, int] = {}
 
     def declare(self, value: Value) -> dict[str, Any]:
-        """Write a value that is made here."""
+        """Write a value that is defined here."""
         number = self._numbers.setdefault(value.number, len(self._numbers))
         kind = check_dtype(value.dtype, "an array of the network")
         return {"value": number, "dtype": kind, "shape": list(value.shape)}
 
     def use(self, value: Value) -> dict[str, Any]:
-        """Write a value that was made before."""
+        """Write a reference to an earlier value."""
         return {"value": self._numbers[value.number]}
 
     def operation(self, operation: Operation) -> dict[str, Any]:
-        """Write an operation; an error names its line."""
+        """Write an operation; errors name its line."""
         options = operation.options
         if isinstance(options.get("dtype"), str):
             options = {**options, "dtype": np.dtype(options["dtype"])}
@@ -149,7 +149,7 @@ class _Writer:
             raise ExportError(f"{operation.where}, {operation.name}: {error}") from None
 
     def _argument(self, arg: Any) -> Any:
-        """Write an argument as docs/reference/exported-model.md defines."""
+        """Write an argument as docs/reference/exported-model.md defines it."""
         if isinstance(arg, Value):
             return self.use(arg)
         if is_list(arg):
@@ -157,33 +157,33 @@ class _Writer:
         if isinstance(arg, slice):
             key = cast("Any", arg)
             return {"slice": self._argument([key.start, key.stop, key.step])}
-        return arg.to_json() if isinstance(arg, Size) else _plain(arg)
+        return arg.to_json() if isinstance(arg, Size) else _to_json_value(arg)
 
 
 def _normalise(operation: Operation) -> tuple[Any, ...]:
-    """Return the arguments: an index's key as a list, and the type of a cast as one."""
+    """Return the arguments, with an index key as a list and the dtype of a cast."""
     args: tuple[Any, ...] = operation.args
     if operation.name == "astype":
         return (args[0], np.dtype(args[1]), *args[2:])
     if operation.name not in KEY_OPERATIONS:
         return args
     parts = cast("tuple[Any, ...]", args[1] if isinstance(args[1], tuple) else args[1:2])
-    key = [_Mark("newaxis") if part is None else part for part in parts]
+    key = [_NamedKey("newaxis") if part is None else part for part in parts]
     return (args[0], key, *args[2:])
 
 
 @dataclass(frozen=True, slots=True)
-class _Mark:
-    """A part of a key that has a name only."""
+class _NamedKey:
+    """A part of a key that is written by name."""
 
     name: str
 
 
-def _plain(arg: Any) -> Any:
+def _to_json_value(arg: Any) -> Any:
     """Write an argument that is not a container."""
     if arg is Ellipsis:
-        arg = _Mark("ellipsis")
-    if isinstance(arg, _Mark):
+        arg = _NamedKey("ellipsis")
+    if isinstance(arg, _NamedKey):
         return {arg.name: True}
     if isinstance(arg, (np.dtype, type)):
         return {"dtype": check_dtype(np.dtype(cast("Any", arg)), "an argument")}
@@ -194,17 +194,17 @@ def _plain(arg: Any) -> Any:
     if arg is None or isinstance(arg, (bool, int, float, str)):
         return arg
     raise ExportError(
-        f"an argument is a {type(arg).__name__}, which has no form in an exported graph; "
+        f"an argument is a {type(arg).__name__}, which an exported graph cannot contain; "
         "pass numbers, strings and tensors"
     )
 
 
 FORMAT, VERSION = "seqloom-export", 2
-_PLACE = "0" * 64
+_HASH_PLACEHOLDER = "0" * 64
 
 
 def to_json_lines(table: Mapping[str, Any]) -> bytes:
-    """Write JSON as text: a line an entry, and of a list a line an element."""
+    """Format JSON as text, with one line for each entry and each list element."""
     entries: list[str] = []
     for name, value in table.items():
         elements = value if is_list(value) else ()
@@ -215,9 +215,9 @@ def to_json_lines(table: Mapping[str, Any]) -> bytes:
 
 
 def seal(facts: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
-    """Write export.json, with the hash of each other file and of itself."""
+    """Write export.json, with the hashes of the other files and of itself."""
     table = {
-        "checksum": _PLACE,
+        "checksum": _HASH_PLACEHOLDER,
         "format": FORMAT,
         "version": VERSION,
         "written_by": f"seqloom {version('seqloom')}",
@@ -225,11 +225,11 @@ def seal(facts: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
         "files": {name: sha256(data).hexdigest() for name, data in files.items()},
     }
     text = to_json_lines(table)
-    return text.replace(_PLACE.encode(), sha256(text).hexdigest().encode(), 1)
+    return text.replace(_HASH_PLACEHOLDER.encode(), sha256(text).hexdigest().encode(), 1)
 
 
 def describe_task(task: Task) -> dict[str, Any]:
-    """Say what becomes of the outputs, and what they are called."""
+    """Return the task's function and the names of the outputs."""
     known = {"name": task.name, "columns": list(task.columns)}
     if isinstance(task, Regress):
         return known | {"mean": list(task.mean), "deviation": list(task.deviation)}
@@ -239,7 +239,7 @@ def describe_task(task: Task) -> dict[str, Any]:
 
 
 def describe_training(trained: Trained | None, encoder: Any) -> dict[str, Any]:
-    """Say what the network was trained on, for the checks of what it is given."""
+    """Return the training summary, for input checks of the exported model."""
     known = None if trained is None else trained.trained_on
     lengths = None if known is None else known.lengths
     return {
@@ -250,25 +250,25 @@ def describe_training(trained: Trained | None, encoder: Any) -> dict[str, Any]:
 
 
 def check_encoder(encoder: object) -> None:
-    """Refuse an encoder that nothing but Python's could run."""
+    """Raise for an encoder that only Python can run."""
     is_ours = bool(encoded_kind(encoder)) and find_override(type(encoder)) is None
     if encoder is None or is_ours:
         return
     kind = getattr(encoder, "__qualname__", type(encoder).__name__)
     raise ExportError(
-        f"the encoder {kind} is no encoder of sl.encode, so that only Python could run it; "
+        f"the encoder {kind} is not from sl.encode, so only Python can run it; "
         "export the network on arrays: sl.export.save(trained.model, path, "
         'inputs=("batch", 4, "length"))'
     )
 
 
 def describe(encoder: Any, dtype: str) -> dict[str, Any]:
-    """Return the content of encoder.json; the numbers are of the graph's input type."""
+    """Return the content of encoder.json; its numbers have the dtype of the input."""
     kernel = {**encoder.kernel_settings, "dtype": dtype}
     return {"settings": encoder.to_dict(), "kernel": kernel}
 
 
 def learned_arrays(encoder: Any, dtype: str) -> dict[str, NDArray[Any]]:
-    """Return the content of encoder.safetensors: none of an encoder that learns nothing."""
+    """Return the content of encoder.safetensors, empty for an unfitted encoder type."""
     list_arrays = kind_of_encoder(encoder).list_arrays
     return {} if list_arrays is None else list_arrays(encoder, dtype)

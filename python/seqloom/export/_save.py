@@ -1,4 +1,4 @@
-"""save and onnx: write a model for where there is no Python."""
+"""save and onnx: write a model for use without Python."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from seqloom._files import write_atomic
 from seqloom.errors import ArgumentError, ExportError, RunFolderError
 from seqloom.export._calls import (
     GRAPH,
-    Reading,
-    Subject,
+    ExportSubject,
+    NetworkInput,
     as_inputs,
     is_packed,
     prepare,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     Shape = tuple[int | str, ...]
 
 
-_RECORDS_LIMIT = 1 << 16  # one more than a batch may have, as in seqloom-run
+_RECORDS_LIMIT = 1 << 16  # exclusive maximum of a batch, as in seqloom-run
 
 
 def save(
@@ -67,36 +67,36 @@ def save(
     batch_size: int | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Write a model as a folder that is read, and run, without Python.
+    """Write a model as a folder that can be read and run without Python.
 
-    The folder holds the operations of the network in evaluation mode, its weights, what
-    its encoder does, and the names of its outputs; nothing in it is code. The page of the
-    format describes each file. The network stays as it is; on another backend than NumPy
-    it is copied there.
+    The folder contains the operations of the network in evaluation mode, its weights, the
+    rules of its encoder, and the names of its outputs, but no executable code. The page
+    "The format of an exported model" describes each file. The network does not change; a
+    network on another backend than NumPy is copied.
 
     Args:
-        model: A trained model, a run or its folder; or a module of `sl.nn`, also your own.
-        path: An empty folder or one to be made; a name that ends in ``.zip`` is one file.
-        encoder: What makes numbers of records, for a module.
-        task: What its outputs mean: `sl.models.Classify` and others; None: as they are.
+        model: A trained model, a run or its folder; or a module of `sl.nn`, including
+            custom modules.
+        path: A new or empty folder, or one file if the name ends in ``.zip``.
+        encoder: The encoder of records, for a module.
+        task: The task of the outputs, such as `sl.models.Classify`; None: raw outputs.
         inputs: For a module without encoder, the arrays that it reads: a shape, such as
             ``("batch", 4, "length")``, an `Input`, or several of these by name.
-        length: Positions of every record; None: those of its config, else any number.
-        crop: ``"pad"`` where longer records shall be cut and shorter ones padded to
-            `length`.
-        pair: ``"sum"`` where two files are read, and the outputs of both mates are added.
-        pool: What becomes of the rows of `sl.models.ESM2`, which is exported for packed
-            tokens: ``"mean"`` of each record's residues, ``"cls"``, or None, all rows.
-        batch_size: Records of a batch; None: that of a trained model, else 256.
-        overwrite: Replace the export that is there.
+        length: Number of positions in every record; None: that of the config, else any.
+        crop: ``"pad"`` to crop longer records and pad shorter ones to `length`.
+        pair: ``"sum"`` to read two files and add the outputs of both mates.
+        pool: Pooling of the rows of `sl.models.ESM2`, which is exported for packed tokens:
+            ``"mean"`` over each record's residues, ``"cls"``, or None for all rows.
+        batch_size: Number of records in a batch; None: that of a trained model, else 256.
+        overwrite: If True, replace an existing export.
 
     Raises:
-        ArgumentError: Arguments that do not go together, or are of another type.
-        ExportError: The network does what no graph can: reads values, has another
-            structure for another size, loops, calls torch, or has an encoder that only
+        ArgumentError: Arguments contradict each other, or have another type.
+        ExportError: A graph cannot represent the network: it reads values, has another
+            structure at another size, loops, calls PyTorch, or has an encoder that only
             Python can run. The message names the line.
         FileError: The folder cannot be written.
-        RunFolderError: It holds something already.
+        RunFolderError: The folder is not empty.
 
     Examples:
         >>> import seqloom as sl
@@ -118,7 +118,7 @@ def save(
     subject, inputs = take_embeddings(subject, inputs)
     as_integer("batch_size", subject.batch_size, least=1, limit=_RECORDS_LIMIT)
     facts = _facts(subject, length=length, crop=crop, pair=pair, pool=pool)
-    reading = Reading(
+    reading = NetworkInput(
         subject.encoder, facts["length"], facts["crop"] == "pad", as_inputs(inputs)
     )
     check_encoder(subject.encoder)
@@ -128,8 +128,8 @@ def save(
     write(target, {MANIFEST: seal(facts, files), **files}, overwrite=overwrite)
 
 
-def _facts(subject: Subject, **given: Any) -> dict[str, Any]:
-    """Collect what export.json says beside versions and files."""
+def _facts(subject: ExportSubject, **given: Any) -> dict[str, Any]:
+    """Return the facts of export.json, without versions and files."""
     held = subject.model
     known = {name: setting_of(held, name) for name in ("length", "crop", "pair")}
     found = {name: known.get(name) if it is None else it for name, it in given.items()}
@@ -138,10 +138,12 @@ def _facts(subject: Subject, **given: Any) -> dict[str, Any]:
         if found[name] is not None:
             as_choice(name, found[name], known_choices)
     if found["pool"] and not is_packed(held):
-        raise ArgumentError("pool is of sl.models.ESM2, which gives a row for each token")
+        raise ArgumentError(
+            "pool is for sl.models.ESM2, which returns a row for each token"
+        )
     if found["crop"] and found["length"] is None:
-        raise ArgumentError('crop="pad" needs length=, to which records are brought')
-    is_of_words = counts_words(subject.encoder)  # which have no place
+        raise ArgumentError('crop="pad" needs length=, the length of all records')
+    is_of_words = counts_words(subject.encoder)  # which have no positions
     layout = "packed" if is_packed(held) else "padded"
     return {
         "task": describe_task(subject.task),
@@ -154,12 +156,12 @@ def _facts(subject: Subject, **given: Any) -> dict[str, Any]:
 
 
 def _count(number: Any, name: str = "batch_size") -> int | None:
-    """Check a number that may be left out."""
+    """Validate an optional number."""
     return None if number is None else as_integer(name, number, least=1)
 
 
-def _make_files(subject: Subject, graphs: Mapping[str, Traced]) -> dict[str, bytes]:
-    """Make the content of each file but export.json."""
+def _make_files(subject: ExportSubject, graphs: Mapping[str, Traced]) -> dict[str, bytes]:
+    """Return the content of each file except export.json."""
     weights = Weights(subject.model)
     written = {name: to_json(traced, weights) for name, traced in graphs.items()}
     files = {name: to_json_lines(graph) for name, graph in written.items()}
@@ -183,32 +185,33 @@ def onnx(
     length: int | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Write a network as one file of ONNX, by its standard operators (opset 18).
+    """Write a network as one ONNX file with standard operators (opset 18).
 
     The sizes ``batch`` and ``length`` are dynamic. The inputs are those of the graph that
-    `save` writes: ``inputs``, and ``mask`` or ``lengths`` where the network asks for them,
-    1 on a record and 0 after its end; of `sl.models.ESM2` padded ``input_ids`` and
-    ``mask``. The first output, ``outputs``, is what the network gives; the second,
-    ``scores``, what the task makes of it, where it has a function. The metadata hold, as
-    JSON, ``encoder`` (as encoder.json), ``task``, ``classes``, ``length``, ``crop``,
+    `save` writes: ``inputs``, and ``mask`` or ``lengths`` if the network accepts them. The
+    mask is 1 at real positions and 0 at padding. `sl.models.ESM2` reads padded
+    ``input_ids`` and ``mask``. The first output, ``outputs``, is the network's output; the
+    second, ``scores``, is the task's function of it, if there is one. The metadata contain,
+    as JSON, ``encoder`` (as encoder.json), ``task``, ``classes``, ``length``, ``crop``,
     ``pair`` and ``version``.
 
     Args:
-        model: A trained model, a run or its folder; or a module of `sl.nn`, also your own.
-        path: The file.
-        encoder: What makes numbers of records, for a module.
-        task: What its outputs mean.
-        inputs: For a module without encoder, the arrays that it reads, as for `save`.
-        length: Positions of every record; None: those of its config, else any number.
-        overwrite: Replace the file that is there.
+        model: A trained model, a run or its folder; or a module of `sl.nn`, including
+            custom modules.
+        path: The path of the file.
+        encoder: The encoder of records, for a module.
+        task: The task of the outputs.
+        inputs: For a module without encoder, the arrays that it reads, as in `save`.
+        length: Number of positions in every record; None: that of the config, else any.
+        overwrite: If True, replace an existing file.
 
     Raises:
-        ArgumentError: Arguments that do not go together, or are of another type.
-        ExportError: The network does what no graph can, as for `save`, or has an operation
-            that ONNX has no form for. The message names the line.
+        ArgumentError: Arguments contradict each other, or have another type.
+        ExportError: A graph cannot represent the network, as in `save`, or ONNX has no
+            equivalent of an operation. The message names the line.
         FileError: The file cannot be written.
         MissingExtraError: The package onnx is not installed.
-        RunFolderError: The file is there already.
+        RunFolderError: The file exists.
 
     Examples:
         >>> import seqloom as sl
@@ -224,7 +227,7 @@ def onnx(
     target = as_path("path", path)
     if target.exists() and not as_flag("overwrite", overwrite):
         raise RunFolderError(
-            f"{target}: is there already; choose another name, or replace it "
+            f"{target}: already exists; choose another name, or replace it "
             "(overwrite=True, --overwrite)"
         )
     import_onnx()
@@ -232,17 +235,17 @@ def onnx(
     subject, inputs = take_embeddings(subject, inputs)
     length = setting_of(subject.model, "length") if length is None else length
     is_padded = setting_of(subject.model, "crop") == "pad"
-    reading = Reading(subject.encoder, length, is_padded, as_inputs(inputs))
+    reading = NetworkInput(subject.encoder, length, is_padded, as_inputs(inputs))
     check_encoder(subject.encoder)
-    # The padded graph, in operations that ONNX has operators for.
+    # The padded graph, with operations that have ONNX operators.
     model = subject.model.to(PrimitiveBackend())
     packed = is_packed(model)
     traced = trace_rows(model) if packed else trace_padded(subject, reading)[GRAPH]
     write_atomic(target, _to_bytes(subject, traced, length=length))
 
 
-def _to_bytes(subject: Subject, traced: Traced, *, length: int | None) -> bytes:
-    """Make the file, and let the library check it."""
+def _to_bytes(subject: ExportSubject, traced: Traced, *, length: int | None) -> bytes:
+    """Create the file content, and validate it with onnx."""
     weights = Weights(subject.model)
     for path in traced.weights.values():
         weights.add(path)
@@ -262,5 +265,5 @@ def _to_bytes(subject: Subject, traced: Traced, *, length: int | None) -> bytes:
         library.checker.check_model(model, full_check=True)
     except (library.checker.ValidationError, library.shape_inference.InferenceError) as e:
         reason = str(e).strip().splitlines()[0]
-        raise ExportError(f"the graph is no valid model of ONNX: {reason}") from e
+        raise ExportError(f"the graph is not a valid ONNX model: {reason}") from e
     return model.SerializeToString()

@@ -1,4 +1,4 @@
-"""Sizes of a traced graph: integers that record how they follow from those of a batch."""
+"""Symbolic sizes: integers that record how they follow from the sizes of a batch."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-# A product of named sizes and quotients, in the order of their texts.
+# A product of named sizes and quotients, sorted by their text.
 Monomial: TypeAlias = "tuple[str | Quotient, ...]"
 Polynomial: TypeAlias = Mapping[Monomial, int]  # coefficients, none of them 0
 Fraction: TypeAlias = tuple[Polynomial, int]  # a numerator and a divisor, rounded down
 
-_MAX_DENOMINATOR = 48  # of a float factor that is read as a fraction
+_MAX_DENOMINATOR = 48  # limit when a float factor is read as a fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +31,27 @@ class Quotient:
 
 
 class SymbolicSize(int):
-    """The integer of one trace, and the polynomial that gives it at any sizes.
+    """An integer of one trace, and the polynomial that computes it for any sizes.
 
-    Sums, differences, products and quotients are such integers too. A result that has no
-    polynomial is a plain integer; the probes reveal that it varies. A float factor keeps
-    the polynomial only on the right: ``size * 0.5``.
+    Sums, differences, products and quotients are symbolic integers too. A result without
+    a polynomial is a plain integer; comparison with the probes shows that it varies. A
+    float factor keeps the polynomial only on the right: ``size * 0.5``.
     """
 
     polynomial: Polynomial
-    fraction: Fraction | None  # by which the size was computed
+    fraction: Fraction | None  # that computed the size
 
     def __new__(
         cls, value: int, polynomial: Polynomial, fraction: Fraction | None = None
     ) -> Self:
-        """Make an integer that has a polynomial."""
+        """Create an integer with a polynomial."""
         size = super().__new__(cls, value)
         size.polynomial, size.fraction = polynomial, fraction
         return size
 
     @classmethod
     def of_name(cls, name: str, value: int) -> SymbolicSize:
-        """Make a size that follows from no other."""
+        """Create an independent size."""
         return cls(value, {(name,): 1})
 
     def __add__(self, other: Any) -> Any:
@@ -59,7 +59,7 @@ class SymbolicSize(int):
             return NotImplemented
         fraction = _add_to_fraction(self, other) or _add_to_fraction(other, self)
         total = add(self.polynomial, polynomial_of(other))
-        return _make(int(self) + int(other), total, fraction)
+        return _make_size(int(self) + int(other), total, fraction)
 
     __radd__ = __add__
 
@@ -71,7 +71,7 @@ class SymbolicSize(int):
 
     def __neg__(self) -> Any:
         fraction = self.fraction and (_negate(*self.fraction), self.fraction[1])
-        return _make(-int(self), multiply(self.polynomial, {(): -1}), fraction)
+        return _make_size(-int(self), multiply(self.polynomial, {(): -1}), fraction)
 
     def __pos__(self) -> Any:
         return self
@@ -87,7 +87,7 @@ class SymbolicSize(int):
         if not isinstance(other, int):
             return NotImplemented
         product = multiply(self.polynomial, polynomial_of(other))
-        return _make(int(self) * int(other), product)
+        return _make_size(int(self) * int(other), product)
 
     __rmul__ = __mul__
 
@@ -121,13 +121,13 @@ class SymbolicSize(int):
 
 
 class SymbolicRatio(float):
-    """A size over an integer: `math.floor` and `math.ceil` make a size of it again."""
+    """A size divided by an integer; `math.floor` and `math.ceil` return a size."""
 
     size: Any
     over: int
 
     def __new__(cls, value: float, size: Any, over: int) -> Self:
-        """Make a float that has a quotient."""
+        """Create a float with a quotient."""
         ratio = super().__new__(cls, value)
         ratio.size, ratio.over = size, over
         return ratio
@@ -140,7 +140,7 @@ class SymbolicRatio(float):
 
 
 def to_plain(arg: Any) -> Any:
-    """Replace symbolic numbers by plain ones: NumPy's backend compares exact types."""
+    """Replace symbolic numbers by plain ones, because NumPy compares exact types."""
     if type(arg) in (list, tuple):
         return type(arg)(map(to_plain, arg))
     kinds: dict[type[Any], type[Any]] = {SymbolicSize: int, SymbolicRatio: float}
@@ -148,14 +148,14 @@ def to_plain(arg: Any) -> Any:
 
 
 def polynomial_of(size: int) -> Polynomial:
-    """Return the polynomial of a size; that of a plain integer is a constant."""
+    """Return the polynomial of a size; a plain integer is a constant polynomial."""
     if isinstance(size, SymbolicSize):
         return size.polynomial
     return {(): int(size)} if size else {}
 
 
 def evaluate(polynomial: Polynomial, sizes: Mapping[str, int]) -> int:
-    """Compute a polynomial at some sizes."""
+    """Compute a polynomial at given sizes."""
     return sum(
         times * prod(_evaluate_factor(it, sizes) for it in factors)
         for factors, times in polynomial.items()
@@ -163,7 +163,7 @@ def evaluate(polynomial: Polynomial, sizes: Mapping[str, int]) -> int:
 
 
 def add(left: Polynomial, right: Polynomial, times: int = 1) -> Polynomial:
-    """Add a multiple of a polynomial to another one."""
+    """Add a multiple of one polynomial to another."""
     total = dict(left)
     for factors, more in right.items():
         total[factors] = total.get(factors, 0) + times * more
@@ -180,7 +180,7 @@ def multiply(left: Polynomial, right: Polynomial) -> Polynomial:
 
 
 def divide(polynomial: Polynomial, over: int) -> Polynomial:
-    """Divide by a positive integer and rounds down; equal quotients look the same."""
+    """Divide by a positive integer and round down; equal quotients have one form."""
     if (fraction := find_fraction(polynomial)) is not None:
         return divide(fraction[0], over * fraction[1])
     whole = {factors: it // over for factors, it in polynomial.items() if it // over}
@@ -192,7 +192,8 @@ def divide(polynomial: Polynomial, over: int) -> Polynomial:
     over, shift = over // common, shift // common
     rest = {factors: rest[factors] // common for factors in sorted(rest, key=repr)}
     numerator = add(rest, {(): shift})
-    # One of two forms: x // 3 is -((2 - x) // 3), and x // 2 is x - (x + 1) // 2.
+    # Choose one of two forms: x // 3 is -((2 - x) // 3), and x // 2 is x - (x + 1) //
+    # 2.
     opposite = (*(over - it for it in rest.values()), over - 1 - shift)
     if opposite < (*rest.values(), shift):
         return add(whole, divide(_negate(numerator, over), over), -1)
@@ -202,7 +203,7 @@ def divide(polynomial: Polynomial, over: int) -> Polynomial:
 
 
 def find_fraction(polynomial: Polynomial) -> Fraction | None:
-    """Write a polynomial as one fraction, if it has one quotient: x + (x + 1) // 2."""
+    """Write a polynomial with one quotient as a fraction, such as x + (x + 1) // 2."""
     keys = [key for key in polynomial if any(isinstance(it, Quotient) for it in key)]
     if len(keys) != 1 or len(keys[0]) != 1 or abs(polynomial[keys[0]]) != 1:
         return None
@@ -219,21 +220,23 @@ def _negate(numerator: Polynomial, over: int) -> Polynomial:
 
 
 def _divide_exactly(polynomial: Polynomial, by: Polynomial) -> Polynomial | None:
-    """Divide by a polynomial; None if a rest remains."""
+    """Divide by a polynomial; return None if there is a remainder."""
     lead, rest = max(by, key=_degree), polynomial
     quotient: Polynomial = {}
     while rest:
         factors = max(rest, key=_degree)
         remaining = list(factors)
-        if rest[factors] % by[lead] or not all(_take(remaining, it) for it in lead):
+        if rest[factors] % by[lead] or not all(
+            _remove_factor(remaining, it) for it in lead
+        ):
             return None
         part = {tuple(remaining): rest[factors] // by[lead]}
         quotient, rest = add(quotient, part), add(rest, multiply(part, by), -1)
     return quotient
 
 
-def _take(factors: list[Any], factor: Any) -> bool:
-    """Remove a factor; False if there is none."""
+def _remove_factor(factors: list[Any], factor: Any) -> bool:
+    """Remove a factor; return False if it does not occur."""
     if factor not in factors:
         return False
     factors.remove(factor)
@@ -241,7 +244,7 @@ def _take(factors: list[Any], factor: Any) -> bool:
 
 
 def _divide_sizes(size: int, other: int) -> tuple[int, int]:
-    """Divide with a rest; both are plain integers if no polynomial gives the quotient."""
+    """Divide with remainder; both are plain integers if the quotient has no polynomial."""
     whole, rest = divmod(int(size), int(other))
     below = polynomial_of(other)
     common = gcd(*below.values())
@@ -249,12 +252,12 @@ def _divide_sizes(size: int, other: int) -> tuple[int, int]:
     above = _divide_exactly(polynomial_of(size), primitive)
     if above is None:
         return whole, rest
-    quotient = _make(whole, divide(above, common), (above, common))
+    quotient = _make_size(whole, divide(above, common), (above, common))
     return quotient, size - other * quotient
 
 
 def _scale(size: SymbolicSize, factor: float) -> float:
-    """Multiply by a float, which a ratio of small integers may be."""
+    """Multiply by a float, as a fraction if it is a ratio of small integers."""
     product = int(size) * factor
     if not isfinite(factor):
         return product
@@ -267,7 +270,7 @@ def _scale(size: SymbolicSize, factor: float) -> float:
 
 
 def _add_to_fraction(size: int, other: int) -> Fraction | None:
-    """Add to the fraction by which a size was computed."""
+    """Add an integer to the fraction that computed a size."""
     fraction = getattr(size, "fraction", None)
     if fraction is None:
         return None
@@ -275,34 +278,34 @@ def _add_to_fraction(size: int, other: int) -> Fraction | None:
     return add(numerator, polynomial_of(other), over), over
 
 
-def _make(value: int, polynomial: Polynomial, fraction: Fraction | None = None) -> int:
-    """Make an integer, a plain one if it depends on no size."""
+def _make_size(value: int, polynomial: Polynomial, fraction: Fraction | None = None) -> int:
+    """Create an integer; a plain one if it depends on no size."""
     is_constant = not any(polynomial)  # no key but ()
     return value if is_constant else SymbolicSize(value, polynomial, fraction)
 
 
 def _evaluate_factor(factor: str | Quotient, sizes: Mapping[str, int]) -> int:
-    """Compute a factor at some sizes."""
+    """Compute a factor at given sizes."""
     if isinstance(factor, str):
         return sizes[factor]
     return evaluate(dict(factor.terms), sizes) // factor.over
 
 
 def _sort(factors: Monomial) -> Monomial:
-    """Bring factors into their order."""
+    """Sort factors."""
     return tuple(sorted(factors, key=repr))
 
 
 def _degree(factors: Monomial) -> tuple[int, list[str]]:
-    """Order monomials so that products keep the order."""
+    """Return a sort key for monomials; products keep its order."""
     return len(factors), [repr(it) for it in factors]
 
 
-# The same number in each of the traces, one for each.
+# One number of each trace.
 Series = tuple[int, ...]
 
-_MAX_FACTORS = 3  # of a product
-_MIN_TRACES = 4  # two decide a multiple and a number, the others confirm them
+_MAX_FACTORS = 3  # factors in a product
+_MIN_TRACES = 4  # two determine slope and intercept, the others confirm
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,19 +316,19 @@ class Size:
     times: int = 1
     over: int = 1
     plus: int = 0
-    shift: int = 0  # what is added before it is divided
+    shift: int = 0  # added before the division
 
     def to_json(self) -> dict[str, object]:
-        """Write it as the page of the format says."""
+        """Write the size as JSON, as in the page of the format."""
         terms = {"times": self.times, "over": self.over, "plus": self.plus}
         shift = {"shift": self.shift} if self.shift else {}
         return {"size": list(self.of), **terms, **shift}
 
 
 def find_size(wanted: SymbolicSize, names: Mapping[str, Polynomial]) -> Size | None:
-    """Write a size by others that have names; None if the format cannot."""
-    # A product is preferred to a quotient, and few sizes to several. Names that are known
-    # longest come first: those of the batch.
+    """Write a size with named sizes, or return None if the format cannot."""
+    # Prefer products to quotients, and few sizes to many. The earliest names come
+    # first: those of the batch.
     products = _list_sizes((wanted.polynomial, 1), names)
     if (size := next((it for it in products if it.over == 1), None)) is not None:
         return size
@@ -335,7 +338,7 @@ def find_size(wanted: SymbolicSize, names: Mapping[str, Polynomial]) -> Size | N
 
 
 def _list_sizes(fraction: Fraction, names: Mapping[str, Polynomial]) -> Iterator[Size]:
-    """Yield the forms of a fraction, those of the fewest sizes first."""
+    """Yield the forms of a fraction, those with the fewest sizes first."""
     degree = max(map(len, fraction[0]), default=0)
     for count in range(1, min(degree, _MAX_FACTORS) + 1):
         for of in combinations_with_replacement(names, count):
@@ -361,9 +364,9 @@ def _write(fraction: Fraction, of: tuple[str, ...], product: Polynomial) -> Size
 
 
 def fit(numbers: Series, known: Mapping[Series, Polynomial]) -> Polynomial | None:
-    """Find the size that an integer is in each trace, if a program has lost its symbol."""
-    # `int`, `len` and NumPy give plain integers. A network from an ONNX file computes its
-    # shapes of them: multiples of a product of sizes, plus a number.
+    """Find the size that an integer equals in all traces, if it has lost its symbol."""
+    # `int`, `len` and NumPy return plain integers. A network from an ONNX file computes
+    # shapes from these: multiples of a product of sizes, plus a number.
     if len(numbers) < _MIN_TRACES:
         return None
     for count in range(1, _MAX_FACTORS + 1):
@@ -376,7 +379,7 @@ def fit(numbers: Series, known: Mapping[Series, Polynomial]) -> Polynomial | Non
 
 
 def _fit_line(numbers: Series, products: Sequence[int]) -> tuple[int, int] | None:
-    """Fit a multiple and a number to the first two traces; None if another differs."""
+    """Fit a line to the first two traces; return None if another trace differs."""
     rise, run = numbers[1] - numbers[0], products[1] - products[0]
     if run == 0 or rise == 0 or rise % run:
         return None

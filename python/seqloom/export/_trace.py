@@ -1,4 +1,4 @@
-"""Traces a forward call at several sizes: one graph with sizes by name."""
+"""Traces a forward call at several sizes, and merges the traces to one graph."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._graph import Graph
 
-    # Calls a network with tensors by name, at sizes that a call may name as numbers.
+    # Calls a network with named tensors, at sizes that may also be given as numbers.
     Forward = Callable[[Any, Mapping[str, Tensor], Mapping[str, int]], Any]
 
-# Sizes with large prime factors, so that equal sizes are hardly ever a coincidence.
+# Sizes with large prime factors, so that equal sizes are unlikely to be a coincidence.
 _BATCH = 745
-# Lengths of the first trace, each with a unit of the probes' lengths: for networks that
-# read any length, short ones only, or lengths that can be halved several times.
+# Lengths of the first trace, each with a unit of the probes' lengths: for networks of
+# any length, of short lengths only, or of lengths that are halved several times.
 _LENGTHS = ((2321, 1), (13, 1), (8 * 13, 8), (64 * 2321, 64))
-# Short and long records, small and usual batches, (batch, length): a network may refuse
-# them, and one that computes them in another way must not be exported.
+# (batch, length) of the probes, short and long. A network may reject some sizes; a
+# network that computes them differently must not be exported.
 _PROBES = (
     *((1, 2), (3, 3), (2, 4), (1, 5), (2, 12), (256, 33), (64, 300)),
     *((2, 2824), (7, 5781), (3, 100_000)),
@@ -53,7 +53,7 @@ _PROBES = (
 
 
 DTYPES = ("bool", "uint8", "int32", "int64", "uint32", "float32", "float64")
-# Those of a padded graph, and those of a packed one, which users do not write.
+# Sizes of a padded graph, and of a packed graph, which users do not write.
 NAMES = ("batch", "length", "total", "sequences", "starts")
 
 
@@ -62,12 +62,12 @@ class Input:
     """An array that a network reads.
 
     Args:
-        shape: The length of each axis: a number, or ``"batch"`` or ``"length"`` where it
-            differs from batch to batch.
-        dtype: The element type.
+        shape: The length of each axis: a number, or ``"batch"`` or ``"length"`` if it
+            differs between batches.
+        dtype: The dtype.
 
     Raises:
-        ArgumentError: A length is neither, or there is no such type in an exported model.
+        ArgumentError: A length is invalid, or exported models do not support the dtype.
 
     Examples:
         >>> Input(("batch", "length"), "int32").shape
@@ -88,7 +88,7 @@ class Input:
                 )
 
     def at(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        """Return the shape at some sizes.
+        """Return the shape at given sizes.
 
         Args:
             sizes: The size of each name.
@@ -104,31 +104,31 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """How a network is called: its inputs, and what runs it."""
+class NetworkCall:
+    """A call of a network: its inputs, and the function that runs it."""
 
     inputs: Mapping[str, Input]
     run: Forward
-    sizes: Sequence[str]  # the names of sizes that differ from batch to batch
+    sizes: Sequence[str]  # names of sizes that differ between batches
 
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """A graph with sizes by name, and the names of its inputs and weights."""
+    """A graph with named sizes, and the names of its inputs and weights."""
 
     graph: Graph
     inputs: dict[int, str]  # by the value's number
     weights: dict[int, str]
 
 
-def trace(model: Module, call: Call) -> Traced:
-    """Run the call on symbols whose sizes are symbols, and compare it at other sizes."""
+def trace(model: Module, call: NetworkCall) -> Traced:
+    """Trace the call with symbolic sizes, and compare it with traces at other sizes."""
     first: ShapeError | None = None
     for length, unit in _LENGTHS:
         sizes = _name_sizes(call, _BATCH, length, is_symbolic=True)
         try:
             traced = _run(model, call, sizes)
-        except ShapeError as error:  # of a length that the network does not read
+        except ShapeError as error:  # the network does not accept this length
             first = first or error
             continue
         probes = list(_probe(model, call, traced.graph, unit=unit))
@@ -136,35 +136,35 @@ def trace(model: Module, call: Call) -> Traced:
             traced = _run(model, call, sizes, probes=probes)
         return _finish(traced, unify(traced.graph, probes, sizes))
     if first is None:
-        raise InternalError("no lengths to trace at")
+        raise InternalError("there are no lengths to trace")
     if "length" not in call.sizes:
         raise first
     raise ShapeError(
-        f"{first}. The export tries records of several lengths; if the network reads "
-        "one length only, pass it: sl.export.save(..., length=N), or a number instead of "
+        f"{first}. The export traces several lengths; if the network accepts "
+        "only one length, pass it: sl.export.save(..., length=N), or a number instead of "
         '"length" in inputs='
     ) from first
 
 
-def _probe(model: Module, call: Call, graph: Graph, *, unit: int) -> Iterator[Probe]:
-    """Trace at other sizes; a network may refuse one by any error of its own."""
+def _probe(model: Module, call: NetworkCall, graph: Graph, *, unit: int) -> Iterator[Probe]:
+    """Yield traces at other sizes; a network may reject a size with any error."""
     probes = {(batch, it) for batch, length in _PROBES for it in (length, unit * length)}
     for batch, length in sorted(probes, key=lambda it: it[1]):
         sizes = _name_sizes(call, batch, length)
         try:
             run = _run(model, call, sizes)
-        except ExportError:  # it computes there what cannot be exported
+        except ExportError:  # not exportable at this size
             raise
-        except Exception:  # noqa: BLE001, S112 - it reads no records of such a size
+        except Exception:  # noqa: BLE001, S112 - the network rejects this size
             continue
-        # Before the next probe runs: the last ones have very many positions, over which a
-        # loop of Python takes long.
+        # Checked before the next probe: the last probes have very many positions, where
+        # a Python loop takes long.
         check_operations(graph, run.graph)
         yield Probe(run.graph, sizes)
 
 
 def _finish(traced: Traced, graph: Graph) -> Traced:
-    """Drop what no output needs."""
+    """Remove operations that no output needs."""
     graph = simplify(graph)
     used = {value.number for op in graph.operations for value in op.inputs()}
     used |= {value.number for value in graph.outputs}
@@ -173,9 +173,9 @@ def _finish(traced: Traced, graph: Graph) -> Traced:
 
 
 def _name_sizes(
-    call: Call, batch: int, length: int, *, is_symbolic: bool = False
+    call: NetworkCall, batch: int, length: int, *, is_symbolic: bool = False
 ) -> dict[str, int]:
-    """Return the sizes of a trace by the names that the call knows."""
+    """Return the sizes of a trace by name."""
     found = {"batch": batch, "length": length, "total": 7 * length}
     found |= {"sequences": batch, "longest": length}
     if is_symbolic:
@@ -185,7 +185,11 @@ def _name_sizes(
 
 
 def _run(
-    model: Module, call: Call, sizes: Mapping[str, int], *, probes: Sequence[Probe] = ()
+    model: Module,
+    call: NetworkCall,
+    sizes: Mapping[str, int],
+    *,
+    probes: Sequence[Probe] = (),
 ) -> Traced:
     """Run the call once on symbols."""
     capture = ExportCapture(model.backend, probes)
@@ -194,7 +198,7 @@ def _run(
         new_input = capture.recorder.new_input
         symbols = {it: new_input(x.at(sizes), x.dtype) for it, x in call.inputs.items()}
         tensors = {name: Tensor(symbol, capture) for name, symbol in symbols.items()}
-        with _explaining(), capture.running(), reject_impure_calls(set()):
+        with _as_export_errors(), capture.running(), reject_impure_calls(set()):
             with reject_outside_calls():
                 result = call.run(model, tensors, sizes)
             _check_unchanged(capture)
@@ -204,20 +208,20 @@ def _run(
 
 
 def _admit(capture: ExportCapture, model: Module) -> dict[int, str]:
-    """Make each parameter and buffer an input; gives their paths by number."""
+    """Make each parameter and buffer an input; return their paths by number."""
     _, leaves = model.leaves()
     for leaf in {id(it): it for it in leaves}.values():  # tied ones once
         leaf.on(capture.target)
         capture.admit(leaf)
-    # leaf.path dates from when the part was bound; weights have the path in this network.
+    # leaf.path was set when the part was bound; weights need the path in this network.
     paths = {id(part): path for path, part in model.named(Stored)}
     found = capture.admitted.values()
     return {value.number: paths.get(id(leaf), "") for leaf, value in found}
 
 
 _PLAIN_TYPES = (bool, int, float, str)
-# Advice for a compiled step does not help in an export, which has advice of its own.
-_WORDS = {
+# Replaces advice for compiled steps, which does not apply to an export.
+_REPLACED_ADVICE = {
     "inside a compiled step": "while it is exported",
     "in a compiled step": "while it is exported",
     "which a compiled step": "which an exported model",
@@ -226,16 +230,16 @@ _WORDS = {
 
 
 @contextmanager
-def _explaining() -> Generator[None]:
-    """Raise what a compiled step refuses as an ExportError."""
+def _as_export_errors() -> Generator[None]:
+    """Raise an ExportError for errors of a compiled step."""
     try:
         yield
     except CaptureError as error:
         message = error.problem
-        for old, new in _WORDS.items():
+        for old, new in _REPLACED_ADVICE.items():
             message = message.replace(old, new)
         raise ExportError(
-            f"{message}. An exported model computes with tensors alone: choose with "
+            f"{message}. An exported model computes with tensors only: use "
             "sl.tensor.where instead of `if`, read no values, and keep parameters in the "
             "module"
         ) from error
@@ -243,7 +247,7 @@ def _explaining() -> Generator[None]:
 
 @contextmanager
 def _restoring(capture: ExportCapture, model: Module) -> Generator[None]:
-    """Leave the network as it was; refuses a call that has set a plain attribute."""
+    """Restore the network afterwards; raise if the call has set a plain attribute."""
     parts = {id(it): it for it in (model, *(part for _, part in model.named(Module)))}
     before = [(part, dict(vars(part))) for part in parts.values()]
     try:
@@ -253,50 +257,52 @@ def _restoring(capture: ExportCapture, model: Module) -> Generator[None]:
             new = [n for n, v in plain.items() if n not in known or known[n] is not v]
             if new:
                 raise ExportError(
-                    f"{type(part).__name__} sets {new[0]} while it is called, but an "
-                    "exported model keeps nothing between two batches: set it in __init__"
+                    f"{type(part).__name__} sets {new[0]} during the call, but an exported "
+                    "model stores nothing between batches: set it in __init__"
                 )
     finally:
         capture.restore()
-        for part, known in before:  # what the network keeps holds symbols
+        for part, known in before:  # attributes may contain symbols
             vars(part).clear()
             vars(part).update(known)
 
 
 def _check_unchanged(capture: ExportCapture) -> None:
-    """Refuse a call that writes a buffer, which an exported graph has none of."""
+    """Raise if a call writes a buffer, which exported graphs do not have."""
     for leaf, value in capture.admitted.values():
         array: Any = leaf.array
         if not (isinstance(array, Symbol) and array.value is value):
             raise ExportError(
                 f"the network changes {getattr(leaf, 'path', '') or 'a state'} in "
-                "evaluation mode, but an exported model keeps nothing between two batches; "
+                "evaluation mode, but an exported model stores nothing between batches; "
                 "write it in training mode only"
             )
 
 
 def _find_output(capture: ExportCapture, result: Any) -> Symbol:
-    """Return the symbol of the outputs; refuses anything but one tensor."""
+    """Return the symbol of the output; raise for anything but one tensor."""
     raw = getattr(result, "raw", None)
     fixed = {value.number for _, value in capture.admitted.values()}
     fixed |= set(capture.recorder.graph.constants)
     if isinstance(raw, Symbol) and raw.value.number not in fixed:
         return raw
     kind = type(result).__name__
-    what = "a tensor that does not depend on its inputs" if raw is not None else f"a {kind}"
+    description = (
+        "a tensor that does not depend on its inputs" if raw is not None else f"a {kind}"
+    )
     raise ExportError(
-        f"the network returns {what}; an exported model gives one tensor of outputs, a row "
-        "for each record: export a module that returns that"
+        f"the network returns {description}; an exported model returns one tensor with a "
+        "row for each record: export a module that returns such a tensor"
     )
 
 
-def check_dtype(name: object, what: str) -> str:
-    """Return the name of an element type; refuses one that readers do not know."""
+def check_dtype(name: object, description: str) -> str:
+    """Return the name of a dtype; raise if exported models do not support it."""
     found = str(name)
     if found not in DTYPES:
         raise ExportError(
-            f"{what} has the element type {found}; an exported model has "
-            f"{', '.join(DTYPES)} only: move the network by "
-            'model.to("numpy", "float32") and export it then'
+            f"{description} has the dtype {found}; an exported model supports only "
+            f"{', '.join(DTYPES)}: move the network with "
+            'model.to("numpy", "float32") before the export'
         )
     return found

@@ -1,4 +1,4 @@
-"""One graph with sizes by name, of several that were traced at different sizes."""
+"""Merge graphs that were traced at different sizes into one graph with named sizes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 def unify(graph: Graph, probes: Sequence[Probe], sizes: Mapping[str, int]) -> Graph:
-    """Name the sizes of a graph, after a comparison with graphs of other sizes."""
-    # The numbers of values agree, because they are given in the order of the operations.
-    writer = _Writer(probes)
+    """Name the sizes of a graph by comparing it with graphs of other sizes."""
+    # Value numbers agree, because they follow the order of the operations.
+    writer = _GraphMerger(probes)
     for name, size in sizes.items():
         writer.add_name(name, size)
     inputs = [writer.value(it) for it in graph.inputs]
@@ -41,7 +41,7 @@ def unify(graph: Graph, probes: Sequence[Probe], sizes: Mapping[str, int]) -> Gr
 
 
 def has_all_symbols(graph: Graph, probes: Sequence[Probe]) -> bool:
-    """Tell whether each size of a graph gives those of the same value in the probes."""
+    """Return whether each size of a graph predicts the same value in the probes."""
     values = [value for op in graph.operations for value in op.outputs]
     return all(
         tuple(evaluate(polynomial_of(size), probe.sizes) for size in value.shape)
@@ -52,22 +52,22 @@ def has_all_symbols(graph: Graph, probes: Sequence[Probe]) -> bool:
 
 
 def check_operations(first: Graph, other: Graph) -> None:
-    """Refuse graphs whose operations differ, and name the line where they part."""
+    """Raise if graphs have different operations, with the line of the first difference."""
     pairs = zip(first.operations, other.operations, strict=False)
-    parted = next((it for it in pairs if it[0].name != it[1].name), None)
-    if parted is not None:
-        one, two = parted
-        raise _blame_layer(one.where, two.where, functions=True) or _differs(
+    difference = next((it for it in pairs if it[0].name != it[1].name), None)
+    if difference is not None:
+        one, two = difference
+        raise _blame_layer(one.where, two.where, functions=True) or _make_difference_error(
             one.where, f"calls {one.name}, where {two.where} calls {two.name}"
         )
     if len(first.operations) != len(other.operations):
         last = max(first.operations, other.operations, key=len)[-1]
-        raise _differs(last.where, f"calls {last.name} more often")
+        raise _make_difference_error(last.where, f"calls {last.name} more often")
 
 
 @dataclass(slots=True)
-class _Writer:
-    """Writes values and operations, and names the sizes that it meets."""
+class _GraphMerger:
+    """Merges values and operations, and names their sizes."""
 
     probes: Sequence[Probe]
     names: dict[str, Polynomial] = field(default_factory=dict[str, Polynomial])
@@ -75,32 +75,36 @@ class _Writer:
     values: dict[int, Value] = field(default_factory=dict[int, Value])
 
     def add_name(self, name: str, size: int) -> None:
-        """Add a size that has a name."""
+        """Add a named size."""
         polynomial = polynomial_of(size)
         others = (evaluate(polynomial, it.sizes) for it in self.probes)
         self.names[name] = polynomial
         self.series.setdefault((int(size), *others), polynomial)
 
     def operation(self, row: Sequence[Operation]) -> Operation:
-        """Write an operation, which is the same in all traces."""
+        """Merge an operation, which is the same in all traces."""
         first = row[0]
         if len({len(it.outputs) for it in row}) > 1:
-            raise _differs(first.where, f"calls {first.name} with another result")
+            raise _make_difference_error(
+                first.where, f"calls {first.name} with another result"
+            )
         if "body" in first.options:
             raise ExportError(
                 f"{first.where}: a loop (sl.tensor.scan) cannot be exported; use "
                 "sl.nn.LSTM, sl.nn.GRU or operations on whole arrays"
             )
-        args = self._join([it.args for it in row], first.where)
-        options = self._join([it.options for it in row], first.where)
+        args = self._merge([it.args for it in row], first.where)
+        options = self._merge([it.options for it in row], first.where)
         for values in _rows(it.outputs for it in row):
             if len({(it.number, len(it.shape), it.dtype) for it in values}) > 1:
-                raise _differs(first.where, f"calls {first.name} with other arrays")
+                raise _make_difference_error(
+                    first.where, f"calls {first.name} with other arrays"
+                )
         outputs = tuple(map(self.value, first.outputs))
         return Operation(first.name, args, options, outputs, first.where)
 
     def value(self, value: Value) -> Value:
-        """Write a value: each size that differs from batch to batch has a name."""
+        """Merge a value; sizes that differ between batches become names."""
         shape = tuple(map(self._name_size, value.shape))
         made = Value(value.number, cast("Any", shape), value.dtype, value.weak)
         self.values[value.number] = made
@@ -116,54 +120,56 @@ class _Writer:
             self.add_name(name, size)
         return name
 
-    def _join(self, row: Sequence[Any], where: str) -> Any:
-        """Join the same argument of all traces."""
+    def _merge(self, row: Sequence[Any], where: str) -> Any:
+        """Merge the same argument of all traces."""
         first = row[0]
         if len(set(map(_kind_of, row))) > 1:
-            raise _differs(where, "passes arguments of different types")
+            raise _make_difference_error(where, "passes arguments of different types")
         if isinstance(first, Value):  # with the same number in all traces
             if len({it.number for it in row}) > 1:
-                raise _differs(where, "reads different values")
+                raise _make_difference_error(where, "reads different values")
             return self.values[first.number]
-        kinds = [kind for kind in _JOIN if isinstance(first, kind)]
-        return _JOIN[kinds[0]](self, row, where) if kinds else self._join_plain(row, where)
+        kinds = [kind for kind in _MERGE if isinstance(first, kind)]
+        return (
+            _MERGE[kinds[0]](self, row, where) if kinds else self._merge_plain(row, where)
+        )
 
-    def join_list(self, row: Sequence[Any], where: str) -> Any:
-        """Join lists or tuples, part by part."""
+    def merge_list(self, row: Sequence[Any], where: str) -> Any:
+        """Merge lists or tuples element by element."""
         if len({len(it) for it in row}) > 1:
-            raise _differs(where, "passes lists of different lengths")
-        parts = [self._join(it, where) for it in _rows(row)]
+            raise _make_difference_error(where, "passes lists of different lengths")
+        parts = [self._merge(it, where) for it in _rows(row)]
         return parts if isinstance(row[0], list) else tuple(parts)
 
-    def join_dict(self, row: Sequence[dict[str, Any]], where: str) -> Any:
-        """Join options, one by one."""
+    def merge_dict(self, row: Sequence[dict[str, Any]], where: str) -> Any:
+        """Merge options one by one."""
         if any(it.keys() != row[0].keys() for it in row):
-            raise _differs(where, "passes other options")
-        return {key: self._join([it[key] for it in row], where) for key in row[0]}
+            raise _make_difference_error(where, "passes other options")
+        return {key: self._merge([it[key] for it in row], where) for key in row[0]}
 
-    def join_slice(self, row: Sequence[Any], where: str) -> Any:
-        """Join slices, end by end."""
-        return slice(*self._join([(it.start, it.stop, it.step) for it in row], where))
+    def merge_slice(self, row: Sequence[Any], where: str) -> Any:
+        """Merge slices by their start, stop and step."""
+        return slice(*self._merge([(it.start, it.stop, it.step) for it in row], where))
 
-    def _join_plain(self, row: Sequence[Any], where: str) -> Any:
-        """Return what is the same everywhere, or how an integer follows from sizes."""
+    def _merge_plain(self, row: Sequence[Any], where: str) -> Any:
+        """Return an argument that is equal in all traces, or the size that it equals."""
         first = row[0]
         if not isinstance(first, SymbolicSize) and len(set(map(repr, row))) == 1:
             return first
         if _kind_of(first) is not int:
             raise _blame_layer(where) or ExportError(
                 f"{where} passes a {_kind_of(first).__name__} that depends on the sizes of "
-                f"the batch ({first!r} and {row[1]!r}); multiply and divide by the "
-                "sizes themselves, one after the other"
+                f"the batch ({first!r} and {row[1]!r}); multiply and divide by the sizes, "
+                "one after the other"
             )
         symbol = self._find_symbol(row)
         size = None if symbol is None else find_size(symbol, self.names)
         if size is None:
-            raise _refuse_number(row, where)
+            raise _make_number_error(row, where)
         return size
 
     def _find_symbol(self, row: Sequence[int]) -> SymbolicSize | None:
-        """Return the symbol of an integer, if it has one or is a size in all traces."""
+        """Return the symbol of an integer, if it has one or equals a size in all traces."""
         first, *others = row
         found = [evaluate(polynomial_of(first), it.sizes) for it in self.probes]
         if found == others and isinstance(first, SymbolicSize):
@@ -172,61 +178,61 @@ class _Writer:
         return None if polynomial is None else SymbolicSize(first, polynomial)
 
 
-_JOIN: dict[Any, Any] = {
-    list: _Writer.join_list,
-    tuple: _Writer.join_list,
-    dict: _Writer.join_dict,
-    slice: _Writer.join_slice,
+_MERGE: dict[Any, Any] = {
+    list: _GraphMerger.merge_list,
+    tuple: _GraphMerger.merge_list,
+    dict: _GraphMerger.merge_dict,
+    slice: _GraphMerger.merge_slice,
 }
 
 
 def _kind_of(arg: Any) -> type[Any]:
-    """Return the type of an argument; that of a symbolic number is a plain one."""
+    """Return the type of an argument; a symbolic number has a plain type."""
     if isinstance(arg, SymbolicSize):
         return int
     return float if isinstance(arg, SymbolicRatio) else cast("type[Any]", type(arg))
 
 
-def _refuse_number(row: Sequence[int], where: str) -> ExportError:
-    """Make the error of an integer that is no size, or whose symbol is lost."""
+def _make_number_error(row: Sequence[int], where: str) -> ExportError:
+    """Return the error for an integer that is not a size, or has lost its symbol."""
     found = ", ".join(map(str, row))
     return _blame_layer(where) or ExportError(
-        f"{where} passes a number ({found}) that is no product, quotient or sum of the "
-        "sizes of the batch; take it from the shape of a tensor (x.shape[0], not len(x)), "
-        "and divide by // (not by int(a / b), and not by NumPy)"
+        f"{where} passes a number ({found}) that is not a product, quotient or sum of the "
+        "sizes of the batch; use the shape of a tensor (x.shape[0], not len(x)), "
+        "and divide with // (not int(a / b) or NumPy)"
     )
 
 
 def _rows(parts: Any) -> Any:
-    """Yield the first of all, then the second of all."""
+    """Zip the elements of all traces."""
     return zip(*parts, strict=True)
 
 
-def _differs(where: str, what: str) -> ExportError:
-    """Make the error of a network whose operations follow from the sizes."""
+def _make_difference_error(where: str, what: str) -> ExportError:
+    """Return the error for a network whose operations depend on the sizes."""
     return ExportError(
         f"{where or 'the network'} {what} at another size of the batch, but an exported "
-        "graph is the same for all; choose with sl.tensor.where, or give the export one "
-        "length (length=)"
+        "graph is the same for all sizes; use sl.tensor.where, or export for one length "
+        "(length=)"
     )
 
 
 def _blame_layer(*lines: str, functions: bool = False) -> ExportError | None:
-    """Make the error of a layer of `sl.nn`, whose code is not the user's; else None."""
+    """Return the error for a layer of `sl.nn`, which is not the user's code, or None."""
     names = {getattr(it, "layer", "") for it in lines}
-    if functions:  # these take no sizes from their caller
+    if functions:  # functions without sizes as arguments
         names = {getattr(it, "layer", "") or getattr(it, "function", "") for it in lines}
     if len(names) > 1 or "" in names:
         return None
     return ExportError(
-        f"{lines[0]}: {names.pop()} has other windows, or other operations, at another "
-        "length, but an exported graph is the same for all; give the export one length "
+        f"{lines[0]}: {names.pop()} has other windows or operations at another length, "
+        "but an exported graph is the same for all lengths; export for one length "
         '(length=24, or a number instead of "length" in inputs=)'
     )
 
 
 def _constant(graph: Graph, probes: Sequence[Probe], number: int) -> Any:
-    """Return a constant; refuses one that the size of the batch decides."""
+    """Return a constant; raise if it depends on the size of the batch."""
     first = graph.constants[number]
     content = first.shape, first.tobytes()
     found = (it.graph.constants.get(number) for it in probes)
@@ -237,6 +243,6 @@ def _constant(graph: Graph, probes: Sequence[Probe], number: int) -> Any:
         where = next((op.where for op in readers), "the network")
         raise _blame_layer(where, functions=True) or ExportError(
             f"{where} uses a NumPy array that depends on the sizes of the batch; create it "
-            "with a function of the backend, such as x.backend.arange"
+            "with a backend function, such as x.backend.arange"
         )
     return first

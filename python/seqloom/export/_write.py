@@ -1,4 +1,4 @@
-"""Writes an export: a folder that is whole or absent, or one zip."""
+"""Write an export as a complete folder or zip file, or leave nothing."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
 
 
-# The time of every file in a zip: the same model gives the same bytes.
-_EPOCH = (1980, 1, 1, 0, 0, 0)
+# Time stamp of every file in a zip, so that equal models give equal bytes.
+_ZIP_TIME = (1980, 1, 1, 0, 0, 0)
 _READABLE = stat.S_IFREG | 0o644
 
 
 def write(path: Path, files: Mapping[str, bytes], *, overwrite: bool) -> None:
-    """Write a zip where the name ends in .zip, else a folder."""
+    """Write a zip if the name ends in .zip, else a folder."""
     check_target(path, overwrite=overwrite)
     if is_zip(path):
         write_atomic(path, _pack(files))
@@ -41,38 +41,40 @@ def write(path: Path, files: Mapping[str, bytes], *, overwrite: bool) -> None:
 
 
 def is_zip(path: Path) -> bool:
-    """Tell by the name whether an export is one file."""
+    """Return whether the name is that of a zip file."""
     return path.suffix == ".zip"
 
 
 def check_target(path: Path, *, overwrite: bool) -> None:
-    """Refuse a path at which something would be lost."""
+    """Raise for a path whose content would be lost."""
     if is_zip(path):
         if path.exists() and not overwrite:
-            raise _held(path)
+            raise _make_exists_error(path)
         return
     if path.exists() and not path.is_dir():
-        raise FileError(f"{path}: is a file; give the path of a folder, or a name in .zip")
+        raise FileError(
+            f"{path}: is a file; give the path of a folder, or a name that ends in .zip"
+        )
     if not path.is_dir() or not any(path.iterdir()):
         return
     if not _is_export(path):
         raise RunFolderError(
-            f"{path}: holds files that are no export; choose an empty folder"
+            f"{path}: contains files that are not an export; choose an empty folder"
         )
     if not overwrite:
-        raise _held(path)
+        raise _make_exists_error(path)
 
 
-def _held(path: Path) -> RunFolderError:
-    """Make the error of a path that holds an export."""
+def _make_exists_error(path: Path) -> RunFolderError:
+    """Return the error for a path that contains an export."""
     return RunFolderError(
-        f"{path}: holds an export already; choose another path, or replace it "
+        f"{path}: already contains an export; choose another path, or replace it "
         "(overwrite=True, --overwrite)"
     )
 
 
 def _is_export(path: Path) -> bool:
-    """Tell whether a folder holds an export, of whatever version, and nothing else."""
+    """Return whether a folder contains an export of any version, and nothing else."""
     try:
         facts: Any = json.loads((path / MANIFEST).read_bytes())
         listed: list[str] = list(facts["files"]) if facts["format"] == FORMAT else []
@@ -82,11 +84,11 @@ def _is_export(path: Path) -> bool:
 
 
 def _pack(files: Mapping[str, bytes]) -> bytes:
-    """Join files in one zip without compression."""
+    """Pack files into a zip without compression."""
     packed = BytesIO()
     with ZipFile(packed, "w", ZIP_STORED) as archive:
         for name, data in files.items():
-            entry = ZipInfo(name, _EPOCH)
+            entry = ZipInfo(name, _ZIP_TIME)
             entry.external_attr = _READABLE << 16
             archive.writestr(entry, data)
     return packed.getvalue()
@@ -95,8 +97,8 @@ def _pack(files: Mapping[str, bytes]) -> bytes:
 def write_folder(
     path: Path, files: Mapping[str, bytes], *, check: Callable[[], None]
 ) -> None:
-    """Write a folder beside, and give it the name when the disk has all of it."""
-    # `check` refuses what must not be replaced, which others may have written meanwhile.
+    """Write a hidden folder, and rename it when all files are on disk."""
+    # `check` raises if the path must not be replaced; it may have changed meanwhile.
     final = Path(os.path.realpath(path))
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
@@ -105,10 +107,11 @@ def write_folder(
                 (part / name).write_bytes(data)
                 sync(part / name)
             sync(part)
-            with signals_waiting(), _renaming_alone(final.parent):
+            with signals_waiting(), _rename_lock(final.parent):
                 check()
-                _give_name(part, final)
-            # Before the old folder is emptied: the disk must not keep its name.
+                _swap_folders(part, final)
+            # Before the old folder is emptied: its name must be removed from the disk
+            # first.
             sync(final.parent)
     except (FileError, RunFolderError):
         raise
@@ -119,12 +122,12 @@ def write_folder(
 
 @contextmanager
 def folder_beside(final: Path) -> Generator[Path]:
-    """Make a folder beside another one: locked while it is written, gone at the end."""
+    """Create a hidden folder, locked while it is written and removed at the end."""
     part = final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
     handle: int | None = None
     try:
         with signals_waiting():
-            handle = _make(part, final)
+            handle = _create_locked(part, final)
         yield part
     finally:
         if handle is not None:
@@ -133,11 +136,11 @@ def folder_beside(final: Path) -> Generator[Path]:
                 os.close(handle)
 
 
-def _make(part: Path, final: Path) -> int:
-    """Make a folder and lock it, and removes those of dead writers."""
-    # Before it has its lock, another writer would take it for a dead one's.
-    with _renaming_alone(final.parent):
-        _remove_dead(final)
+def _create_locked(part: Path, final: Path) -> int:
+    """Create a folder and lock it, and remove the folders of killed writers."""
+    # Before it is locked, another writer would take the folder for an abandoned one.
+    with _rename_lock(final.parent):
+        _remove_abandoned(final)
         part.mkdir()
         handle = open_handle(part, os.O_RDONLY)
         with suppress(OSError):  # a file system without locks
@@ -146,8 +149,8 @@ def _make(part: Path, final: Path) -> int:
 
 
 @contextmanager
-def _renaming_alone(folder: Path) -> Generator[None]:
-    """Wait for the lock of a folder: one process at a time changes names in it."""
+def _rename_lock(folder: Path) -> Generator[None]:
+    """Hold the lock of a folder: one process at a time renames files in it."""
     handle = open_handle(folder, os.O_RDONLY)
     try:
         with suppress(OSError):  # a file system without locks
@@ -157,8 +160,8 @@ def _renaming_alone(folder: Path) -> Generator[None]:
         os.close(handle)
 
 
-def _remove_dead(final: Path) -> None:
-    """Remove the folders of writers that were killed: nobody has locked them."""
+def _remove_abandoned(final: Path) -> None:
+    """Remove the folders of killed writers, which are not locked."""
     for left in final.parent.glob(f".{final.name}.????????.part"):
         try:
             handle = open_handle(left, os.O_RDONLY | NOFOLLOW)
@@ -170,14 +173,14 @@ def _remove_dead(final: Path) -> None:
         os.close(handle)
 
 
-def _give_name(part: Path, final: Path) -> None:
-    """Rename a new folder; what had the name before has the other one then."""
+def _swap_folders(part: Path, final: Path) -> None:
+    """Rename a new folder; an existing folder gets the hidden name."""
     if not final.exists() or not any(final.iterdir()):
         part.replace(final)  # an empty folder is replaced in one step
         return
     if rename_exchange(part, final):
         return
-    # In three steps; an error brings the old folder back.
+    # Three renames; an error restores the old folder.
     old = part.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
     final.rename(old)
     try:

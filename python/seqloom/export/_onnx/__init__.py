@@ -1,1 +1,1 @@
-"""An exported graph in the operators of ONNX."""
+"""Convert exported graphs to ONNX operators."""

@@ -1,4 +1,4 @@
-"""Builds a graph of ONNX: nodes, constants, and sizes that are known when it runs."""
+"""Builder of an ONNX graph: nodes, constants, and sizes computed at run time."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._graph import Operation
 
-    # Writes an operation; returns the names of its outputs.
+    # Writes an operation and returns the names of its outputs.
     Write = Callable[["Builder", Operation], list[str]]
 
 
 def import_onnx() -> Any:
-    """Import the library; an error says how to install it."""
+    """Import onnx; the error contains the command that installs it."""
     try:
         return import_module("onnx")
     except ImportError:
@@ -32,28 +32,29 @@ def import_onnx() -> Any:
 
 
 class Builder:
-    """Collects nodes; values of the traced graph have the names that it gave them."""
+    """Collects nodes; values keep the names of the traced graph."""
 
     def __init__(self) -> None:
         self.onnx = import_onnx()
         self.nodes: list[Any] = []
         self.constants: dict[str, NDArray[Any]] = {}
         self.names: dict[int, str] = {}  # by the value's number
-        self.makers: dict[int, Operation] = {}  # what made a value, by its number
+        self.makers: dict[int, Operation] = {}  # the operation of a value, by its number
         self._known: dict[Any, str] = {}  # names of constants and of casts
-        self._sizes: dict[str, tuple[Value, int]] = {}  # where a size can be read
+        self._sizes: dict[str, tuple[Value, int]] = {}  # a value and axis with each size
 
-    # Values -------------------------------------------------------------------------------
+    # Values
+    # -------------------------------------------------------------------------------
 
     def bind(self, value: Value, name: str) -> None:
-        """Give a value a name; its sizes can be read from then on."""
+        """Name a value; its sizes can be read from then on."""
         self.names[value.number] = name
         for axis, size in enumerate(cast("tuple[int | str, ...]", value.shape)):
             if isinstance(size, str):
                 self._sizes.setdefault(size, (value, axis))
 
     def constant(self, array: Any, dtype: Any = None) -> str:
-        """Return the name of a constant, of which there is one for equal arrays."""
+        """Return the name of a constant; equal arrays share one constant."""
         found = np.asarray(array, dtype)
         key = (found.dtype.str, found.shape, found.tobytes())
         if key not in self._known:
@@ -79,25 +80,27 @@ class Builder:
             self._known[key] = self.node("Cast", [name], to=kind)
         return self._known[key]
 
-    # Nodes --------------------------------------------------------------------------------
+    # Nodes
+    # --------------------------------------------------------------------------------
 
     def node(self, kind: str, inputs: Sequence[str], **attributes: Any) -> str:
-        """Add a node of one output."""
-        return self.several(kind, inputs, 1, **attributes)[0]
+        """Add a node with one output."""
+        return self.multi_node(kind, inputs, 1, **attributes)[0]
 
-    def several(
+    def multi_node(
         self, kind: str, inputs: Sequence[str], count: int, **attributes: Any
     ) -> list[str]:
-        """Add a node of several outputs."""
+        """Add a node with several outputs."""
         outputs = [f"{kind.lower()}_{len(self.nodes)}_{number}" for number in range(count)]
         make = self.onnx.helper.make_node
         self.nodes.append(make(kind, list(inputs), outputs, **attributes))
         return outputs
 
-    # Sizes --------------------------------------------------------------------------------
+    # Sizes
+    # --------------------------------------------------------------------------------
 
     def integers(self, numbers: Sequence[int | str | Size]) -> str:
-        """Return a row of integers, each known now or read from a shape."""
+        """Return a 1-d tensor of integers; each is a constant or read from a shape."""
         if all(isinstance(it, (int, np.integer)) for it in numbers):
             return self.constant(list(numbers), "int64")
         parts = [self._integer(it) for it in numbers]
@@ -108,7 +111,7 @@ class Builder:
         return list(cast("tuple[int | str, ...]", value.shape))
 
     def _integer(self, number: int | str | Size) -> str:
-        """Return a row of one integer."""
+        """Return a 1-d tensor with one integer."""
         if isinstance(number, str):
             return self._read_size(number)
         if not isinstance(number, Size):
@@ -119,7 +122,7 @@ class Builder:
         return self._scale(found, number)
 
     def _scale(self, product: str, size: Size) -> str:
-        """Multiplies, divides and adds; ONNX divides towards 0, we round down."""
+        """Compute a size from a product; ONNX division truncates, but sizes round down."""
 
         def number(value: int) -> str:
             return self.constant([value], "int64")
@@ -136,7 +139,7 @@ class Builder:
         return self.node("Add", [found, number(size.plus)]) if size.plus else found
 
     def _read_size(self, name: str) -> str:
-        """Read a size from the shape of a value that has it."""
+        """Read a size from the shape of a value."""
         key = ("size", name)
         if key not in self._known:
             value, axis = self._sizes[name]
@@ -145,16 +148,16 @@ class Builder:
         return self._known[key]
 
 
-def refuse(operation: Operation, what: str = "") -> ExportError:
-    """Make the error of an operation that has no form in ONNX."""
+def unsupported_error(operation: Operation, what: str = "") -> ExportError:
+    """Return the error for an operation that ONNX has no equivalent of."""
     return ExportError(
-        f"{operation.where}: {operation.name}{what} cannot be written as ONNX; "
-        "sl.export.save writes the network with all its operations"
+        f"{operation.where}: {operation.name}{what} cannot be exported to ONNX; "
+        "sl.export.save supports all operations"
     )
 
 
 def option(operation: Operation, name: str, position: int, *, default: Any = None) -> Any:
-    """Return an argument that may be passed by name or by position."""
+    """Return an argument given by keyword or by position."""
     if name in operation.options:
         return operation.options[name]
     return operation.args[position] if len(operation.args) > position else default
@@ -166,6 +169,6 @@ def as_list(arg: Any) -> list[Any]:
 
 
 def axes_of(operation: Operation) -> list[int]:
-    """List the axes of an operation; none of them: all."""
+    """Return the axes of an operation; without axes, all."""
     axis = option(operation, "axis", 1)
     return [] if axis is None else as_list(axis)

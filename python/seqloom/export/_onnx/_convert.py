@@ -1,4 +1,4 @@
-"""From a traced graph to a model of ONNX."""
+"""Convert a traced graph to an ONNX model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from seqloom.export._onnx import _elementwise, _layers, _shapes
-from seqloom.export._onnx._builder import Builder, refuse
+from seqloom.export._onnx._builder import Builder, unsupported_error
 from seqloom.models import Classify, Multilabel, Regress
 from seqloom.tensor import Backend
 from seqloom.tensor._operations import OPERATIONS
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._graph import Operation, Value
 
 
-OPSET = 18  # the first whose reductions take axes as an input
+OPSET = 18  # the first with axes as an input of reductions
 _IR_VERSION = 9
 _TABLE: dict[str, Write] = {
     **_elementwise.TABLE,
@@ -34,7 +34,7 @@ _TABLE: dict[str, Write] = {
 def to_model(
     traced: Traced, arrays: dict[str, Any], *, task: Task, about: dict[str, Any]
 ) -> Any:
-    """Make a model with the outputs, and with scores where the task has a function."""
+    """Create a model with outputs, and with scores if the task has a function."""
     b, graph = Builder(), traced.graph
     inputs = [value for value in graph.inputs if value.number in traced.inputs]
     for value in inputs:
@@ -55,16 +55,17 @@ def to_model(
 def _write(b: Builder, operation: Operation) -> None:
     """Write one operation."""
     if operation.name not in _TABLE:
-        raise refuse(operation)
+        raise unsupported_error(operation)
     names = _TABLE[operation.name](b, operation)
-    # What a kernel keeps for its gradient has no name, because nothing reads it.
+    # Values that a kernel keeps for its gradient have no name, because nothing reads
+    # them.
     for value, name in zip(operation.outputs, names, strict=False):
         b.bind(value, name)
         b.makers[value.number] = operation
 
 
 def _write_outputs(b: Builder, value: Value, task: Task) -> list[Any]:
-    """Name the outputs, and compute the scores of them."""
+    """Name the outputs and compute their scores."""
     raw = b.names[value.number]
     b.nodes.append(b.onnx.helper.make_node("Identity", [raw], ["outputs"]))
     declared = [_declare(b, "outputs", value)]
@@ -75,14 +76,14 @@ def _write_outputs(b: Builder, value: Value, task: Task) -> list[Any]:
 
 
 def _declare(b: Builder, name: str, value: Value) -> Any:
-    """Declare an input or an output; sizes by name are dynamic."""
+    """Declare an input or an output; named sizes are dynamic."""
     kind = b.onnx.helper.np_dtype_to_tensor_dtype(value.dtype)
     shape = cast("tuple[int | str, ...]", value.shape)
     return b.onnx.helper.make_tensor_value_info(name, kind, list(shape))
 
 
 def _assemble(b: Builder, inputs: Any, outputs: Any, *, about: dict[str, Any]) -> Any:
-    """Put the model together, with what is known of it as text."""
+    """Create the model, with metadata as text."""
     helper, numpy_helper = b.onnx.helper, b.onnx.numpy_helper
     arrays = [
         numpy_helper.from_array(np.asarray(array, order="C"), name)
@@ -101,7 +102,7 @@ def _assemble(b: Builder, inputs: Any, outputs: Any, *, about: dict[str, Any]) -
 
 
 def _write_scores(b: Builder, outputs: str, value: Value, *, task: Task) -> str | None:
-    """Compute the scores; None where outputs stay as they are."""
+    """Compute the scores; return None if they equal the outputs."""
     if isinstance(task, Classify):
         return b.node("Softmax", [outputs], axis=1)
     if isinstance(task, Multilabel):
@@ -112,8 +113,8 @@ def _write_scores(b: Builder, outputs: str, value: Value, *, task: Task) -> str 
     return None
 
 
-# All others but the standard's are recorded as the parts of their default bodies.
-_KEPT = frozenset(
+# All other nonstandard operations are recorded as their default implementations.
+_NATIVE_OPERATIONS = frozenset(
     {
         *("conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "max_pool1d"),
         *("embedding", "gelu", "gru", "layer_norm", "linear", "log_softmax", "logsumexp"),
@@ -123,9 +124,9 @@ _KEPT = frozenset(
 
 
 class PrimitiveBackend(NumPyBackend):
-    """NumPy's backend with the default bodies of what ONNX has no operator for."""
+    """NumPy backend that decomposes operations without an ONNX operator."""
 
 
 for _name, _files in OPERATIONS.items():
-    if _files.has_default and _name != "index" and _name not in _KEPT:
+    if _files.has_default and _name != "index" and _name not in _NATIVE_OPERATIONS:
         setattr(PrimitiveBackend, _name, getattr(Backend, _name))

@@ -1,4 +1,4 @@
-"""Operations on each element and over axes, in ONNX."""
+"""Elementwise operations and reductions in ONNX."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ if TYPE_CHECKING:
     from seqloom.export._onnx._builder import Builder, Write
     from seqloom.tensor._graph import Operation
 
-    # Computes a result from the names of the operands, in the type of the result.
+    # Computes a result from operand names, in the dtype of the result.
     Formula = Callable[[Builder, list[str], np.dtype[Any]], str]
 
 
-# Operators that compute in the type in which their operands meet, not in the result's.
+# Operators that compute in the common dtype of their operands, not in that of the
+# result.
 _TESTS = frozenset(
     {"Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual"}
 )
 
 
 def write_operator(kind: str) -> Write:
-    """Make the function of an operator with the operands of the operation."""
+    """Return the writer of an operator with the operands of the operation."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         args = operation.args[:2]
@@ -40,7 +41,7 @@ def write_operator(kind: str) -> Write:
 
 
 def common_dtype(args: tuple[Any, ...]) -> np.dtype[Any]:
-    """Find the type in which operands meet; Python's numbers take that of the arrays."""
+    """Return the common dtype of operands; Python numbers adopt the dtype of arrays."""
     kinds = [arg.dtype for arg in args if isinstance(arg, Value)]
     found = np.result_type(*kinds)
     numbers = [arg for arg in args if not isinstance(arg, (Value, Size))]
@@ -52,25 +53,25 @@ def common_dtype(args: tuple[Any, ...]) -> np.dtype[Any]:
 
 
 def _write_not_equal(b: Builder, operation: Operation) -> list[str]:
-    """Write not_equal: ONNX has equal only."""
+    """Write not_equal as the negation of equal."""
     return [b.node("Not", write_operator("Equal")(b, operation))]
 
 
 def _write_finite(b: Builder, operation: Operation) -> list[str]:
-    """Write isfinite: neither infinite nor NaN."""
+    """Write isfinite as neither infinite nor NaN."""
     x = b.get(operation.args[0])
     either = b.node("Or", [b.node("IsInf", [x]), b.node("IsNaN", [x])])
     return [b.node("Not", [either])]
 
 
 def _write_logaddexp(b: Builder, operation: Operation) -> list[str]:
-    """Write logaddexp: the larger one, and softplus of the distance below it."""
+    """Write logaddexp: the larger operand plus softplus of the negative difference."""
     dtype, (x, y) = operation.outputs[0].dtype, operation.args[:2]
     if not isinstance(y, Value) and y == 0:
         return [b.node("Softplus", [b.get(x, dtype)])]
     one, other = b.get(x, dtype), b.get(y, dtype)
     distance = b.node("Neg", [b.node("Abs", [b.node("Sub", [one, other])])])
-    # Equal numbers are no distance apart, also where both are infinite.
+    # The difference of equal operands is 0, also if both are infinite.
     same = b.node("Equal", [one, other])
     distance = b.node("Where", [same, b.constant(0, dtype), distance])
     larger = b.node("Max", [one, other])
@@ -78,7 +79,7 @@ def _write_logaddexp(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_gelu(b: Builder, operation: Operation) -> list[str]:
-    """Write gelu by the error function; operators before version 20 lack it."""
+    """Write gelu with erf, because ONNX has no Gelu operator before version 20."""
     dtype = operation.outputs[0].dtype
     x = b.get(operation.args[0])
     share = b.node("Erf", [b.node("Mul", [x, b.constant(math.sqrt(0.5), dtype)])])
@@ -87,7 +88,7 @@ def _write_gelu(b: Builder, operation: Operation) -> list[str]:
 
 
 def _remainder(b: Builder, operands: list[str], dtype: np.dtype[Any]) -> str:
-    """Compute a remainder, which has the sign of the divisor."""
+    """Compute a remainder with the sign of the divisor."""
     if dtype.kind in "iu":
         return b.node("Mod", operands)
     x, y = operands
@@ -96,7 +97,7 @@ def _remainder(b: Builder, operands: list[str], dtype: np.dtype[Any]) -> str:
 
 
 def _floor_divide(b: Builder, operands: list[str], dtype: np.dtype[Any]) -> str:
-    """Divide and rounds down."""
+    """Divide and round down."""
     if dtype.kind not in "iu":
         return b.node("Floor", [b.node("Div", operands)])
     x, y = operands
@@ -104,7 +105,7 @@ def _floor_divide(b: Builder, operands: list[str], dtype: np.dtype[Any]) -> str:
 
 
 def _write_formula(formula: Formula) -> Write:
-    """Make the function of a formula of operands that have the type of the result."""
+    """Return the writer of a formula; operands are cast to the dtype of the result."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         dtype = operation.outputs[0].dtype
@@ -131,7 +132,7 @@ def _write_where(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_clip(b: Builder, operation: Operation) -> list[str]:
-    """Write clip, whose ends may be arrays."""
+    """Write clip, whose limits may be arrays."""
     x, *ends = operation.args
     dtype = operation.outputs[0].dtype
     named = operation.options
@@ -158,7 +159,7 @@ _REDUCTIONS = {
 
 
 def _write_reduction(kind: str) -> Write:
-    """Make the function of a reduction in the type of its result."""
+    """Return the writer of a reduction in the dtype of its result."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         x = b.get(operation.args[0], operation.outputs[0].dtype)
@@ -179,7 +180,7 @@ def _keepdims(operation: Operation) -> int:
 
 
 def _write_var(b: Builder, operation: Operation) -> list[str]:
-    """Write var: the mean of squared differences, corrected by the number of them."""
+    """Write var: the corrected mean of squared differences."""
     axes, dtype = axes_of(operation), operation.outputs[0].dtype
     x, correction = b.get(operation.args[0], dtype), operation.options.get("correction", 0)
     rows = [b.integers(axes)] if axes else []
@@ -195,7 +196,7 @@ def _write_var(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_test(kind: str) -> Write:
-    """Make the function of any or all: the largest or smallest of 0 and 1."""
+    """Return the writer of any or all: the maximum or minimum of 0 and 1."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         number = b.cast(b.get(operation.args[0], "bool"), "int32")
@@ -205,7 +206,7 @@ def _write_test(kind: str) -> Write:
 
 
 def _write_arg(kind: str) -> Write:
-    """Make the function of argmax or argmin along an axis."""
+    """Return the writer of argmax or argmin along an axis."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         axis, x = option(operation, "axis", 1), b.get(operation.args[0])
@@ -217,7 +218,7 @@ def _write_arg(kind: str) -> Write:
 
 
 def _write_cumulative_sum(b: Builder, operation: Operation) -> list[str]:
-    """Write cumulative_sum, perhaps with a first 0."""
+    """Write cumulative_sum, optionally with a leading 0."""
     axis = option(operation, "axis", 1) or 0
     dtype = operation.outputs[0].dtype
     x = b.get(operation.args[0], dtype)
@@ -230,7 +231,7 @@ def _write_cumulative_sum(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_softmax(kind: str) -> Write:
-    """Make the function of a softmax or of its logarithm."""
+    """Return the writer of softmax or log_softmax."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         axis = option(operation, "axis", 1, default=-1)

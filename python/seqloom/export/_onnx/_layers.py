@@ -1,4 +1,4 @@
-"""Layers, in ONNX: products, convolutions, pooling, norms and recurrent layers."""
+"""Layers in ONNX: products, convolutions, pooling, norms and recurrent layers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from seqloom.export._onnx._builder import refuse
+from seqloom.export._onnx._builder import unsupported_error
 from seqloom.export._onnx._elementwise import write_operator
 from seqloom.tensor._families._windows import to_sizes
 from seqloom.tensor._graph import Value
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _write_linear(b: Builder, operation: Operation) -> list[str]:
-    """Write linear: a product with the transposed weight, and the bias."""
+    """Write linear as a product with the transposed weight, plus the bias."""
     x, weight, *rest = operation.args
     turned = b.node("Transpose", [b.get(weight)], perm=[1, 0])
     found = b.node("MatMul", [b.get(x), turned])
@@ -57,7 +57,7 @@ def _write_transposed(b: Builder, operation: Operation) -> list[str]:
 def _write_pool(b: Builder, operation: Operation) -> list[str]:
     """Write max_pool1d."""
     if operation.options.get("ceil_mode"):
-        raise refuse(operation, " with ceil_mode")
+        raise unsupported_error(operation, " with ceil_mode")
     shape = _geometry(operation, 1)
     del shape["group"]
     kernel = list(to_sizes(operation.options["kernel"], 1))
@@ -65,26 +65,26 @@ def _write_pool(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_layer_norm(b: Builder, operation: Operation) -> list[str]:
-    """Write layer_norm over the last axis, with its mean and 1 / deviation."""
+    """Write layer_norm over the last axis, with its mean and inverse deviation."""
     x: Value = operation.args[0]
     weight, bias = operation.args[1], operation.args[2]
     scale = weight if weight is not None else np.ones(x.shape[-1:], x.dtype)
     inputs = [b.get(x), b.get(scale), *([] if bias is None else [b.get(bias)])]
     eps = operation.options["eps"]
-    found = b.several("LayerNormalization", inputs, 3, axis=-1, epsilon=eps)
+    found = b.multi_node("LayerNormalization", inputs, 3, axis=-1, epsilon=eps)
     last = b.integers([-1])
     return [found[0], *(b.node("Squeeze", [it, last]) for it in found[1:])]
 
 
-# Positions of ONNX's gates among torch's: input, output, forget, cell; update, reset, new.
+# Order of PyTorch gates in ONNX: input, output, forget, cell; update, reset, new.
 _ORDERS = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2)}
 
 
 class _Layer(NamedTuple):
-    """What one layer in one direction reads."""
+    """Arguments of one recurrent layer in one direction."""
 
     x: Value
-    first: tuple[Value, ...]  # states
+    first: tuple[Value, ...]  # initial states
     w_ih: Value
     w_hh: Value
     biases: tuple[Value | None, Value | None]
@@ -92,7 +92,7 @@ class _Layer(NamedTuple):
 
     @classmethod
     def of(cls, operation: Operation, states: int) -> Self:
-        """Take the arguments of an operation apart."""
+        """Split the arguments of an operation."""
         x, *rest = operation.args
         w_ih, w_hh, *more = rest[states:]
         b_ih, b_hh, mask = (*more, None, None, None)[:3]
@@ -100,15 +100,15 @@ class _Layer(NamedTuple):
 
 
 def _write(kind: str, states: int) -> Write:
-    """Make the function of one layer in one direction, with so many kinds of states."""
+    """Return the writer of one layer in one direction with `states` state tensors."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         layer = _Layer.of(operation, states)
         mask, is_reverse = layer.mask, operation.options.get("reverse", False)
-        has_gaps = mask is not None and not _begins_with_records(b, mask)
+        has_gaps = mask is not None and not _has_no_gaps(b, mask)
         gaps = _Gaps.of(b, mask) if mask is not None and has_gaps else None
         options: dict[str, Any] = {"linear_before_reset": 1} if kind == "GRU" else {}
-        made = b.several(
+        made = b.multi_node(
             kind,
             _inputs(b, kind, layer, gaps=gaps),
             1 + states,
@@ -116,7 +116,7 @@ def _write(kind: str, states: int) -> Write:
             direction="reverse" if is_reverse else "forward",
             **options,
         )
-        # Without the axis of directions, and records before positions.
+        # Remove the axis of directions, and put records before positions.
         rows = b.node("Squeeze", [made[0], b.integers([1])])
         outputs = b.node("Transpose", [rows], perm=[1, 0, 2])
         last = [b.node("Squeeze", [it, b.integers([0])]) for it in made[1:]]
@@ -129,46 +129,49 @@ def _write(kind: str, states: int) -> Write:
 
 
 def _inputs(b: Builder, kind: str, layer: _Layer, *, gaps: _Gaps | None) -> list[str]:
-    """Return the inputs of ONNX's operator."""
+    """Return the inputs of the ONNX operator."""
     x = b.get(layer.x)
     rows = x if gaps is None else gaps.move(b, x, layer.w_ih.shape[1])
     return [
         b.node("Transpose", [rows], perm=[1, 0, 2]),
-        _stack(b, _order(b, kind, layer.w_ih)),
-        _stack(b, _order(b, kind, layer.w_hh)),
+        _add_direction_axis(b, _reorder_gates(b, kind, layer.w_ih)),
+        _add_direction_axis(b, _reorder_gates(b, kind, layer.w_hh)),
         _biases(b, kind, layer.biases),
         "" if layer.mask is None else _count_real(b, layer.mask),
-        *(_stack(b, b.get(state)) for state in layer.first),
+        *(_add_direction_axis(b, b.get(state)) for state in layer.first),
     ]
 
 
-def _stack(b: Builder, name: str) -> str:
+def _add_direction_axis(b: Builder, name: str) -> str:
     """Add the axis of directions."""
     return b.node("Unsqueeze", [name, b.integers([0])])
 
 
-def _order(b: Builder, kind: str, weight: Value) -> str:
-    """Bring the gates of a weight or bias into ONNX's order."""
+def _reorder_gates(b: Builder, kind: str, weight: Value) -> str:
+    """Reorder the gates of a weight or bias to ONNX order."""
     order = _ORDERS[kind]
-    parts = b.several("Split", [b.get(weight)], len(order), axis=0, num_outputs=len(order))
+    sizes = {"axis": 0, "num_outputs": len(order)}
+    parts = b.multi_node("Split", [b.get(weight)], len(order), **sizes)
     return b.node("Concat", [parts[at] for at in order], axis=0)
 
 
 def _biases(b: Builder, kind: str, biases: tuple[Value | None, Value | None]) -> str:
-    """Join both biases; none is an input that is left out."""
+    """Join both biases; return an empty name if there are none."""
     given = [it for it in biases if it is not None]
     if len(given) < len(biases):
         return ""
-    joined = b.node("Concat", [_order(b, kind, it) for it in given], axis=0)
-    return _stack(b, joined)
+    joined = b.node("Concat", [_reorder_gates(b, kind, it) for it in given], axis=0)
+    return _add_direction_axis(b, joined)
 
 
-# What keeps a mask one of records, which begin at the first position.
-_HARMLESS = frozenset({"astype", "asarray", "not_equal", "greater", "logical_not", "equal"})
+# Operations that keep the real positions of a mask at the start of each record.
+_KEEPS_PREFIX = frozenset(
+    {"astype", "asarray", "not_equal", "greater", "logical_not", "equal"}
+)
 
 
-def _begins_with_records(b: Builder, mask: Value) -> bool:
-    """Tell whether a mask follows from mask or lengths alone, so that it has no gaps."""
+def _has_no_gaps(b: Builder, mask: Value) -> bool:
+    """Return whether a mask is computed from mask or lengths only, and has no gaps."""
     if b.names[mask.number] in {"mask", "lengths"}:
         return True
     made = b.makers.get(mask.number)
@@ -177,12 +180,12 @@ def _begins_with_records(b: Builder, mask: Value) -> bool:
     if made.name == "less":
         return _is_of_lengths(b, made)
     values = [arg for arg in made.args if isinstance(arg, Value)]
-    is_plain = made.name in _HARMLESS and len(values) == 1
-    return is_plain and _begins_with_records(b, values[0])
+    is_plain = made.name in _KEEPS_PREFIX and len(values) == 1
+    return is_plain and _has_no_gaps(b, values[0])
 
 
 def _is_of_lengths(b: Builder, made: Operation) -> bool:
-    """Tell whether positions from 0 are compared with lengths."""
+    """Return whether an operation compares positions from 0 with lengths."""
     place, ends = made.args
     counted = b.makers.get(place.number) if isinstance(place, Value) else None
     if counted is None or counted.name != "arange" or counted.args[0] != 0:
@@ -202,26 +205,26 @@ def _count_real(b: Builder, mask: Value) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Gaps:
-    """A mask with gaps: real positions are moved to the front, and states back."""
+    """A mask with gaps: moves real positions to the front, and states back."""
 
-    before: str  # (batch, length), the number of real positions before and at each
+    real_counts: str  # (batch, length), number of real positions up to each
     is_real: str  # the same shape, 1 or 0 as int64
-    order: str  # the same shape, the real positions, then the others
-    count: str  # (batch, 1), of all real ones
+    order: str  # the same shape, real positions, then padding
+    count: str  # (batch, 1), number of real positions
 
     @classmethod
     def of(cls, b: Builder, mask: Value) -> _Gaps:
-        """Compute where each position goes."""
+        """Compute the new index of each position."""
         is_real = b.get(mask, "int64")
-        before = b.node("CumSum", [is_real, b.constant(1, "int64")])
+        real_counts = b.node("CumSum", [is_real, b.constant(1, "int64")])
         size = b.integers([b.dimensions(mask)[1]])
         ones = b.node("Expand", [b.constant(1, "int64"), b.node("Shape", [is_real])])
         place = b.node("CumSum", [ones, b.constant(1, "int64")])
         # Real positions come first: their keys are larger by the length.
         keys = b.node("Sub", [b.node("Mul", [is_real, size]), place])
-        order = b.several("TopK", [keys, size], 2, axis=1, largest=1, sorted=1)[1]
+        order = b.multi_node("TopK", [keys, size], 2, axis=1, largest=1, sorted=1)[1]
         count = b.node("ReduceSum", [is_real, b.integers([1])], keepdims=1)
-        return cls(before, is_real, order, count)
+        return cls(real_counts, is_real, order, count)
 
     def move(self, b: Builder, x: str, width: int) -> str:
         """Move real positions of ``(batch, length, width)`` to the front."""
@@ -230,17 +233,14 @@ class _Gaps:
         return b.node("GatherElements", [x, wide], axis=1)
 
     def spread(self, b: Builder, states: str, first: str, *, reverse: bool) -> str:
-        """Return each position the state that it has.
-
-        Before the first real one, `first`.
-        """
+        """Return the state at each position; before the first real position, `first`."""
         size = b.node("Shape", [states], start=2, end=3)
         width = b.node("Concat", [b.integers([1, 1]), size], axis=0)
         row = b.node("Unsqueeze", [first, b.integers([1])])
-        place = b.node("Sub", [self.before, b.constant(1, "int64")])
+        place = b.node("Sub", [self.real_counts, b.constant(1, "int64")])
         is_first = b.node("Less", [place, b.constant(0, "int64")])
-        if reverse:  # of the real positions from here on, the first
-            place = b.node("Sub", [self.before, self.is_real])
+        if reverse:  # the next real position
+            place = b.node("Sub", [self.real_counts, self.is_real])
             is_first = b.node("Equal", [place, self.count])
         last = b.node("Sub", [self.count, b.constant(1, "int64")])
         inside = b.node("Min", [place, last])

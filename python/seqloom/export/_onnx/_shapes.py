@@ -1,11 +1,11 @@
-"""Shapes, indexing, and arrays that are made of sizes, in ONNX."""
+"""Shapes, indexing, and arrays created from sizes, in ONNX."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from seqloom.export._onnx._builder import as_list, axes_of, option, refuse
+from seqloom.export._onnx._builder import as_list, axes_of, option, unsupported_error
 from seqloom.export._size import Size
 from seqloom.tensor._graph import Value
 
@@ -41,7 +41,7 @@ def _write_broadcast(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_axis(kind: str) -> Write:
-    """Make the function of expand_dims or squeeze."""
+    """Return the writer of expand_dims or squeeze."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         axis = option(operation, "axis", 1, default=0)
@@ -51,7 +51,7 @@ def _write_axis(kind: str) -> Write:
 
 
 def _parts(b: Builder, operation: Operation) -> list[str]:
-    """Return the names of the arrays that are joined."""
+    """Return the names of the joined arrays."""
     dtype = operation.outputs[0].dtype
     return [b.get(it, dtype) for it in operation.args[0]]
 
@@ -79,12 +79,12 @@ def _write_unstack(b: Builder, operation: Operation) -> list[str]:
     x, at = b.get(operation.args[0]), b.integers([axis])
     if count == 1:
         return [b.node("Squeeze", [x, at])]
-    parts = b.several("Split", [x], count, axis=axis, num_outputs=count)
+    parts = b.multi_node("Split", [x], count, axis=axis, num_outputs=count)
     return [b.node("Squeeze", [it, at]) for it in parts]
 
 
 def _write_repeat(b: Builder, operation: Operation) -> list[str]:
-    """Write repeat of each element, so many times."""
+    """Write repeat of each element."""
     value: Value = operation.args[0]
     times, axis = option(operation, "repeats", 1), option(operation, "axis", 2)
     x, sizes = b.get(value), b.dimensions(value)
@@ -110,19 +110,19 @@ def _write_tile(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_flip(b: Builder, operation: Operation) -> list[str]:
-    """Write flip by slices that go back."""
+    """Write flip as slices with negative steps."""
     axes = axes_of(operation) or list(range(len(operation.outputs[0].shape)))
     ends = [[number] * len(axes) for number in (-1, -(1 << 62))]
     inputs = [*map(b.integers, ends), b.integers(axes), b.integers([-1] * len(axes))]
     return [b.node("Slice", [b.get(operation.args[0]), *inputs])]
 
 
-_FAR = (1 << 62) - 1  # beyond the end of any axis
+_AXIS_END = (1 << 62) - 1  # beyond the end of any axis
 
 
 @dataclass(slots=True)
 class _Slices:
-    """What a key says of the axes of an array, and of those of the result."""
+    """Slices and indices of an array's axes, and new axes of the result."""
 
     starts: list[Any] = field(default_factory=list[Any])
     ends: list[Any] = field(default_factory=list[Any])
@@ -133,32 +133,32 @@ class _Slices:
     gathered: list[tuple[int, Value]] = field(default_factory=list[tuple[int, Value]])
 
     def cut(self, axis: int, part: slice) -> None:
-        """Add a slice, unless it takes all."""
+        """Add a slice, unless it selects the whole axis."""
         step = part.step or 1
         if part.start is None and part.stop is None and step == 1:
             return
-        first, last = (0, _FAR) if step > 0 else (_FAR, -_FAR)
+        first, last = (0, _AXIS_END) if step > 0 else (_AXIS_END, -_AXIS_END)
         self.starts.append(first if part.start is None else part.start)
         self.ends.append(last if part.stop is None else part.stop)
         self.axes.append(axis)
         self.steps.append(step)
 
     def pick(self, axis: int, place: int | Size) -> None:
-        """Add one position, whose axis the result lacks."""
+        """Add an integer index, which removes its axis from the result."""
         end = _next_to(place)
         self.cut(axis, slice(place, end))
         self.dropped.append(axis)
 
 
 def _next_to(place: int | Size) -> int | Size:
-    """Return the end of a slice of one position; that of the last one is far."""
+    """Return the end of a slice with one position; after the last, a large number."""
     if isinstance(place, Size):
         return replace(place, plus=place.plus + 1)
-    return _FAR if place == -1 else place + 1
+    return _AXIS_END if place == -1 else place + 1
 
 
 def _write_index(b: Builder, operation: Operation) -> list[str]:
-    """Write an index by slices, positions, new axes, and one array of positions."""
+    """Write an index with slices, integers, new axes, and one index array."""
     source: Value = operation.args[0]
     key = operation.args[1]
     parts = list(cast("tuple[Any, ...]", key)) if isinstance(key, tuple) else [key]
@@ -177,7 +177,7 @@ def _write_index(b: Builder, operation: Operation) -> list[str]:
 
 
 def _fill_ellipsis(parts: list[Any], count: int) -> list[Any]:
-    """Replace an ellipsis by slices of all, and adds those that a key leaves out."""
+    """Replace an ellipsis by full slices, and add the slices that a key omits."""
     used = sum(part is not None and part is not Ellipsis for part in parts)
     rest = [slice(None)] * (count - used)
     at = next((i for i, part in enumerate(parts) if part is Ellipsis), len(parts))
@@ -185,7 +185,7 @@ def _fill_ellipsis(parts: list[Any], count: int) -> list[Any]:
 
 
 def _read_key(operation: Operation, parts: list[Any]) -> _Slices:
-    """Sort the parts of a key."""
+    """Convert the parts of a key to slices and axes."""
     found, axis, place = _Slices(), 0, 0
     for part in parts:
         if part is None:
@@ -203,12 +203,12 @@ def _read_key(operation: Operation, parts: list[Any]) -> _Slices:
 
 
 def _check_gathered(operation: Operation, found: _Slices, parts: list[Any]) -> None:
-    """Refuse keys whose arrays would be joined with each other or with positions."""
+    """Raise for keys with several index arrays, or with an array and integers."""
     _, value = found.gathered[-1]
     others = [it for it in parts if not isinstance(it, (slice, Value))]
     is_plain = len(found.gathered) == 1 and len(value.shape) == 1 and not others
     if not is_plain or value.dtype.kind == "b":
-        raise refuse(operation, " by several arrays, or by a mask,")
+        raise unsupported_error(operation, " by several arrays, or by a mask,")
 
 
 def _write_take(b: Builder, operation: Operation) -> list[str]:
@@ -233,7 +233,7 @@ def _write_embedding(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_range(b: Builder, operation: Operation) -> list[str]:
-    """Write arange, in wide integers, or in floats."""
+    """Write arange in 64-bit integers or floats."""
     dtype = operation.outputs[0].dtype
     is_whole = all(not isinstance(it, float) for it in operation.args)
     wide = "int64" if is_whole else dtype
@@ -242,7 +242,7 @@ def _write_range(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_value(value: int | None) -> Write:
-    """Make the function of zeros, ones or full."""
+    """Return the writer of zeros, ones or full."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         shape, *rest = operation.args
@@ -258,7 +258,7 @@ def _write_eye(b: Builder, operation: Operation) -> list[str]:
     """Write eye."""
     dtype = operation.outputs[0].dtype
     if dtype.kind == "b":
-        raise refuse(operation, " of booleans")
+        raise unsupported_error(operation, " of booleans")
     zero = b.constant(0, dtype)
     wide = b.node("Expand", [zero, b.integers(list(operation.args))])
     return [b.node("EyeLike", [wide], k=operation.options.get("k", 0))]
