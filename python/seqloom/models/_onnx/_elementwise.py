@@ -1,4 +1,4 @@
-"""Operators of ONNX that compute on each element or over axes."""
+"""ONNX operators on elements, and reductions over axes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 
 from seqloom.errors import BackendError, OperationError
 from seqloom.models._onnx._values import (
-    RowPlaces,
+    RowPositions,
     as_tensor,
     fill_like,
     find_extreme,
     is_known,
-    lay_out,
     pad_axis,
-    take_part,
+    slice_axis,
+    to_tensor,
 )
 from seqloom.tensor import Tensor, apply
 from seqloom.tensor._operations import OPERATIONS
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from seqloom.models._onnx._values import Call, Operator
 
 
-# The numbers that ONNX has for element types.
+# ONNX's numbers of element types.
 DTYPES = {
     1: "float32",
     2: "uint8",
@@ -49,19 +49,19 @@ DTYPES = {
     20: "float8_e5m2fnuz",
 }
 _find_limits: Any = ml_dtypes.finfo
-_SEVERAL = {"Max": "maximum", "Min": "minimum", "Sum": "add"}
+_VARIADIC = {"Max": "maximum", "Min": "minimum", "Sum": "add"}
 
 
 def _make(name: str) -> Operator:
-    """Make an operator with the operands of the operation."""
-    # NumPy's function of that name has them as well; the others have one.
+    """Create an operator from the operation with this name."""
+    # The NumPy function with this name has the number of operands; others have one.
     if getattr(getattr(np, name, None), "nin", 1) == 1:
         return lambda call: apply(name, call.tensor(0))
     return lambda call: apply(name, call.operand(0), call.operand(1))
 
 
-def _make_several(name: str) -> Operator:
-    """Make an operator of any number of operands."""
+def _make_variadic(name: str) -> Operator:
+    """Create an operator with any number of operands."""
 
     def operate(call: Call) -> Any:
         operands = [call.operand(place) for place in range(len(call))]
@@ -73,31 +73,31 @@ def _make_several(name: str) -> Operator:
 
 
 def relu(call: Call) -> Tensor:
-    """Make values below 0 to 0."""
+    """Compute max(x, 0)."""
     x = call.tensor(0)
-    return apply("maximum", x, 0) if _are_whole(x) else apply("relu", x)
+    return apply("maximum", x, 0) if _are_integers(x) else apply("relu", x)
 
 
-def add(call: Call) -> RowPlaces | Tensor:
-    """Adds; positions plus the beginnings of records stay apart."""
-    return _row_places(call) or apply("add", call.operand(0), call.operand(1))
+def add(call: Call) -> RowPositions | Tensor:
+    """Add two operands; sums of positions and record starts stay lazy."""
+    return _find_row_positions(call) or apply("add", call.operand(0), call.operand(1))
 
 
-def _row_places(call: Call) -> RowPlaces | None:
-    """Find the sum of a position for each record and of where the records begin."""
-    # torch exports ``x[arange(n), positions]`` as positions among all rows of all records.
+def _find_row_positions(call: Call) -> RowPositions | None:
+    """Return the sum of a position in each record and the record's first row, if any."""
+    # PyTorch exports ``x[arange(n), positions]`` as row indices over all records.
     for one, other in ((0, 1), (1, 0)):
         begins, positions = call.value(one), call.value(other)
         if not is_known(begins) or not isinstance(positions, Tensor):
             continue
         is_whole = positions.ndim == 1 and positions.dtype.kind == "i"
         if is_whole and _is_regular(begins, positions.shape):
-            return RowPlaces(positions, begins)
+            return RowPositions(positions, begins)
     return None
 
 
 def _is_regular(begins: NDArray[Any], shape: tuple[int, ...]) -> bool:
-    """Return whether known numbers are 0, n, 2n ..."""
+    """Return whether constants are 0, n, 2n, ..."""
     if begins.shape != shape or not len(begins):
         return False
     step = begins[-1] // max(len(begins) - 1, 1)
@@ -105,35 +105,35 @@ def _is_regular(begins: NDArray[Any], shape: tuple[int, ...]) -> bool:
 
 
 def divide(call: Call) -> Tensor:
-    """Divides; integers are rounded towards 0."""
+    """Divide; integer quotients are rounded towards 0."""
     one, other = call.operand(0), call.operand(1)
-    if not _are_whole(one, other):
+    if not _are_integers(one, other):
         return apply("divide", one, other)
     x, y = call.tensor(0), call.tensor(1)
-    # Absolute values would wrap around for the smallest integer.
+    # Avoid absolute values, because that of the smallest integer overflows.
     quotient, rest = apply("floor_divide", x, y), apply("remainder", x, y)
     return apply("where", _is_rounded_down(x, y, rest), quotient + 1, quotient)
 
 
 def _is_rounded_down(x: Tensor, y: Tensor, rest: Tensor) -> Tensor:
-    """Mark quotients of integers that are below the one that is rounded towards 0."""
+    """Return a mask of quotients that floor division rounded away from 0."""
     differ = apply("not_equal", x < 0, y < 0)
     return apply("logical_and", differ, apply("not_equal", rest, 0))
 
 
 def remainder(call: Call) -> Tensor:
-    """Compute the remainder, with the sign of the divisor, or of the dividend (fmod)."""
+    """Compute the remainder with the sign of the divisor, or of the dividend (fmod)."""
     if not call.attribute("fmod", 0):
         return apply("remainder", call.operand(0), call.operand(1))
     x, y = call.tensor(0), call.tensor(1)
-    if _are_whole(x):
+    if _are_integers(x):
         rest = apply("remainder", x, y)
         return apply("where", _is_rounded_down(x, y, rest), rest - y, rest)
     return apply("remainder", abs(x), abs(y)) * apply("sign", x)
 
 
-def _are_whole(*operands: Any) -> bool:
-    """Return whether operands are integers."""
+def _are_integers(*operands: Any) -> bool:
+    """Return whether all operands are integers."""
     return all(
         it.dtype.kind in "iu" if isinstance(it, Tensor) else isinstance(it, int)
         for it in operands
@@ -143,8 +143,8 @@ def _are_whole(*operands: Any) -> bool:
 def power(call: Call) -> Tensor:
     """Raise to a power, in the type of the base."""
     x, exponent = call.tensor(0), call.operand(1)
-    if _are_whole(x) and not _are_whole(exponent):
-        return _to_fraction(x, exponent).astype(x.dtype)
+    if _are_integers(x) and not _are_integers(exponent):
+        return _pow_to_float(x, exponent).astype(x.dtype)
     if isinstance(exponent, Tensor):
         exponent = exponent if exponent.dtype == x.dtype else exponent.astype(x.dtype)
         return apply("pow", x, exponent)
@@ -153,8 +153,8 @@ def power(call: Call) -> Tensor:
     return apply("sqrt", x) if exponent == 0.5 else apply("pow", x, exponent)  # noqa: PLR2004
 
 
-def _to_fraction(x: Tensor, exponent: Any) -> Tensor:
-    """Raise integers to a power that need not be one, in the widest type of floats."""
+def _pow_to_float(x: Tensor, exponent: Any) -> Tensor:
+    """Raise integers to any power, in the widest float type."""
     if not isinstance(exponent, Tensor):
         exponent = float(exponent)
         if exponent.is_integer() and exponent >= 0:
@@ -169,7 +169,7 @@ def _to_fraction(x: Tensor, exponent: Any) -> Tensor:
 
 
 def clip(call: Call) -> Tensor:
-    """Limit values; older files have the limits as attributes."""
+    """Clip values; older files have the limits as attributes."""
     x = call.tensor(0)
     low = call.operand(1) if call.has(1) else call.attribute("min")
     high = call.operand(2) if call.has(2) else call.attribute("max")
@@ -179,22 +179,22 @@ def clip(call: Call) -> Tensor:
     return x if low is None and high is None else apply("clip", x, low, high)
 
 
-def choose(call: Call) -> Tensor:
-    """Choose from two operands."""
+def select(call: Call) -> Tensor:
+    """Select elements from two operands by a mask."""
     x, y = call.operand(1), call.operand(2)
     x = x if isinstance(y, Tensor) else call.tensor(1)
     return apply("where", call.tensor(0), x, y)
 
 
 def cast(call: Call) -> Tensor:
-    """Change the element type, perhaps to that of another tensor (CastLike)."""
+    """Convert to another element type, or to that of another tensor (CastLike)."""
     number = call.attribute("to")
     if call.node.operator == "CastLike":
-        dtype = lay_out(call.value(1)).dtype.name
+        dtype = to_tensor(call.value(1)).dtype.name
     elif number in DTYPES:
         dtype = DTYPES[number]
     else:
-        raise OperationError(f"makes the element type {number}, which is not supported")
+        raise OperationError(f"has the element type {number}, which is not supported")
     x = call.tensor(0)
     if x.dtype.name == dtype:
         return x
@@ -204,7 +204,7 @@ def cast(call: Call) -> Tensor:
 
 
 def _saturate(x: Tensor, dtype: str) -> Tensor:
-    """Limit values to those of a float type of 8 bits; NaN stays."""
+    """Clip values to the range of an 8-bit float type; NaN stays NaN."""
     most = float(_find_limits(dtype).max)
     wide = x if x.dtype.kind == "f" and x.dtype.itemsize > 1 else x.astype("float32")
     limited = apply("clip", wide, -most, most)
@@ -214,7 +214,7 @@ def _saturate(x: Tensor, dtype: str) -> Tensor:
 
 
 def is_infinite(call: Call) -> Tensor:
-    """Say which values are infinite, of one sign or of both."""
+    """Return a mask of infinite values of one sign or both."""
     x = call.tensor(0)
     found = apply("isinf", x)
     if not call.attribute("detect_negative", 1):
@@ -225,7 +225,7 @@ def is_infinite(call: Call) -> Tensor:
 
 
 def dropout(call: Call) -> Any:
-    """Return the value as it is, as in evaluation; the mask is all true."""
+    """Return the value unchanged, as in evaluation, and a mask that is all true."""
     value = call.value(0)
     if not any(call.node.outputs[1:]):
         return value
@@ -233,14 +233,15 @@ def dropout(call: Call) -> Any:
     return value, apply("equal", x, x)
 
 
-# What is computed of each number even where no axis is reduced; others leave it as it is.
+# Functions that are applied even if no axis is reduced; other operators are the
+# identity.
 _WITHOUT_AXES = {
     "ReduceL1": "abs",
     "ReduceL2": "abs",
     "ReduceLogSum": "log",
     "ReduceSumSquare": "square",
 }
-# What is computed of each number, over the axes, and of the result.
+# Functions applied to each element, over the axes, and to the result.
 _REDUCE: dict[str, tuple[str, ...]] = {
     "ReduceL1": ("abs", "sum", ""),
     "ReduceL2": ("square", "sum", "sqrt"),
@@ -256,7 +257,7 @@ _REDUCE: dict[str, tuple[str, ...]] = {
 
 
 def _make_reduction(operator: str) -> Operator:
-    """Make an operator that computes over the axes that it names, or over all."""
+    """Create an operator that reduces some or all axes."""
 
     def operate(call: Call) -> Tensor:
         x, axes = call.tensor(0), call.listed("axes", 1)
@@ -268,7 +269,7 @@ def _make_reduction(operator: str) -> Operator:
         options = {"axis": axis, "keepdims": bool(call.attribute("keepdims", 1))}
         is_extreme = operator in {"ReduceMax", "ReduceMin"}
         if is_extreme and not all(x.shape[it] for it in chosen):
-            # Of no numbers, the value that any number would replace.
+            # The maximum or minimum of no elements is its neutral element.
             value = find_extreme(x.dtype, largest=operator == "ReduceMin")
             shape = apply("sum", x, **options).shape
             return fill_like(x, shape, np.asarray(value, x.dtype))
@@ -281,7 +282,7 @@ def _make_reduction(operator: str) -> Operator:
 
 
 def _make_search(name: str) -> Operator:
-    """Make an operator that finds the place of the largest or the smallest value."""
+    """Create an operator that returns the index of the largest or smallest value."""
 
     def operate(call: Call) -> Tensor:
         x = call.tensor(0)
@@ -296,38 +297,38 @@ def _make_search(name: str) -> Operator:
 
 
 def cumulative_sum(call: Call) -> Tensor:
-    """Compute the sum up to each position, from either end, with or without its value."""
+    """Compute the cumulative sum from either end, inclusive or exclusive."""
     x = call.tensor(0)
     axis = call.axis(call.integers(1, "axis")[0], x.ndim)
     is_reverse = bool(call.attribute("reverse", 0))
     x = apply("flip", x, axis=axis) if is_reverse else x
     if call.attribute("exclusive", 0) and x.shape[axis]:
-        # Sums minus values would be NaN behind an infinite value.
-        x = pad_axis(take_part(x, axis, slice(0, -1)), axis, (1, 0))
+        # Subtracting values from inclusive sums would give NaN after an infinite value.
+        x = pad_axis(slice_axis(x, axis, slice(0, -1)), axis, (1, 0))
     found = apply("cumulative_sum", x, axis=axis)
     found = apply("flip", found, axis=axis) if is_reverse else found
     return found if found.dtype == x.dtype else found.astype(x.dtype)
 
 
-def top(call: Call) -> tuple[Tensor, Tensor]:
-    """Find the largest or the smallest values, and their places."""
+def top_k(call: Call) -> tuple[Tensor, Tensor]:
+    """Return the k largest or smallest values and their indices."""
     x = call.tensor(0)
     axis = call.axis(call.attribute("axis", -1), x.ndim)
     count = int(np.asarray(call.listed("k", 1)).ravel()[0])
     if call.attribute("largest", 1):
         return apply("topk", x, count, axis=axis)
     if not 0 <= count <= x.shape[axis]:
-        call.refuse(f"has k={count}, but axis {axis} of its input has {x.shape[axis]}")
-    # The negatives of integers wrap around.
+        call.fail(f"has k={count}, but axis {axis} of its input has {x.shape[axis]}")
+    # Do not negate, because negatives of integers overflow.
     order = apply("argsort", apply("stop_gradient", x), axis=axis)
-    places = take_part(order, axis, slice(0, count))
+    places = slice_axis(order, axis, slice(0, count))
     return apply("take_along_axis", x, places, axis=axis), places
 
 
 OPERATORS: dict[str, Operator] = {
     **{it.onnx: _make(name) for name, it in OPERATIONS.items() if it.onnx},
     **{operator: _make_reduction(operator) for operator in _REDUCE},
-    **{operator: _make_several(name) for operator, name in _SEVERAL.items()},
+    **{operator: _make_variadic(name) for operator, name in _VARIADIC.items()},
     "Add": add,
     "ArgMax": _make_search("argmax"),
     "ArgMin": _make_search("argmin"),
@@ -339,10 +340,10 @@ OPERATORS: dict[str, Operator] = {
     "Dropout": dropout,
     "Identity": lambda call: call.value(0),
     "IsInf": is_infinite,
-    "Mean": lambda call: _make_several("add")(call) / len(call),
+    "Mean": lambda call: _make_variadic("add")(call) / len(call),
     "Mod": remainder,
     "Pow": power,
     "Relu": relu,
-    "TopK": top,
-    "Where": choose,
+    "TopK": top_k,
+    "Where": select,
 }

@@ -1,4 +1,4 @@
-"""Runs the nodes of a graph, one after the other."""
+"""Run the nodes of a graph in order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from seqloom.models._onnx import (
     _shapes,
     _windows,
 )
-from seqloom.models._onnx._values import MOST_KNOWN, Call, is_known, lay_out
+from seqloom.models._onnx._values import MAX_CONSTANT_SIZE, Call, is_known, to_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +39,7 @@ def evaluate(graph: Graph, given: Mapping[str, Any]) -> list[Any]:
 
 
 def _find_last_reads(graph: Graph) -> dict[int, list[str]]:
-    """Lists, for each node, the values that nothing reads after it."""
+    """Return for each node the values that no later node reads."""
     last = {name: id(node) for node in graph.nodes for name in node.reads()}
     ends: dict[int, list[str]] = {id(node): [] for node in graph.nodes}
     for name, node in last.items():
@@ -49,7 +49,7 @@ def _find_last_reads(graph: Graph) -> dict[int, list[str]]:
 
 
 def _run(node: Node, values: Mapping[str, Any], opset: int) -> tuple[Any, ...]:
-    """Run one node; an error names it."""
+    """Run one node; errors name it."""
     given = [values[name] if name else None for name in node.inputs]
     call = Call(node, given, opset)
     try:
@@ -67,12 +67,12 @@ def _run(node: Node, values: Mapping[str, Any], opset: int) -> tuple[Any, ...]:
 
 
 def _as_known(result: Any) -> Any:
-    """Return a result of known numbers as such."""
+    """Convert the result of constant inputs to a constant."""
     if result is None or is_known(result):
         return result
-    if math.prod(result.shape) > MOST_KNOWN:
-        raise OperationError(f"would make {result.shape} numbers out of constants")
-    return np.asarray(lay_out(result).raw)
+    if math.prod(result.shape) > MAX_CONSTANT_SIZE:
+        raise OperationError(f"would compute {result.shape} numbers from constants")
+    return np.asarray(to_tensor(result).raw)
 
 
 OPERATORS: dict[str, Operator] = {
@@ -83,18 +83,18 @@ OPERATORS: dict[str, Operator] = {
     **_shapes.OPERATORS,
     **_windows.OPERATORS,
 }
-# ONNX Runtime's names of what ONNX has by now.
+# Names in ONNX Runtime of operators that ONNX has adopted.
 OPERATORS["com.microsoft.Gelu"] = OPERATORS["Gelu"]
 
 
 def require_known(path: Path, graph: Graph) -> None:
-    """Refuse a graph with an operator that cannot be computed, naming the first."""
+    """Raise for the first node whose operator is not supported."""
     for node in graph.nodes:
         if node.operator not in OPERATORS and node.operator != "If":
             raise OperationError(
-                f"{path}: {node.label} is of an operator that from_onnx does not know; "
+                f"{path}: {node.label} has an operator that from_onnx does not support; "
                 "export the model with other operators (a newer opset often has them), or "
-                "give output= a value that is computed before this node"
+                "pass output= a value that is computed before this node"
             )
         for inner in node.graphs:
             require_known(path, inner)

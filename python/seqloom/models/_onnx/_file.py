@@ -1,4 +1,4 @@
-"""Reads an ONNX file: checks what it says, and runs nothing."""
+"""Read and validate an ONNX file; no code in it is executed."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 OLDEST_OPSET = 7
 NEWEST_OPSET = 28
-# Names of ONNX's own set of operators.
-_OWN_DOMAINS = frozenset({"", "ai.onnx"})
+# Domains of the standard ONNX operators.
+_STANDARD_DOMAINS = frozenset({"", "ai.onnx"})
 
 
 def read_graph(path: Path) -> Graph:
-    """Read the graph of a file, with all of its constants in memory."""
+    """Read the graph of a file, with all constants in memory."""
     model = _parse(path)
     opset = _find_opset(path, model)
     if len(model.functions):
@@ -34,12 +34,12 @@ def read_graph(path: Path) -> Graph:
     reader = _Reader(path, opset)
     graph = reader.read(model.graph, set())
     if not (graph.outputs and graph.inputs):
-        raise FormatError(f"{path}: the graph lacks inputs or outputs; is the file cut?")
+        raise FormatError(f"{path}: the graph lacks inputs or outputs; is it truncated?")
     return graph.with_outputs(graph.outputs)
 
 
 def _parse(path: Path) -> Any:
-    """Read the message that the file is."""
+    """Parse the file as a protobuf message."""
     onnx = import_onnx()
     with reading(path):
         text = path.read_bytes()
@@ -47,14 +47,14 @@ def _parse(path: Path) -> Any:
     try:
         model.ParseFromString(text)
     except Exception as error:  # noqa: BLE001 - protobuf's own, which has no public name
-        raise FormatError(f"{path}: is no ONNX file, or is cut: {error}") from None
+        raise FormatError(f"{path}: not an ONNX file, or truncated: {error}") from None
     if not model.HasField("graph"):
-        raise FormatError(f"{path}: is no ONNX file: it holds no graph")
+        raise FormatError(f"{path}: not an ONNX file: it contains no graph")
     return model
 
 
 def import_onnx() -> Any:
-    """Import the library that reads such files."""
+    """Import the onnx package."""
     try:
         import onnx
     except ImportError:
@@ -65,20 +65,20 @@ def import_onnx() -> Any:
 
 
 def _find_opset(path: Path, model: Any) -> int:
-    """Find the version of ONNX's operators that the file uses."""
-    found = [it.version for it in model.opset_import if it.domain in _OWN_DOMAINS]
+    """Return the opset version of the file."""
+    found = [it.version for it in model.opset_import if it.domain in _STANDARD_DOMAINS]
     if not found:
-        raise FormatError(f"{path}: does not say which opset of ONNX it uses; is it cut?")
+        raise FormatError(f"{path}: does not declare its ONNX opset; is it truncated?")
     if not OLDEST_OPSET <= found[0] <= NEWEST_OPSET:
         raise FormatError(
-            f"{path}: uses opset {found[0]}, and those from {OLDEST_OPSET} to "
-            f"{NEWEST_OPSET} can be read; convert it with onnx.version_converter"
+            f"{path}: uses opset {found[0]}, but only {OLDEST_OPSET} to {NEWEST_OPSET} are "
+            "supported; convert it with onnx.version_converter"
         )
     return int(found[0])
 
 
 def _inline(path: Path, model: Any) -> Any:
-    """Write out the functions that a file defines, so that only operators are left."""
+    """Inline the functions that a file defines, so only operators remain."""
     from onnx import inliner
 
     try:
@@ -88,17 +88,17 @@ def _inline(path: Path, model: Any) -> Any:
 
 
 class _Reader:
-    """Reads graphs of one file, each with those inside it."""
+    """Reads the graphs of one file, including inner graphs."""
 
     def __init__(self, path: Path, opset: int) -> None:
         self.path = path
         self.opset = opset
 
     def read(self, proto: Any, outer: set[str]) -> Graph:
-        """Read a graph; `outer` names the values that stand around it."""
+        """Read a graph; `outer` contains the names defined around it."""
         if len(proto.sparse_initializer):
             raise FormatError(
-                f"{self.path}: has sparse weights, which cannot be read; write dense ones"
+                f"{self.path}: has sparse weights, which are not supported; use dense ones"
             )
         self._check_names(proto)
         constants = {it.name: self._array(it, it.name) for it in proto.initializer}
@@ -108,7 +108,7 @@ class _Reader:
         nodes: list[Node] = []
         for place, it in enumerate(proto.node):
             node = self._node(it, place, known)
-            if it.op_type == "Constant" and it.domain in _OWN_DOMAINS:
+            if it.op_type == "Constant" and it.domain in _STANDARD_DOMAINS:
                 constants[node.outputs[0]] = self._constant(node)
             else:
                 nodes.append(node)
@@ -117,21 +117,21 @@ class _Reader:
         return Graph(tuple(nodes), constants, inputs, outputs, self.opset, initialisers)
 
     def _check_names(self, proto: Any) -> None:
-        """Refuse names that are no UTF-8: protobuf gives them as bytes."""
+        """Raise if a name is not UTF-8; protobuf returns such names as bytes."""
         values = [*proto.input, *proto.output, *proto.initializer, *proto.node]
         names = [it.name for it in values]
         for node in proto.node:
             names += [node.op_type, node.domain, *node.input, *node.output]
         bad = next((name for name in names if not isinstance(name, str)), None)
         if bad is not None:
-            raise FormatError(f"{self.path}: the name {bad!r} is no UTF-8; is it damaged?")
+            raise FormatError(f"{self.path}: the name {bad!r} is not UTF-8; is it damaged?")
 
     def _node(self, proto: Any, place: int, known: set[str]) -> Node:
-        """Read a node; adds what it makes to the known values."""
+        """Read a node; add its outputs to the known names."""
         outputs = tuple(map(str, proto.output))
         name = proto.name or next(filter(None, outputs), f"number {place}")
         operator = proto.op_type
-        if proto.domain not in _OWN_DOMAINS:
+        if proto.domain not in _STANDARD_DOMAINS:
             operator = f"{proto.domain}.{operator}"
         label = f"node {name!r} ({operator})"
         inputs = tuple(map(str, proto.input))
@@ -139,27 +139,27 @@ class _Reader:
         attributes = {it.name: self._attribute(it, label, known) for it in proto.attribute}
         for made in filter(None, outputs):
             if made in known:
-                raise FormatError(f"{self.path}: {label} makes {made!r} a second time")
+                raise FormatError(f"{self.path}: {label} defines {made!r} a second time")
             known.add(made)
         if not any(outputs):
             raise FormatError(f"{self.path}: {label} has no outputs")
         return Node(operator, name, inputs, outputs, attributes)
 
     def _require_known(self, label: str, names: Any, known: set[str]) -> None:
-        """Refuse a value that no earlier node makes, as in a cycle."""
+        """Raise if a name is not defined by an earlier node, as in a cycle."""
         for name in names:
             if name not in known:
                 raise FormatError(
-                    f"{self.path}: {label} reads {name!r}, which nothing before it makes: "
-                    "the graph has a cycle, or is not complete"
+                    f"{self.path}: {label} reads {name!r}, which no earlier node computes: "
+                    "the graph has a cycle, or is incomplete"
                 )
 
     def _input(self, proto: Any) -> Input:
         """Read the declaration of an input."""
         if not proto.type.HasField("tensor_type"):
             raise FormatError(
-                f"{self.path}: the input {proto.name!r} is no tensor, so nothing can be "
-                "given for it"
+                f"{self.path}: the input {proto.name!r} is not a tensor, which is not "
+                "supported"
             )
         kind = proto.type.tensor_type
         sizes = [
@@ -170,7 +170,7 @@ class _Reader:
         return Input(proto.name, self._dtype(kind.elem_type, proto.name), shape)
 
     def _dtype(self, number: int, name: str) -> str:
-        """Name the element type that a number stands for."""
+        """Return the name of the element type with an ONNX number."""
         helper = import_onnx().helper
         try:
             return str(helper.tensor_dtype_to_np_dtype(number))
@@ -204,14 +204,14 @@ class _Reader:
         return read[proto.type]()
 
     def _text(self, text: bytes, label: str) -> str:
-        """Decode a word."""
+        """Decode a string."""
         try:
             return text.decode()
         except UnicodeDecodeError:
-            raise FormatError(f"{self.path}: {label}: a word is no UTF-8") from None
+            raise FormatError(f"{self.path}: {label}: a string is not UTF-8") from None
 
     def _constant(self, node: Node) -> NDArray[Any]:
-        """Read the value of a node that is a constant."""
+        """Return the value of a Constant node."""
         kinds = {"value_int": "i8", "value_ints": "i8"}
         kinds |= {"value_float": "f4", "value_floats": "f4"}
         for name, value in node.attributes.items():
@@ -220,50 +220,50 @@ class _Reader:
             if name in kinds:
                 return np.array(value, kinds[name])
         raise FormatError(
-            f"{self.path}: {node.label} holds no numbers; words and sparse arrays cannot "
-            "be read"
+            f"{self.path}: {node.label} has no numbers; strings and sparse arrays are not "
+            "supported"
         )
 
 
-_KINDS = "biuf"  # truths, integers and floats
+_NUMBER_KINDS = "biuf"  # booleans, integers and floats
 
 
 def read_array(path: Path, proto: Any, name: str) -> NDArray[Any]:
-    """Read one constant; `path` is the file that it belongs to."""
+    """Read one constant; `path` is the model file."""
     import onnx
 
     if any(size < 0 for size in proto.dims):
         raise FormatError(f"{path}: {name!r} has a negative size: {list(proto.dims)}")
     if proto.data_location == onnx.TensorProto.EXTERNAL:
-        return _read_beside(path, proto, name)
+        return _read_external(path, proto, name)
     try:
         array = np.asarray(onnx.numpy_helper.to_array(proto))
-    except Exception as error:  # noqa: BLE001 - whatever a damaged array leads to
+    except Exception as error:  # noqa: BLE001 - a damaged array may raise anything
         raise FormatError(f"{path}: {name!r} cannot be read: {error}") from None
     return _require_numbers(path, array, name)
 
 
 def _require_numbers(path: Path, array: NDArray[Any], name: str) -> NDArray[Any]:
-    """Refuse words, complex numbers, and floats of 8 bits and fewer."""
-    if array.dtype.kind in _KINDS or array.dtype.name == "bfloat16":
+    """Raise for strings, complex numbers, and floats of 8 bits or fewer."""
+    if array.dtype.kind in _NUMBER_KINDS or array.dtype.name == "bfloat16":
         return array
     raise FormatError(
-        f"{path}: {name!r} holds {array.dtype}, and only truths, integers and floats of 16 "
-        "bits and more can be read"
+        f"{path}: {name!r} has the type {array.dtype}; only booleans, integers and floats "
+        "with at least 16 bits are supported"
     )
 
 
-def _read_beside(path: Path, proto: Any, name: str) -> NDArray[Any]:
-    """Read a constant from a file in the folder of the model, or below it."""
+def _read_external(path: Path, proto: Any, name: str) -> NDArray[Any]:
+    """Read a constant from an external file in the folder of the model."""
     import onnx
 
     facts = {it.key: it.value for it in proto.external_data}
-    file = _find_beside(path, facts.get("location", ""), name)
+    file = _find_external(path, facts.get("location", ""), name)
     try:
         dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(proto.data_type))
         start = int(facts.get("offset", "0"))
     except (KeyError, TypeError, ValueError):
-        raise FormatError(f"{path}: {name!r} does not say how it is stored") from None
+        raise FormatError(f"{path}: {name!r} does not declare how it is stored") from None
     shape = tuple(map(int, proto.dims))
     size = math.prod(shape) * dtype.itemsize
     most = file.stat().st_size
@@ -276,13 +276,13 @@ def _read_beside(path: Path, proto: Any, name: str) -> NDArray[Any]:
         stream.seek(start)
         text = stream.read(size)
     if len(text) != size:
-        raise FormatError(f"{file}: ended while {name!r} was read from it")
+        raise FormatError(f"{file}: ends before the end of {name!r}")
     array = np.frombuffer(text, dtype.newbyteorder("<")).reshape(shape)
     return _require_numbers(path, array.astype(dtype), name)
 
 
-def _find_beside(path: Path, location: str, name: str) -> Path:
-    """Find a file of constants; refuses one outside of the model's folder."""
+def _find_external(path: Path, location: str, name: str) -> Path:
+    """Return the path of an external file; raise if it is outside the model's folder."""
     home = path.parent.resolve()
     try:
         file = (home / location).resolve()
@@ -291,9 +291,9 @@ def _find_beside(path: Path, location: str, name: str) -> Path:
         is_inside, file = False, home
     if not is_inside:
         raise FormatError(
-            f"{path}: {name!r} stands in {location!r}, which is outside of the model's "
+            f"{path}: {name!r} is stored in {location!r}, which is outside the model's "
             "folder and is not read"
         )
     if not file.is_file():
-        raise MissingFileError(f"{file}: no such file; {path.name} keeps {name!r} in it")
+        raise MissingFileError(f"{file}: no such file; {path.name} stores {name!r} in it")
     return file

@@ -1,4 +1,4 @@
-"""The graph of an ONNX file in plain values: nodes, constants, weights, inputs, outputs."""
+"""The graph of an ONNX file: nodes, constants, weights, inputs and outputs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Node:
-    """One call of an operator; a name "" among its inputs or outputs is one left out."""
+    """Call of an operator; the name "" marks an omitted input or output."""
 
     operator: str
     name: str
@@ -31,16 +31,16 @@ class Node:
 
     @property
     def label(self) -> str:
-        """How a message names the node."""
+        """Description of the node for messages."""
         return f"node {self.name!r} ({self.operator})"
 
     @property
     def graphs(self) -> list[Graph]:
-        """The graphs inside the node: the branches of an If."""
+        """Graphs inside the node, such as the branches of an If."""
         return [it for it in self.attributes.values() if isinstance(it, Graph)]
 
     def reads(self) -> Iterator[str]:
-        """Name what the node needs, in the graphs inside it too."""
+        """Yield the names of values that the node and its inner graphs read."""
         yield from filter(None, self.inputs)
         for graph in self.graphs:
             yield from graph.free_names()
@@ -48,51 +48,51 @@ class Node:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Input:
-    """What a graph is given: a size is a number, or None where any is allowed."""
+    """Input of a graph; a size is an integer, or None for any size."""
 
     name: str
     dtype: str
-    shape: tuple[int | None, ...] | None  # None: not declared
+    shape: tuple[int | None, ...] | None  # None if not declared
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Graph:
-    """Nodes in the order in which they run."""
+    """Nodes in execution order, with their constants, inputs and outputs."""
 
     nodes: tuple[Node, ...]
     constants: dict[str, NDArray[Any]]
     inputs: tuple[Input, ...]
     outputs: tuple[str, ...]
     opset: int
-    # The constants that are initialisers: the weights are among these.
+    # Names of constants that are initialisers; weights are among these.
     initialisers: frozenset[str] = field(default_factory=frozenset[str])
 
     def free_names(self) -> set[str]:
-        """Name what the graph reads and does not make."""
+        """Return the names that the graph reads but does not define."""
         made = {*self.constants, *(it.name for it in self.inputs)}
         made.update(name for node in self.nodes for name in node.outputs)
         read = {name for node in self.nodes for name in node.reads()}
         return (read | {*self.outputs}) - made
 
     def with_outputs(self, names: Iterable[str]) -> Graph:
-        """Make a graph that computes some values, and nothing that they do not need."""
+        """Return a graph that only computes the values with these names."""
         wanted = tuple(names)
         made = {name for node in self.nodes for name in node.outputs if name}
         for name in wanted:
             if name not in made:
                 raise ArgumentError(
-                    f"no node of this file makes output={name!r}; its outputs are "
+                    f"no node of this file computes output={name!r}; its outputs are "
                     f"{', '.join(self.outputs)}"
                 )
-        nodes, needed = _keep_needed(self.nodes, {*wanted})
+        nodes, needed = _drop_unused(self.nodes, {*wanted})
         constants = {name: it for name, it in self.constants.items() if name in needed}
         return replace(self, nodes=nodes, constants=constants, outputs=wanted)
 
 
-def _keep_needed(
+def _drop_unused(
     nodes: tuple[Node, ...], needed: set[str]
 ) -> tuple[tuple[Node, ...], set[str]]:
-    """Leave out nodes that nothing needs; names what the others read and make."""
+    """Drop unused nodes; return the rest and the names that they read."""
     kept: list[Node] = []
     for node in reversed(nodes):
         outputs = tuple(name if name in needed else "" for name in node.outputs)
@@ -102,8 +102,8 @@ def _keep_needed(
     return tuple(reversed(kept)), needed
 
 
-# Inputs that are weights whatever makes them: a bias of one number, or a Constant too.
-_WEIGHTS = {
+# Inputs that are always weights, also a single number or a Constant.
+_WEIGHT_INPUTS = {
     "BatchNormalization": (1, 2),
     "Conv": (1, 2),
     "ConvTranspose": (1, 2),
@@ -118,24 +118,25 @@ _WEIGHTS = {
     "RMSNormalization": (1,),
     "RNN": (1, 2, 3),
 }
-# Averages of a training: floats that are kept and not learned.
-_AVERAGES = {"BatchNormalization": (3, 4)}
-# Inputs whose numbers must be known.
-_NUMBERS = {"Clip": (1, 2), "OneHot": (2,), "Pad": (2,), "Range": (0, 1, 2)}
-# What a bias stands behind: a number that is added to it is a bias too.
+# Running averages: floats that are not trained.
+_AVERAGE_INPUTS = {"BatchNormalization": (3, 4)}
+# Inputs that must be constant.
+_CONSTANT_INPUTS = {"Clip": (1, 2), "OneHot": (2,), "Pad": (2,), "Range": (0, 1, 2)}
+# Operators that may be followed by a bias: a number added to their result is a bias.
 _PRODUCTS = frozenset({"Conv", "ConvTranspose", "MatMul", "Gemm"})
 _DIRECTIONS = (".forward", ".reverse")
 
 
-# For each of torch's gates, the place that it has in ONNX: input, output, forget, cell of
-# an LSTM there become input, forget, cell, output; update, reset, new of a GRU become
+# For each gate in PyTorch's order, its index in ONNX. LSTM: ONNX has input, output,
+# forget,
+# cell; PyTorch input, forget, cell, output. GRU: ONNX has update, reset, new; PyTorch
 # reset, update, new.
 GATES = {"GRU": (1, 0, 2), "LSTM": (0, 2, 3, 1), "RNN": (0,)}
 _AXES = 3  # direction, gates * width, in
 
 
 class Weights(NamedTuple):
-    """The weights of one direction, as `seqloom.nn.functional.lstm` takes them."""
+    """Weights of one direction, as arguments of `seqloom.nn.functional.lstm`."""
 
     w_ih: Tensor
     w_hh: Tensor
@@ -146,7 +147,7 @@ class Weights(NamedTuple):
 def split_weights(
     operator: str, w: Tensor, r: Tensor, *, b: Tensor | None
 ) -> list[Weights]:
-    """Split the weights of a node by direction."""
+    """Split the weights of a recurrent node by direction."""
     gates = len(GATES[operator])
     rows = gates * r.shape[-1]
     shapes = [it.shape for it in (w, r) if it.ndim != _AXES or it.shape[1] != rows]
@@ -169,7 +170,7 @@ def split_weights(
 
 
 def _reorder(operator: str, x: Tensor) -> Tensor:
-    """Bring the gates of a weight or a bias into torch's order."""
+    """Reorder the gates of a weight or bias to PyTorch's order."""
     order = GATES[operator]
     width = x.shape[0] // len(order)
     if order == (0,):
@@ -180,7 +181,7 @@ def _reorder(operator: str, x: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Weight:
-    """An array of the module: its path, and the value of the graph that it is."""
+    """Array of the module: its path, and the name of the value in the graph."""
 
     path: str
     value: str
@@ -189,7 +190,7 @@ class Weight:
 
 
 def find_weights(graph: Graph, taken: Iterable[str]) -> tuple[Graph, list[Weight]]:
-    """Take the weights out of a graph; `taken` are names that no path may have."""
+    """Extract the weights of a graph; `taken` are reserved names."""
     graph, split = _split_recurrent(graph)
     roles = _find_roles(graph)
     paths = _Paths(taken, graph)
@@ -206,7 +207,7 @@ def find_weights(graph: Graph, taken: Iterable[str]) -> tuple[Graph, list[Weight
 
 
 def _find_roles(graph: Graph) -> dict[str, str]:
-    """Say which constants are learned or kept; the others are numbers of the graph."""
+    """Return which constants are trained ("learned") or buffers ("kept")."""
     roles: dict[str, str] = {}
     makers = {name: node.operator for node in graph.nodes for name in node.outputs}
     for node in _all_nodes(graph):
@@ -217,25 +218,25 @@ def _find_roles(graph: Graph) -> dict[str, str]:
         for place, name in enumerate(node.inputs):
             array = graph.constants.get(name)
             if array is not None and "float" in array.dtype.name:
-                role = _role_by_place(node, place) or _role_by_values(
+                role = _find_role_by_position(node, place) or _find_role_by_values(
                     array, is_weight=name in graph.initialisers, is_bias=is_bias
                 )
                 roles[name] = min(roles.get(name, role), role)
     return {name: role for name, role in roles.items() if role != "number"}
 
 
-def _role_by_place(node: Node, place: int) -> str | None:
-    """Say what a constant is to a node by the input that it is, if that says it."""
-    if place in _AVERAGES.get(node.operator, ()):
+def _find_role_by_position(node: Node, place: int) -> str | None:
+    """Return the role of a constant if its input position determines it."""
+    if place in _AVERAGE_INPUTS.get(node.operator, ()):
         return "kept"
-    if place in _NUMBERS.get(node.operator, ()):
+    if place in _CONSTANT_INPUTS.get(node.operator, ()):
         return "number"
-    is_weight = place in _WEIGHTS.get(node.operator, ()) or "split" in node.attributes
+    is_weight = place in _WEIGHT_INPUTS.get(node.operator, ()) or "split" in node.attributes
     return "learned" if is_weight else None
 
 
-def _role_by_values(array: NDArray[Any], *, is_weight: bool, is_bias: bool) -> str:
-    """Say what a constant is: one number alone is no weight, unless it is a bias."""
+def _find_role_by_values(array: NDArray[Any], *, is_weight: bool, is_bias: bool) -> str:
+    """Return the role of a constant; a single number is not a weight, unless a bias."""
     is_several = array.size > 1 or (is_bias and array.ndim > 0)
     if not is_several:
         return "number"
@@ -243,7 +244,7 @@ def _role_by_values(array: NDArray[Any], *, is_weight: bool, is_bias: bool) -> s
 
 
 def _all_nodes(graph: Graph) -> Iterator[Node]:
-    """List the nodes of a graph, and of those inside it."""
+    """Yield the nodes of a graph and of its inner graphs."""
     for node in graph.nodes:
         yield node
         for inner in node.graphs:
@@ -251,7 +252,7 @@ def _all_nodes(graph: Graph) -> Iterator[Node]:
 
 
 def _split_recurrent(graph: Graph) -> tuple[Graph, dict[str, str]]:
-    """Split constant weights of recurrent nodes by direction; names what each is of."""
+    """Split constant weights of recurrent nodes; also return the names' origins."""
     constants, origins = {**graph.constants}, dict[str, str]()
     nodes: list[Node] = []
     for node in graph.nodes:
@@ -266,7 +267,7 @@ def _split_recurrent(graph: Graph) -> tuple[Graph, dict[str, str]]:
 def _split_node(
     node: Node, constants: dict[str, NDArray[Any]], origins: dict[str, str]
 ) -> Node:
-    """Split the weights of one node, whose last inputs they become."""
+    """Split the weights of one node, and append them to its inputs."""
     numpy = find_backend("numpy")
     names = [*node.inputs[1:4], ""][:3]
     w, r, b = (numpy.tensor(constants[name]) if name else None for name in names)
@@ -281,7 +282,7 @@ def _split_node(
             parts.append(part)
             if values is not None:
                 constants[part] = values.numpy()
-                origins[part] = f"{_spell(name, node.operator)}{end}"
+                origins[part] = f"{_prefix_number(name, node.operator)}{end}"
     inputs = (node.inputs[0], "", "", "", *node.inputs[4:8])
     inputs += ("",) * (8 - len(inputs))
     return replace(
@@ -289,13 +290,13 @@ def _split_node(
     )
 
 
-def _spell(name: str, operator: str) -> str:
-    """Put the operator before a name that is only a number."""
+def _prefix_number(name: str, operator: str) -> str:
+    """Prefix a numeric name with the operator."""
     return f"{operator}_{name}" if name.isdigit() else name
 
 
 class _Paths:
-    """Makes paths of names: words with dots between them, each path once."""
+    """Creates unique paths from names: words joined by dots."""
 
     def __init__(self, taken: Iterable[str], graph: Graph) -> None:
         self._taken = {*taken}
@@ -304,8 +305,8 @@ class _Paths:
         }
 
     def path(self, name: str, value: str) -> str:
-        """Return the path of a value of the graph."""
-        name = _spell(name, self._operators.get(value, "value"))
+        """Return the path for a value of the graph."""
+        name = _prefix_number(name, self._operators.get(value, "value"))
         words = re.split(r"[./:\\]+", re.sub(r"[^\w./:\\-]", "_", name, flags=re.ASCII))
         path = first = ".".join(filter(None, words)) or "weight"
         number = 2

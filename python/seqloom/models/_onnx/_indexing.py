@@ -1,4 +1,4 @@
-"""Operators of ONNX that take values at positions."""
+"""ONNX operators that select values by index."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.errors import OutOfRangeError
-from seqloom.models._onnx._shapes import require_few
+from seqloom.models._onnx._shapes import require_plausible
 from seqloom.models._onnx._values import (
-    RecordPlaces,
+    RecordPositions,
     Reshaped,
-    RowPlaces,
+    RowPositions,
     as_tensor,
     is_known,
-    lay_out,
     pad_axis,
-    take_part,
+    slice_axis,
+    to_tensor,
 )
 from seqloom.tensor import Tensor, apply, gather as gather_along
 
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 
 
 def gather(call: Call) -> Tensor:
-    """Take positions of one axis, which become the axes of the positions."""
+    """Select indices of one axis; the result has the axes of the index array."""
     places, rank = call.value(1), len(call.shape(0))
     axis = call.axis(call.attribute("axis", 0), rank)
-    if isinstance(places, RowPlaces) and axis == 0:
-        found = _take_of_records(call.value(0), places)
+    if isinstance(places, RowPositions) and axis == 0:
+        found = _take_from_records(call.value(0), places)
         if found is not None:
             return found
     x = call.tensor(0)
     if is_known(places):
         return _take_known(x, places, axis=axis)
-    places = lay_out(places)
+    places = to_tensor(places)
     length = x.shape[axis]
     places = apply("where", places < 0, places + length, places)
     if axis == 0:
@@ -48,22 +48,22 @@ def gather(call: Call) -> Tensor:
     return _take_rows(x, places, axis)
 
 
-def _take_of_records(rows: Any, places: RowPlaces) -> Tensor | None:
-    """Take one position of each record, of ``(record * position, ...)``."""
-    # One gather for each record: no position depends on how many records there are.
+def _take_from_records(rows: Any, places: RowPositions) -> Tensor | None:
+    """Select one position of each record from ``(record * position, ...)``."""
+    # One gather per record, so that the graph supports any number of records.
     records = places.shape[0]
     length = rows.shape[0] // records
-    if rows.shape[0] != records * length or not places.begin_at(length):
+    if rows.shape[0] != records * length or not places.has_stride(length):
         return None
     rest = tuple(rows.shape[1:])
     shape = (records, length, *rest)
     is_there = isinstance(rows, Reshaped) and rows.base.shape == shape
-    x = rows.base if is_there else lay_out(rows).reshape(shape)
-    return _take_each(x, places.positions)
+    x = rows.base if is_there else to_tensor(rows).reshape(shape)
+    return _take_per_record(x, places.positions)
 
 
-def _take_each(x: Tensor, positions: Tensor) -> Tensor:
-    """Take one position of each record, of ``(record, position, ...)``."""
+def _take_per_record(x: Tensor, positions: Tensor) -> Tensor:
+    """Select one position of each record from ``(record, position, ...)``."""
     records, _, *rest = x.shape
     places = positions.reshape((records, *(1,) * (len(rest) + 1)))
     chosen = apply("broadcast_to", places, (records, 1, *rest))
@@ -71,27 +71,27 @@ def _take_each(x: Tensor, positions: Tensor) -> Tensor:
 
 
 def _take_known(x: Tensor, places: NDArray[Any], *, axis: int) -> Tensor:
-    """Take known positions; one alone as a number."""
+    """Select constant indices; a single integer removes the axis."""
     length = x.shape[axis]
     if places.size and not (-length <= places.min() and places.max() < length):
         raise OutOfRangeError(
-            f"takes the positions {places.min()} to {places.max()} of an axis of length "
+            f"reads the positions {places.min()} to {places.max()} of an axis of length "
             f"{length}"
         )
     places = np.asarray(np.where(places < 0, places + length, places))
     if places.ndim == 0:
-        return take_part(x, axis, int(places))
-    return take(x, places, axis)
+        return slice_axis(x, axis, int(places))
+    return take_constant(x, places, axis)
 
 
 def _take_rows(x: Tensor, places: Tensor, axis: int) -> Tensor:
-    """Take positions that are computed."""
+    """Select computed indices."""
     found = apply("take", x, places.reshape((places.size,)), axis=axis)
     return found.reshape((*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]))
 
 
 def gather_elements(call: Call) -> Tensor:
-    """Take a position along an axis for each element of the result."""
+    """Select an index along an axis for each element of the result."""
     x, places = call.tensor(0), call.tensor(1)
     axis = call.axis(call.attribute("axis", 0), x.ndim)
     places = apply("where", places < 0, places + x.shape[axis], places)
@@ -99,11 +99,11 @@ def gather_elements(call: Call) -> Tensor:
 
 
 def gather_nd(call: Call) -> Tensor:
-    """Take the parts that positions on several axes name, as the last axis has them."""
+    """Select slices by indices on several axes, which are in the last axis."""
     x, kept = call.tensor(0), call.attribute("batch_dims", 0)
     own = call.value(1)
-    if isinstance(own, RecordPlaces) and x.ndim > 1 and x.shape[0] == own.shape[0]:
-        return _take_each(x, own.positions)
+    if isinstance(own, RecordPositions) and x.ndim > 1 and x.shape[0] == own.shape[0]:
+        return _take_per_record(x, own.positions)
     places = call.tensor(1)
     count = places.shape[-1]
     sizes = x.shape[kept : kept + count]
@@ -117,7 +117,7 @@ def gather_nd(call: Call) -> Tensor:
 
 
 def _join_places(places: Tensor, sizes: Sequence[int]) -> Tensor:
-    """Make one position of those on several axes."""
+    """Convert indices on several axes to flat indices."""
     joined: Tensor | None = None
     for at, length in enumerate(sizes):
         one = places[..., at]
@@ -126,44 +126,44 @@ def _join_places(places: Tensor, sizes: Sequence[int]) -> Tensor:
     return places[..., :0].sum(axis=-1) if joined is None else joined
 
 
-def cut(call: Call) -> Tensor:
-    """Take slices; older files have the ends as attributes."""
+def slice_tensor(call: Call) -> Tensor:
+    """Slice a tensor; older files have the bounds as attributes."""
     x = call.tensor(0)
     starts, stops = call.listed("starts", 1), call.listed("ends", 2)
     axes = call.listed("axes", 3, [*range(len(starts))])
     steps = call.integers(4, "steps") if call.has(4) else [1] * len(starts)
     for start, stop, axis, step in zip(starts, stops, axes, steps, strict=True):
-        x = _cut_axis(x, call.axis(axis, x.ndim), slice(start, stop, step))
+        x = _slice_with_step(x, call.axis(axis, x.ndim), slice(start, stop, step))
     return x
 
 
-def _cut_axis(x: Tensor, axis: int, part: slice) -> Tensor:
-    """Take a slice of one axis; one that goes back of the axis turned around."""
+def _slice_with_step(x: Tensor, axis: int, part: slice) -> Tensor:
+    """Slice one axis; for a negative step, flip the axis first."""
     length = x.shape[axis]
     places = _list_places(part, length)
     if not places:
-        return take_part(x, axis, slice(0, 0))
+        return slice_axis(x, axis, slice(0, 0))
     if places.step < 0:
         x, turned = apply("flip", x, axis=axis), length - 1
         places = range(turned - places.start, turned - places.stop, -places.step)
     if len(places) == length:
         return x
-    return take_part(x, axis, slice(places.start, places.stop, places.step))
+    return slice_axis(x, axis, slice(places.start, places.stop, places.step))
 
 
 def _list_places(part: slice, length: int) -> range:
-    """List the places of a slice: bounds are counted from the end, then limited."""
-    # One that goes back begins at the first place also where its start is before that.
+    """Return the indices of a slice: negative bounds count from the end; then clip."""
+    # With a negative step, a start before the axis is clipped to its first index.
     low, high = (0, length) if part.step > 0 else (-1, length - 1)
     start, stop = (it + length if it < 0 else it for it in (part.start, part.stop))
     return range(min(max(start, 0), high), min(max(stop, low), high), part.step)
 
 
 def one_hot(call: Call) -> Tensor:
-    """Write one value at the place of each class, and another elsewhere."""
+    """Write one value at the index of each class, and another value elsewhere."""
     places, off_on = call.tensor(0), call.known(2, "values")
     depth = int(call.known(1, "depth").reshape(()))
-    require_few(call, (*places.shape, depth))
+    require_plausible(call, (*places.shape, depth))
     places = places.astype("int32") if places.dtype.kind == "f" else places
     places = apply("where", places < 0, places + depth, places)
     axis = call.axis(call.attribute("axis", -1), places.ndim + 1)
@@ -176,55 +176,57 @@ def one_hot(call: Call) -> Tensor:
 
 
 def trilu(call: Call) -> Tensor:
-    """Keep one triangle of each matrix, and make the other 0."""
+    """Keep one triangle of each matrix, and set the other to 0."""
     x = call.tensor(0)
     above = int(call.known(1, "diagonal").reshape(())) if call.has(1) else 0
     return apply("triu" if call.attribute("upper", 1) else "tril", x, k=above)
 
 
 def pad(call: Call) -> Tensor:
-    """Add values before and after axes."""
+    """Pad axes with values on both sides."""
     x = call.tensor(0)
     widths = call.listed("pads", 1)
     axes = call.integers(3, "axes") if call.has(3) else [*range(x.ndim)]
-    mode = call.word("mode", "constant", ("constant", "reflect", "edge", "wrap"))
+    mode = call.choice("mode", "constant", ("constant", "reflect", "edge", "wrap"))
     half = len(widths) // 2
     for at, before, after in zip(axes, widths[:half], widths[half:], strict=True):
         axis, both = call.axis(at, x.ndim), (before, after)
         if mode != "constant" and min(both) < 0:
-            call.refuse(f"cuts by pads={list(both)}, which only mode=constant can")
+            call.fail(f"removes values by pads={list(both)}; only mode=constant may")
         if both == (0, 0):
             continue
-        require_few(call, [n + sum(both) * (at == axis) for at, n in enumerate(x.shape)])
+        require_plausible(
+            call, [n + sum(both) * (at == axis) for at, n in enumerate(x.shape)]
+        )
         if mode == "constant":
             default = call.attribute("value", 0)
             value = call.known(2, "value").item() if call.has(2) else default
             x = pad_axis(x, axis, both, value=value)
         else:
-            x = take(x, _list_padded(mode, x.shape[axis], both), axis)
+            x = take_constant(x, _list_padded(mode, x.shape[axis], both), axis)
     return x
 
 
 def _list_padded(mode: str, length: int, widths: tuple[int, int]) -> NDArray[np.int64]:
-    """List the places whose values are before, in and after an axis."""
+    """Return the source index of each position of a padded axis."""
     places = np.arange(-widths[0], length + widths[1], dtype=np.int64)
     if mode == "edge":
         return np.clip(places, 0, length - 1)
     if mode == "wrap":
         return places % length
-    # Places turn around at each end, where they are once.
+    # Reflect at each end without repeating the edge.
     period = max(2 * (length - 1), 1)
     places %= period
     return np.where(places < length, places, period - places)
 
 
-def take(x: Tensor, places: Any, axis: int) -> Tensor:
-    """Take known places of an axis; a run of them as a slice."""
+def take_constant(x: Tensor, places: Any, axis: int) -> Tensor:
+    """Select constant indices of an axis; a range becomes a slice."""
     shape, row = places.shape, places.ravel()
     step = int(row[1] - row[0]) if len(row) > 1 else 1
     if len(row) and step > 0 and (np.diff(row) == step).all() and row[0] >= 0:
         run = slice(int(row[0]), int(row[-1]) + 1, step)
-        found = take_part(x, axis, run)
+        found = slice_axis(x, axis, run)
     else:
         found = apply("take", x, np.ascontiguousarray(row, np.int64), axis=axis)
     new = (*x.shape[:axis], *shape, *x.shape[axis + 1 :])
@@ -237,6 +239,6 @@ OPERATORS: dict[str, Operator] = {
     "GatherND": gather_nd,
     "OneHot": one_hot,
     "Pad": pad,
-    "Slice": cut,
+    "Slice": slice_tensor,
     "Trilu": trilu,
 }

@@ -1,4 +1,4 @@
-"""Operators of ONNX that are activations, norms and products of matrices."""
+"""ONNX operators for activations, norms and matrix products."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ if TYPE_CHECKING:
 
     from seqloom.models._onnx._values import Call, Operator
 
-    # A function of a tensor and of numbers, and the defaults of these by attribute.
+    # A function of a tensor and numbers, and the defaults of these numbers by
+    # attribute.
     Activation: TypeAlias = tuple[Callable[..., Tensor], dict[str, float]]
 
-# Since this version a softmax is over one axis; before, over all axes from one on.
-_ONE_AXIS_SINCE = 13
-# Since this version a group norm scales channels; in version 18 it scaled groups.
-_SCALES_CHANNELS_SINCE = 21
+# From this opset on a softmax uses one axis; before, all axes from one on.
+_SINGLE_AXIS_OPSET = 13
+# From this opset on a group norm scales channels; in opset 18 it scaled groups.
+_CHANNEL_SCALE_OPSET = 21
 
 
 def hard_sigmoid(x: Tensor, alpha: float, beta: float) -> Tensor:
-    """Draw a line from 0 to 1."""
+    """Compute a piecewise linear sigmoid: clip(alpha * x + beta, 0, 1)."""
     return apply("clip", x * alpha + beta, 0.0, 1.0)
 
 
 def _shrink(x: Tensor, bias: float, limit: float) -> Tensor:
-    """Move values towards 0, and makes small ones 0."""
+    """Shrink values towards 0; set small values to 0."""
     above = apply("where", x > limit, x - bias, 0.0)
     return apply("where", x < -limit, x + bias, above)
 
@@ -68,7 +69,7 @@ ACTIVATIONS: dict[str, Activation] = {
 
 
 def _make_activation(function: Callable[..., Tensor], numbers: dict[str, float]) -> Any:
-    """Make an operator of a function, whose numbers are attributes."""
+    """Create an operator from a function; its parameters are attributes."""
 
     def operate(call: Call) -> Tensor:
         given = (call.attribute(name, default) for name, default in numbers.items())
@@ -78,23 +79,23 @@ def _make_activation(function: Callable[..., Tensor], numbers: dict[str, float])
 
 
 def prelu(call: Call) -> Tensor:
-    """Multiply negative values by learned numbers."""
+    """Multiply negative values by learned slopes."""
     x = call.tensor(0)
     return apply("where", x < 0, x * call.operand(1), x)
 
 
 def gelu(call: Call) -> Tensor:
-    """Weigh values by the normal distribution."""
-    kind = call.word("approximate", "none", ("none", "tanh"))
+    """Compute the Gaussian error linear unit."""
+    kind = call.choice("approximate", "none", ("none", "tanh"))
     return F.gelu(call.tensor(0), kind)
 
 
 def _make_softmax(function: Callable[..., Tensor]) -> Operator:
-    """Make an operator over an axis; in older files over all axes from one on."""
+    """Create an operator over one axis; in older files, over all axes from one on."""
 
     def operate(call: Call) -> Tensor:
         x = call.tensor(0)
-        if call.opset >= _ONE_AXIS_SINCE:
+        if call.opset >= _SINGLE_AXIS_OPSET:
             return function(x, call.axis(call.attribute("axis", -1), x.ndim))
         axis = call.axis(call.attribute("axis", 1), x.ndim)
         if axis == x.ndim - 1:
@@ -106,11 +107,11 @@ def _make_softmax(function: Callable[..., Tensor]) -> Operator:
 
 
 def batch_norm(call: Call) -> Tensor:
-    """Normalise channels by the averages of the file, as in evaluation."""
+    """Normalise channels by the averages in the file, as in evaluation."""
     if call.attribute("training_mode", 0):
-        call.refuse("normalises by the batch (training_mode=1), which is not supported")
+        call.fail("normalises by the batch (training_mode=1), which is not supported")
     if any(call.node.outputs[1:]):
-        call.refuse("gives averages of a training, which is not supported")
+        call.fail("returns running averages, which is not supported")
     x, weight, bias, mean, variance = (call.tensor(place) for place in range(5))
     scale = weight / apply("sqrt", variance + call.attribute("epsilon", 1e-5))
     if x.ndim == 1:
@@ -128,14 +129,14 @@ def group_norm(call: Call) -> Tensor:
     """Normalise groups of channels of each record."""
     x, weight, bias = (call.tensor(place) for place in range(3))
     groups = call.attribute("num_groups")
-    if call.opset < _SCALES_CHANNELS_SINCE:
+    if call.opset < _CHANNEL_SCALE_OPSET:
         each = x.shape[1] // groups
         weight, bias = (apply("repeat", it, each) for it in (weight, bias))
     return _scale_groups(call, groups, weight, bias=bias)
 
 
 def _scale_groups(call: Call, groups: int, weight: Tensor, *, bias: Tensor) -> Tensor:
-    """Normalise each group of each record to mean 0 and variance 1, then scales it."""
+    """Normalise each group of each record to mean 0 and variance 1, then scale."""
     x, eps = call.tensor(0), call.attribute("epsilon", 1e-5)
     rows = x.reshape((x.shape[0], groups, math.prod(x.shape[1:]) // groups))
     normed = F.layer_norm(rows, rows.shape[-1], eps=eps).reshape(x.shape)
@@ -148,7 +149,7 @@ def _scale_groups(call: Call, groups: int, weight: Tensor, *, bias: Tensor) -> T
 def layer_norm(call: Call) -> Tensor:
     """Normalise over the last axes."""
     if any(call.node.outputs[1:]):
-        call.refuse("gives means or deviations, which is not supported")
+        call.fail("returns means or deviations, which is not supported")
     x, shape, weight = _last_axes(call)
     bias = _of_shape(call, 2, shape)
     return F.layer_norm(x, shape, weight, bias, call.attribute("epsilon", 1e-5))
@@ -160,14 +161,14 @@ def rms_norm(call: Call) -> Tensor:
 
 
 def _last_axes(call: Call) -> tuple[Tensor, tuple[int, ...], Tensor | None]:
-    """Return the input, the sizes of the axes that are normalised, and their weight."""
+    """Return the input, the shape of the normalised axes, and their weight."""
     x = call.tensor(0)
     shape = x.shape[call.axis(call.attribute("axis", -1), x.ndim) :]
     return x, shape, _of_shape(call, 1, shape)
 
 
 def _of_shape(call: Call, place: int, shape: tuple[int, ...]) -> Tensor | None:
-    """Return a weight the shape of the axes that are normalised."""
+    """Broadcast a weight to the shape of the normalised axes."""
     if not call.has(place):
         return None
     weight = as_tensor(call.value(place), call.first)
@@ -182,14 +183,14 @@ def unit_norm(call: Call) -> Tensor:
     size = abs(x) if order == 1 else apply("square", x)
     total = size.sum(axis=axis, keepdims=True)
     is_zero = apply("equal", total, 0)
-    # The root of 0 has no derivative, and `where` would not stop it.
+    # The root of 0 has no derivative, and `where` does not mask a NaN gradient.
     total = apply("where", is_zero, 1.0, total)
     norm = total if order == 1 else apply("sqrt", total)
     return apply("where", is_zero, 0.0, x / norm)
 
 
 def gemm(call: Call) -> Tensor:
-    """Multiply two matrices, and add a third."""
+    """Multiply two matrices and add a third."""
     alpha, beta = call.attribute("alpha", 1.0), call.attribute("beta", 1.0)
     x, weight = call.tensor(0), call.tensor(1)
     x = apply("matrix_transpose", x) if call.attribute("transA", 0) else x
@@ -205,7 +206,7 @@ def gemm(call: Call) -> Tensor:
 
 
 def einsum(call: Call) -> Tensor:
-    """Compute sums of products by Einstein's convention."""
+    """Compute sums of products in Einstein notation."""
     tensors = [call.tensor(place) for place in range(len(call))]
     equation = str(call.attribute("equation", ""))
     return apply("einsum", equation.replace(" ", ""), *tensors)

@@ -1,4 +1,4 @@
-"""`from_onnx`: a file of ONNX as a module that can be trained further."""
+"""`from_onnx`: an ONNX file as a module that can be trained."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from seqloom.errors import ArgumentError, ShapeError
 from seqloom.models._onnx._evaluate import evaluate, require_known
 from seqloom.models._onnx._file import read_graph
 from seqloom.models._onnx._graph import find_weights
-from seqloom.models._onnx._values import as_tensor, pad_axis, take_part
+from seqloom.models._onnx._values import as_tensor, pad_axis, slice_axis
 from seqloom.nn import Buffer, Module, Param
 from seqloom.nn._operands import read_host_array
 from seqloom.tensor import Tensor, backend as find_backend
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from seqloom.tensor import Backend
 
 
-# Any number of positions: where no length is given, one that no size of a file equals.
+# Placeholder sizes of batch axes: a batch of one record, and an unknown length.
 _RECORDS, _POSITIONS = 1, 0
 
 
-def from_onnx(  # noqa: PLR0913 - what the file does not say
+def from_onnx(  # noqa: PLR0913 - settings that the file lacks
     path: str | os.PathLike[str],
     *,
     encoder: Any = None,
@@ -40,35 +40,35 @@ def from_onnx(  # noqa: PLR0913 - what the file does not say
     backend: str | Backend = "numpy",
     num_threads: int | None = None,
 ) -> OnnxModule:
-    """Read an ONNX file as a module, whose weights are parameters.
+    """Load an ONNX file as a module whose weights are parameters.
 
-    The module computes with the operations of `seqloom.tensor` on every backend, so it can
-    be trained by `seqloom.train.fit` and compiled. Nothing of the file is run as code. It
-    needs the extra ``onnx``.
+    The module computes with the operations of `seqloom.tensor` on every backend, so it
+    can be trained by `seqloom.train.fit` and compiled. No code in the file is executed.
+    Requires the extra ``onnx``.
 
     Args:
-        path: The file. Weights that it keeps in other files are read from its folder only.
-        encoder: What makes numbers of a record, which the file does not say.
-        length: The positions that the network reads: longer records are cut at their end,
-            shorter ones are padded by the encoder's value for that. Default: any number,
-            the same for all records of a batch.
-        pair: ``"sum"`` if the outputs of two mates are added; default: single records.
-        output: Name of the value to compute; default: the outputs of the file. A value
-            before the last softmax is what a loss of classes wants.
-        backend: What computes, and where: a name or a backend.
-        num_threads: The threads it may use; default: what the machine allows.
+        path: Path of the file. External weight files are only read from its folder.
+        encoder: Encoder of the records, which the file does not contain.
+        length: Number of positions that the network reads: longer records are truncated
+            at their end, and shorter records are padded with the encoder's padding value.
+            Default: any length that is equal for all records of a batch.
+        pair: ``"sum"`` to add the outputs of two mates; default: single records.
+        output: Name of the value to compute; default: the outputs of the file. For a
+            classification loss, pass the input of the last softmax.
+        backend: A backend or its name.
+        num_threads: Number of threads; default: all that the machine allows.
 
     Returns:
         The network, bound to the backend and in evaluation mode.
 
     Raises:
-        ArgumentError: An argument makes no sense, or the encoder makes arrays of another
-            shape than the file reads.
+        ArgumentError: An argument is invalid, or the encoder's arrays do not have the
+            shape that the file expects.
         FileError: The file cannot be read.
-        FormatError: It is no ONNX file, is cut, is of an opset below 7 or of one that is
-            not known yet, or its graph is not complete.
+        FormatError: The file is not ONNX or is truncated, has an opset below 7 or an
+            unknown newer opset, or contains an incomplete graph.
         MissingExtraError: The package onnx is not installed.
-        OperationError: A node is of an operator that is not known; the message names it.
+        OperationError: A node has an unsupported operator; the message names the node.
 
     Examples:
         >>> import onnx.helper as h, onnx, numpy as np, seqloom as sl
@@ -92,7 +92,7 @@ def from_onnx(  # noqa: PLR0913 - what the file does not say
         raise ArgumentError(f'pair must be "sum" or None, got {quote(pair)}')
     length = None if length is None else as_integer("length", length, least=1)
     if length is not None and encoder is None:
-        raise ArgumentError("length needs an encoder, which says what padding is")
+        raise ArgumentError("length needs an encoder, which defines the padding value")
     file = as_path("path", path, expected="the path of an ONNX file")
     graph = read_graph(file)
     if output is not None:
@@ -106,7 +106,7 @@ def from_onnx(  # noqa: PLR0913 - what the file does not say
 
 
 def _require_shape(graph: Graph, encoder: Any, length: int | None) -> None:
-    """Refuse an encoder whose arrays have another shape than the first input."""
+    """Raise if the encoder's arrays do not have the shape of the first input."""
     declared = graph.inputs[0].shape if graph.inputs else None
     if declared is None or not hasattr(encoder, "shape"):
         return
@@ -115,13 +115,13 @@ def _require_shape(graph: Graph, encoder: Any, length: int | None) -> None:
         wanted is None or size in {_POSITIONS, wanted} or wanted == _RECORDS
         for size, wanted in zip(made, declared, strict=False)
     )
-    if len(made) == len(declared) and all(fits):  # a file of one record may read several
+    if len(made) == len(declared) and all(fits):  # a declared batch size of 1 is not fixed
         return
     sizes = ", ".join("any" if size is None else str(size) for size in declared)
     others = ("positions" if size == _POSITIONS else str(size) for size in made[1:])
     raise ArgumentError(
-        f"the file reads arrays of the shape ({sizes}), and encoder={quote(encoder)} makes "
-        f"({', '.join(['records', *others])}); give another encoder, such as one with "
+        f"the file reads arrays of shape ({sizes}), and encoder={quote(encoder)} returns "
+        f"({', '.join(['records', *others])}); use another encoder, such as one with "
         'channels="last", or another length'
     )
 
@@ -130,19 +130,20 @@ _SEQUENCE_AXES = 3
 
 
 class OnnxModule(Module):
-    """Computes what an ONNX file says: `seqloom.models.from_onnx` makes it.
+    """Network of an ONNX file; created by `seqloom.models.from_onnx`.
 
-    Its parameters are the weights of the file under their names, with a dot for each ``/``
-    and ``:``; the weights of a recurrent node come apart by direction, with the gates in
-    torch's order. Averages of a normalisation are buffers. It always computes as in
-    evaluation: dropout does nothing, and a batch norm uses the averages of the file.
+    Its parameters are the weights in the file, with ``/`` and ``:`` in their names
+    replaced by dots. The weights of a recurrent node are split by direction, with the
+    gates in PyTorch's order. Running averages of batch norms are buffers. The module
+    always computes as in evaluation: dropout has no effect, and batch norms use the
+    averages of the file.
 
     Attributes:
-        encoder: What makes numbers of a record; None where that was not said.
-        length: The positions that the network reads; None for any number.
-        crop: ``"pad"`` where a length is given: longer records are cut at their end, and
-            shorter ones are padded.
-        pair: ``"sum"`` where the outputs of two mates are added; None for single records.
+        encoder: Encoder of the records; None if not specified.
+        length: Number of positions that the network reads; None for any length.
+        crop: ``"pad"`` if `length` is set: longer records are truncated at their end, and
+            shorter records are padded.
+        pair: ``"sum"`` if the outputs of two mates are added; None for single records.
 
     Examples:
         >>> import onnx.helper as h, onnx, numpy as np, seqloom as sl
@@ -160,7 +161,7 @@ class OnnxModule(Module):
     """
 
     part_names: tuple[str, ...]
-    names: dict[str, str]  # the value of the graph that each part is
+    names: dict[str, str]  # parameter path -> name of the value in the graph
     graph: Graph
     encoder: Any
     length: int | None
@@ -184,7 +185,7 @@ class OnnxModule(Module):
         for weight in weights:
             kind = Param if weight.is_learned else Buffer
             array, dtype = weight.array, weight.array.dtype.name
-            setattr(self, weight.path, kind(array.shape, Given(array), dtype=dtype))
+            setattr(self, weight.path, kind(array.shape, FileValues(array), dtype=dtype))
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """Compute the outputs of the file.
@@ -194,10 +195,10 @@ class OnnxModule(Module):
             **named: Inputs by their names.
 
         Returns:
-            A tensor; a tuple of tensors where the file has several outputs.
+            A tensor; a tuple of tensors if the file has several outputs.
 
         Raises:
-            ArgumentError: An input is missing, or the file has none of that name.
+            ArgumentError: An input is missing or unknown.
             OperationError: A node cannot be computed; the message names it.
 
         Examples:
@@ -218,20 +219,21 @@ class OnnxModule(Module):
         return found[0] if len(found) == 1 else found
 
     def logits(self, x: Any, mask: Any = None) -> Any:
-        """Compute the first output for encoded records, as `fit` and `predict` want it.
+        """Compute the first output for encoded records, as used by `fit` and `predict`.
 
         Args:
-            x: What the encoder makes of records, padded to one length.
-            mask: ``(record, position)``, true on a record and false after its end. It goes
-                to the input of the file whose name has "mask" in it, if there is one.
+            x: Records as the encoder returns them, padded to one length.
+            mask: ``(record, position)``, true on a record and false after its end. It is
+                passed to the input with "mask" in its name, if the file has such an
+                input.
 
         Returns:
-            A tensor with a row for each record.
+            A tensor with one row for each record.
 
         Raises:
-            ArgumentError: The file has further inputs.
-            ShapeError: Records have several lengths, but the file takes no mask, and no
-                ``length`` was given.
+            ArgumentError: The file has other inputs.
+            ShapeError: Records differ in length, but the file has no mask input and
+                ``length`` was not specified.
             OperationError: A node cannot be computed; the message names it.
 
         Examples:
@@ -250,14 +252,14 @@ class OnnxModule(Module):
         return outputs if len(self.graph.outputs) == 1 else outputs[0]
 
     def _place_records(self, x: Tensor, mask: Any) -> dict[str, Any]:
-        """Return records, and perhaps their mask, the names of the file's inputs."""
+        """Assign records and mask to the names of the file's inputs."""
         names = [it.name for it in self.graph.inputs]
         masks = [name for name in names if "mask" in name.lower()]
         others = [name for name in names if name not in masks]
         if len(others) != 1 or len(masks) > 1:
             raise ArgumentError(
-                f"this file has the inputs {', '.join(names)}, and logits knows records "
-                "and a mask only; call the module with all of them, in fit by "
+                f"this file has the inputs {', '.join(names)}, but logits only accepts "
+                "records and a mask; call the module with all inputs, in fit with "
                 "step=function(model, batch, key)"
             )
         if not masks:
@@ -266,28 +268,28 @@ class OnnxModule(Module):
         return {others[0]: x, masks[0]: self._make_mask(masks[0], x, mask)}
 
     def _require_one_length(self, mask: Any) -> None:
-        """Refuse padding that the network would read as if it were a record."""
+        """Raise if the network would read padding as part of a record."""
         known = None if mask is None or self.length is not None else read_host_array(mask)
         if known is not None and not known.all():
             raise ShapeError(
-                "records have several lengths, but this file takes no mask and would read "
-                "the padding; give from_onnx a length=, or records of one length"
+                "records have several lengths, but this file has no mask and would read "
+                "the padding; pass length= to from_onnx, or records of one length"
             )
 
     def _crop(self, x: Tensor) -> Tensor:
-        """Cut or pads records to the length that the network reads."""
+        """Truncate or pad records to the length that the network reads."""
         if self.length is None:
             return x
         axis = position_axis(self.encoder)
         missing = self.length - x.shape[axis]
         if missing < 0:
-            return take_part(x, axis, slice(0, self.length))
+            return slice_axis(x, axis, slice(0, self.length))
         if not missing:
             return x
         return pad_axis(x, axis, (0, missing), value=self.encoder.pad_value)
 
     def _make_mask(self, name: str, x: Tensor, mask: Any) -> Tensor:
-        """Return the mask the element type that the file declares; all true by default."""
+        """Return the mask in the declared element type; default: all true."""
         axis = position_axis(self.encoder)
         shape = (x.shape[0], x.shape[axis])
         mask = np.ones(shape, bool) if mask is None else mask
@@ -298,7 +300,7 @@ class OnnxModule(Module):
     def _name_inputs(
         self, inputs: tuple[Any, ...], named: dict[str, Any]
     ) -> dict[str, Tensor]:
-        """Return inputs their names; refuses too many and too few."""
+        """Return the inputs by name; raise if there are too many or too few."""
         names = [it.name for it in self.graph.inputs]
         given = dict(zip(names, inputs, strict=False)) | named
         if len(inputs) > len(names) or given.keys() != {*names}:
@@ -309,10 +311,10 @@ class OnnxModule(Module):
         return {name: self._to_tensor(value) for name, value in given.items()}
 
     def _to_tensor(self, value: Any) -> Tensor:
-        """Return an array as a tensor on the network's backend."""
+        """Convert an array to a tensor on the network's backend."""
         if isinstance(value, Tensor):
             return value
-        # A network without weights has no backend of its own.
+        # A network without weights has no backend.
         found = self.backend if self.part_names else find_backend("numpy")
         return Tensor(found.asarray(np.asarray(value)), found)
 
@@ -322,18 +324,18 @@ class OnnxModule(Module):
 
 
 def position_axis(encoder: Any) -> int:
-    """Find the axis of the positions in what an encoder makes."""
+    """Return the axis of positions in an encoder's arrays."""
     is_first = getattr(encoder, "channels", None) == "first"
     return _SEQUENCE_AXES - 1 if is_first else 1
 
 
-class Given:
-    """An initialiser that gives the numbers of a file."""
+class FileValues:
+    """Initialiser with the values of a file."""
 
     def __init__(self, array: NDArray[Any]) -> None:
         self.array = array
 
     def __call__(self, backend: Backend, key: Key, shape: tuple[int, ...]) -> Any:
-        """Return a copy of the numbers."""
+        """Return a copy of the values."""
         del key, shape
         return backend.asarray(self.array, copy=True)

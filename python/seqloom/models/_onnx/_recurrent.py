@@ -1,4 +1,4 @@
-"""Recurrent operators of ONNX: LSTM, GRU and RNN, in one direction or both."""
+"""Recurrent ONNX operators: LSTM, GRU and RNN, in one direction or both."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from seqloom.models._onnx._values import Call, Operator
 
 
-# Places of inputs; the weights that were split when the file was read come last.
+# Indices of inputs; weights that were split on reading come last.
 _X, _LENGTHS, _STATE, _CELL, _PEEPHOLES, _SPLIT = 0, 4, 5, 6, 7, 8
-_PLAIN = {
+_DEFAULT_ACTIVATIONS = {
     "GRU": ["sigmoid", "tanh"],
     "LSTM": ["sigmoid", "tanh", "tanh"],
     "RNN": ["tanh"],
 }
-# A sigmoid of these is exactly 0 and 1.
-_CLOSED, _OPEN = -1e4, 1e4
+# Bias values for which a sigmoid is exactly 0 or 1.
+_ZERO_BIAS, _ONE_BIAS = -1e4, 1e4
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Layer:
+class DirectionRun:
     """One direction of a recurrent node."""
 
     call: Call
@@ -44,16 +44,16 @@ class Layer:
     mask: Tensor | None
     weights: Weights
     first: list[Tensor]
-    number: int  # of the direction
+    number: int  # index of the direction
     reverse: bool
 
     def run(self) -> tuple[Tensor, list[Tensor]]:
-        """Return the state at each position, and the last state and cell."""
+        """Return the state at each position, and the final state and cell."""
         call, operator, weights = self.call, self.call.node.operator, self.weights
         options: dict[str, Any] = {"mask": self.mask, "reverse": self.reverse}
-        activations = list_activations(call, _PLAIN[operator])[self.number]
-        is_plain = [it.name for it in activations] == _PLAIN[operator]
-        if not is_plain or self._has_own_gates():
+        activations = list_activations(call, _DEFAULT_ACTIVATIONS[operator])[self.number]
+        is_plain = [it.name for it in activations] == _DEFAULT_ACTIVATIONS[operator]
+        if not is_plain or self._has_special_gates():
             peepholes = call.optional(_PEEPHOLES)
             peepholes = None if peepholes is None else peepholes[self.number]
             cell = Cell(call, weights, activations, peepholes)
@@ -66,8 +66,8 @@ class Layer:
         out, last = run_gru(self.x, self.first[0], *weights, **options)
         return out, [last]
 
-    def _has_own_gates(self) -> bool:
-        """Return whether gates are computed in another way than torch's."""
+    def _has_special_gates(self) -> bool:
+        """Return whether gates are computed differently from PyTorch's."""
         call = self.call
         if call.node.operator == "GRU":
             return not call.attribute("linear_before_reset", 0)
@@ -77,7 +77,7 @@ class Layer:
 def recurrent(call: Call) -> tuple[Any, ...]:
     """Run all directions of a node."""
     if call.attribute("clip") is not None:
-        call.refuse("has a clip, which is not supported")
+        call.fail("has a clip, which is not supported")
     layout = call.attribute("layout", 0)
     x = call.value(_X) if layout else permute(call.value(_X), (1, 0, 2))
     layers = _list_layers(call, as_tensor(x, call.first))
@@ -91,25 +91,25 @@ def recurrent(call: Call) -> tuple[Any, ...]:
     return (outputs, *(apply("stack", list(last), axis=axis) for last in lasts))
 
 
-def _list_layers(call: Call, x: Tensor) -> list[Layer]:
-    """List the directions of a node, with what each of them is given."""
-    kind = call.word("direction", "forward", ("forward", "reverse", "bidirectional"))
+def _list_layers(call: Call, x: Tensor) -> list[DirectionRun]:
+    """List the directions of a node with their arguments."""
+    kind = call.choice("direction", "forward", ("forward", "reverse", "bidirectional"))
     reverses = {"forward": [False], "reverse": [True]}.get(kind, [False, True])
     mask = mask_lengths(x, call.tensor(_LENGTHS)) if call.has(_LENGTHS) else None
     weights = _find_weights(call)
     if len(weights) != len(reverses):
-        call.refuse(f"has weights of {len(weights)} directions, but direction={kind!r}")
+        call.fail(f"has weights of {len(weights)} directions, but direction={kind!r}")
     places = (_STATE, _CELL) if call.node.operator == "LSTM" else (_STATE,)
-    layers: list[Layer] = []
+    layers: list[DirectionRun] = []
     for number, (own, reverse) in enumerate(zip(weights, reverses, strict=True)):
         width = own.w_hh.shape[1]
         first = [_first_state(call, it, x, width=width, number=number) for it in places]
-        layers.append(Layer(call, x, mask, own, first, number, reverse))
+        layers.append(DirectionRun(call, x, mask, own, first, number, reverse))
     return layers
 
 
 def _find_weights(call: Call) -> list[Weights]:
-    """Return the weights of each direction, in torch's order of gates."""
+    """Return the weights of each direction, with gates in PyTorch's order."""
     if len(call) > _SPLIT:
         parts = [call.optional(place) for place in range(_SPLIT, len(call))]
         return [Weights(*parts[at : at + 4]) for at in range(0, len(parts), 4)]  # pyright: ignore[reportArgumentType]
@@ -119,7 +119,7 @@ def _find_weights(call: Call) -> list[Weights]:
 
 
 def _first_state(call: Call, place: int, x: Tensor, *, width: int, number: int) -> Tensor:
-    """Return the first state of a direction; zeros where none is given."""
+    """Return the initial state of a direction; default: zeros."""
     shape = (x.shape[0], width)
     if not call.has(place):
         return fill_like(x, shape, np.zeros((), x.dtype)[()])
@@ -132,13 +132,13 @@ def _first_state(call: Call, place: int, x: Tensor, *, width: int, number: int) 
 
 
 def _as_gru(weights: Weights) -> Weights:
-    """Make an RNN of tanh a GRU that never resets and always takes the new state."""
+    """Convert a tanh RNN to a GRU that never resets and always uses the new state."""
     w_hh, width = weights.w_hh, weights.w_hh.shape[1]
 
     def after_zeros(x: Tensor) -> Tensor:
         return apply("pad", x, ((2 * width, 0), *((0, 0) for _ in x.shape[1:])))
 
-    gates = np.repeat(np.asarray([_OPEN, _CLOSED, 0], w_hh.dtype), width)
+    gates = np.repeat(np.asarray([_ONE_BIAS, _ZERO_BIAS, 0], w_hh.dtype), width)
     b_ih = None if weights.b_ih is None else after_zeros(weights.b_ih)
     b_ih = as_operand(w_hh, gates) if b_ih is None else b_ih + gates
     b_hh = None if weights.b_hh is None else after_zeros(weights.b_hh)
@@ -147,7 +147,7 @@ def _as_gru(weights: Weights) -> Weights:
 
 @dataclass(frozen=True, slots=True)
 class NamedActivation:
-    """An activation by its name in lower case, with its numbers filled in."""
+    """Activation with its lower-case name and bound parameters."""
 
     name: str
     function: Callable[[Tensor], Tensor]
@@ -165,8 +165,8 @@ def _thresholded_relu(x: Tensor, alpha: float) -> Tensor:
     return apply("where", x >= alpha, x, 0.0)
 
 
-# Activations by their names in lower case. ThresholdedRelu keeps its limit here, which the
-# operator of that name does not.
+# Activations by lower-case name. Unlike the operator, ThresholdedRelu includes the
+# threshold here.
 _ACTIVATIONS: dict[str, Activation] = {
     **{
         name.lower(): ACTIVATIONS[name]
@@ -182,11 +182,11 @@ _ACTIVATIONS: dict[str, Activation] = {
 
 
 def list_activations(call: Call, plain: Sequence[str]) -> list[list[NamedActivation]]:
-    """List the activations of each direction; those that are not named are the usual."""
+    """Return the activations of each direction; unnamed ones are the defaults."""
     directions = 2 if call.attribute("direction", "forward") == "bidirectional" else 1
     names = call.attribute("activations") or [*plain] * directions
     if len(names) != len(plain) * directions:
-        call.refuse(f"names {len(names)} activations, expected {len(plain) * directions}")
+        call.fail(f"names {len(names)} activations, expected {len(plain) * directions}")
     kinds = ("alpha", "beta")
     given = {kind: list(call.attribute(f"activation_{kind}", ())) for kind in kinds}
     found = [_activation(call, name.lower(), given) for name in names]
@@ -194,9 +194,9 @@ def list_activations(call: Call, plain: Sequence[str]) -> list[list[NamedActivat
 
 
 def _activation(call: Call, name: str, given: dict[str, list[float]]) -> NamedActivation:
-    """Make one activation; its numbers are the next that the node gives, or the usual."""
+    """Create one activation, with the node's next parameters or the defaults."""
     if name not in _ACTIVATIONS:
-        call.refuse(f"has the activation {name}, which is not supported")
+        call.fail(f"has the activation {name}, which is not supported")
     function, usual = _ACTIVATIONS[name]
     numbers = [
         given[kind].pop(0) if given[kind] else default for kind, default in usual.items()
@@ -206,7 +206,7 @@ def _activation(call: Call, name: str, given: dict[str, list[float]]) -> NamedAc
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Cell:
-    """What a recurrent layer computes at one position."""
+    """Computation of a recurrent layer at one position."""
 
     call: Call
     weights: Weights
@@ -214,65 +214,66 @@ class Cell:
     peepholes: Tensor | None
 
     def step(self, seen: Tensor, states: list[Tensor]) -> list[Tensor]:
-        """Return the new states; the first of them is the output."""
+        """Return the new states; the first one is the output."""
         steps = {"GRU": self._gru, "LSTM": self._lstm, "RNN": self._rnn}
         return steps[self.call.node.operator](seen, states)
 
     def _rnn(self, seen: Tensor, states: list[Tensor]) -> list[Tensor]:
-        """Compute an RNN."""
+        """Compute one step of an RNN."""
         (activate,) = (it.function for it in self.activations)
         return [activate(seen + self._recurrent(states[0]))]
 
     def _gru(self, seen: Tensor, states: list[Tensor]) -> list[Tensor]:
-        """Compute a GRU, with the reset gate before the product or after it."""
+        """Compute one step of a GRU, with the reset gate before or after the product."""
         gate, activate = (it.function for it in self.activations)
         state, width = states[0], states[0].shape[1]
         hidden = self._recurrent(state)
         reset, update = (
-            gate(_part(seen, at, width) + _part(hidden, at, width)) for at in (0, 1)
+            gate(_slice_gate(seen, at, width) + _slice_gate(hidden, at, width))
+            for at in (0, 1)
         )
         if self.call.attribute("linear_before_reset", 0):
-            more = reset * _part(hidden, 2, width)
+            more = reset * _slice_gate(hidden, 2, width)
         else:
             w_hh, b_hh = self.weights.w_hh[2 * width :], self.weights.b_hh
             b_hh = None if b_hh is None else b_hh[2 * width :]
             more = apply("linear", reset * state, w_hh, b_hh)
-        new = activate(_part(seen, 2, width) + more)
+        new = activate(_slice_gate(seen, 2, width) + more)
         return [new + update * (state - new)]
 
     def _lstm(self, seen: Tensor, states: list[Tensor]) -> list[Tensor]:
-        """Compute an LSTM; its gates may see the cell."""
+        """Compute one step of an LSTM, optionally with peepholes."""
         gate, activate, show = (it.function for it in self.activations)
         (state, cell), width = states, states[0].shape[1]
         parts = seen + self._recurrent(state)
-        part = partial(_part, parts, width=width)
-        enter = gate(part(0) + self._peep(cell, 0))
+        part = partial(_slice_gate, parts, width=width)
+        enter = gate(part(0) + self._compute_peephole(cell, 0))
         is_tied = self.call.attribute("input_forget", 0)
-        keep = 1.0 - enter if is_tied else gate(part(1) + self._peep(cell, 2))
+        keep = 1.0 - enter if is_tied else gate(part(1) + self._compute_peephole(cell, 2))
         cell = keep * cell + enter * activate(part(2))
-        return [gate(part(3) + self._peep(cell, 1)) * show(cell), cell]
+        return [gate(part(3) + self._compute_peephole(cell, 1)) * show(cell), cell]
 
-    def _peep(self, cell: Tensor, number: int) -> Any:
-        """Return what a gate sees of the cell: input, output and forget gate in order."""
+    def _compute_peephole(self, cell: Tensor, number: int) -> Any:
+        """Return the peephole term of a gate; order: input, output, forget gate."""
         if self.peepholes is None:
             return 0.0
         width = cell.shape[1]
         return cell * self.peepholes[number * width : (number + 1) * width]
 
     def _recurrent(self, state: Tensor) -> Tensor:
-        """Return what the state adds to the gates."""
+        """Return the state's contribution to the gates."""
         return apply("linear", state, self.weights.w_hh, self.weights.b_hh)
 
 
-def _part(x: Tensor, number: int, width: int) -> Tensor:
-    """Return one gate's part of all."""
+def _slice_gate(x: Tensor, number: int, width: int) -> Tensor:
+    """Return the slice of one gate."""
     return x[:, number * width : (number + 1) * width]
 
 
 def run_steps(
     cell: Cell, x: Tensor, first: list[Tensor], *, mask: Tensor | None, reverse: bool
 ) -> tuple[Tensor, list[Tensor]]:
-    """Go over the positions; at padding the states stay and the output is 0."""
+    """Run all positions; padding keeps the states, and its output is 0."""
     seen = apply("linear", x, cell.weights.w_ih, cell.weights.b_ih)
     states, outs = first, list[Tensor]()
     places = range(x.shape[1])

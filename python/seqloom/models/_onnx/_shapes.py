@@ -1,4 +1,4 @@
-"""Operators of ONNX that change shapes, or make numbers of them."""
+"""ONNX operators that change shapes or return shapes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 
 from seqloom.models._onnx._values import (
     Directions,
-    RecordPlaces,
+    RecordPositions,
     is_known,
     permute,
     reshape,
-    take_part,
+    slice_axis,
 )
 from seqloom.tensor import apply
 
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
     from seqloom.models._onnx._values import Call, Operator
     from seqloom.tensor import Tensor
 
-# A file can ask for any shape: one of so many numbers, or times its input, is no mistake.
-_MOST_MADE, _MOST_TIMES = 1 << 28, 16
-_TWO = 2  # the number of a record, and a position in it
+# Limits for the size of a result: elements, or multiple of the input's elements.
+_MAX_ELEMENTS, _MAX_EXPANSION = 1 << 28, 16
+_PAIR = 2  # a record index and a position in the record
 
 
 def shape(call: Call) -> NDArray[np.int64]:
-    """Return the sizes, as known numbers."""
+    """Return the shape as a constant."""
     sizes = call.shape(0)
     start, stop = call.attribute("start", 0), call.attribute("end", len(sizes))
     return np.asarray(sizes[slice(start, stop)], np.int64)
 
 
 def size(call: Call) -> NDArray[np.int64]:
-    """Return the number of elements, as a known number."""
+    """Return the number of elements as a constant."""
     return np.asarray(math.prod(call.shape(0)), np.int64)
 
 
-def change_shape(call: Call) -> Any:
-    """Return another shape: 0 keeps a size, -1 is what is left."""
+def reshape_value(call: Call) -> Any:
+    """Reshape: 0 keeps a size, -1 is inferred."""
     old, new = call.shape(0), call.integers(1, "shape")
     if not call.attribute("allowzero", 0):
         new = [old[at] if n == 0 and at < len(old) else n for at, n in enumerate(new)]
@@ -53,38 +53,38 @@ def change_shape(call: Call) -> Any:
         rest = math.prod(old) // others if others else 0
         new = [rest if n == -1 else n for n in new]
     if min(new, default=0) < 0 or math.prod(new) != math.prod(old):
-        call.refuse(f"cannot give {old} the shape {tuple(call.integers(1, 'shape'))}")
+        call.fail(f"cannot reshape {old} to {tuple(call.integers(1, 'shape'))}")
     return reshape(call.value(0), new)
 
 
 def flatten(call: Call) -> Any:
-    """Make two axes: those before one, and those from it on."""
+    """Reshape to two axes: those before an axis, and those from it on."""
     old = call.shape(0)
     axis = call.attribute("axis", 1)
     axis = axis + len(old) if axis < 0 else axis
     if not 0 <= axis <= len(old):
-        call.refuse(f"has axis={axis}, but its input has {len(old)} axes")
+        call.fail(f"has axis={axis}, but its input has {len(old)} axes")
     return reshape(call.value(0), (math.prod(old[:axis]), math.prod(old[axis:])))
 
 
 def transpose(call: Call) -> Any:
-    """Bring axes into another order; the reverse one where none is given."""
+    """Permute axes; default: reverse their order."""
     rank = len(call.shape(0))
     order = call.attribute("perm", [*range(rank)][::-1])
     if sorted(order) != [*range(rank)]:
-        call.refuse(f"has perm={order}, but its input has {rank} axes")
+        call.fail(f"has perm={order}, but its input has {rank} axes")
     return permute(call.value(0), order)
 
 
 def squeeze(call: Call) -> Any:
-    """Leave out axes of length 1."""
+    """Remove axes of length 1."""
     value, old = call.value(0), call.shape(0)
     axes = call.listed("axes", 1)
     if axes is None:
         axes = [axis for axis, length in enumerate(old) if length == 1]
     left_out = {call.axis(axis, len(old)) for axis in axes}
     if any(old[axis] != 1 for axis in left_out):
-        call.refuse(f"has axes={axes}, but its input has the shape {old}")
+        call.fail(f"has axes={axes}, but its input has the shape {old}")
     if isinstance(value, Directions) and left_out == {2 if value.is_last else 1}:
         return value.joined()
     return reshape(value, [n for axis, n in enumerate(old) if axis not in left_out])
@@ -100,9 +100,9 @@ def unsqueeze(call: Call) -> Any:
 
 
 def expand(call: Call) -> Any:
-    """Repeat axes of length 1."""
+    """Broadcast axes of length 1."""
     new = np.broadcast_shapes(call.shape(0), tuple(call.integers(1, "shape")))
-    require_few(call, new)
+    require_plausible(call, new)
     if call.is_known:
         return np.broadcast_to(call.known(0, "values"), new)
     return apply("broadcast_to", call.tensor(0), new)
@@ -111,65 +111,65 @@ def expand(call: Call) -> Any:
 def tile(call: Call) -> Tensor:
     """Repeat a tensor along each axis."""
     times = tuple(call.integers(1, "repeats"))
-    require_few(call, [n * k for n, k in zip(call.shape(0), times, strict=True)])
+    require_plausible(call, [n * k for n, k in zip(call.shape(0), times, strict=True)])
     return apply("tile", call.tensor(0), times)
 
 
 def constant_of_shape(call: Call) -> NDArray[Any]:
-    """Fill a shape with one known number."""
+    """Return a constant with one value in all elements."""
     value = call.attribute("value", np.zeros(1, np.float32))
     new = call.integers(0, "shape")
-    require_few(call, new)
+    require_plausible(call, new)
     return np.broadcast_to(np.asarray(value).reshape(()), new)
 
 
-def count(call: Call) -> NDArray[Any]:
-    """Count from one known number to another."""
+def make_range(call: Call) -> NDArray[Any]:
+    """Return a range between constants."""
     limits = [call.known(place, "limits") for place in range(3)]
     start, stop, step = (it.item() for it in limits)
     if step == 0:
-        call.refuse("has the step 0")
-    require_few(call, [max(0, math.ceil((stop - start) / step))])
+        call.fail("has the step 0")
+    require_plausible(call, [max(0, math.ceil((stop - start) / step))])
     return np.arange(start, stop, step, dtype=limits[0].dtype)
 
 
 def nonzero(call: Call) -> NDArray[np.int64]:
-    """Find the places of known numbers that are not 0."""
+    """Return the indices of constants that are not 0."""
     return np.stack(np.nonzero(call.known(0, "places"))).astype(np.int64)
 
 
-def require_few(call: Call, sizes: Sequence[int]) -> None:
-    """Refuse a shape that is not possible, or far larger than what it is made of."""
-    most = max(_MOST_MADE, _MOST_TIMES * math.prod(call.shape(0)))
+def require_plausible(call: Call, sizes: Sequence[int]) -> None:
+    """Raise if a shape is invalid, or far larger than the input."""
+    most = max(_MAX_ELEMENTS, _MAX_EXPANSION * math.prod(call.shape(0)))
     if min(sizes, default=0) < 0 or math.prod(sizes) > most:
-        call.refuse(f"would make the shape {tuple(sizes)}, which is not possible")
+        call.fail(f"would create the shape {tuple(sizes)}, which is not possible")
 
 
 def concat(call: Call) -> Any:
-    """Join tensors along an axis."""
+    """Concatenate tensors along an axis."""
     rank = len(call.shape(0))
     axis = call.axis(call.attribute("axis", 0), rank)
     if len(call) == 1:
         return call.value(0)
-    if axis == rank - 1 == 1 and (places := _record_places(call)) is not None:
+    if axis == rank - 1 == 1 and (places := _find_record_positions(call)) is not None:
         return places
     return apply("concat", [call.tensor(place) for place in range(len(call))], axis=axis)
 
 
-def _record_places(call: Call) -> RecordPlaces | None:
-    """Find the number of each record beside a position in it."""
-    # As torch exports ``x[arange(n), positions]`` since 2.5.
+def _find_record_positions(call: Call) -> RecordPositions | None:
+    """Return lazy pairs of record index and position, if the inputs are these."""
+    # PyTorch exports ``x[arange(n), positions]`` like this since 2.5.
     numbers = call.value(0)
-    if len(call) != _TWO or not is_known(numbers) or is_known(call.value(1)):
+    if len(call) != _PAIR or not is_known(numbers) or is_known(call.value(1)):
         return None
     is_of_records = numbers.shape == call.shape(1) == (len(numbers), 1)
     if not (is_of_records and (numbers[:, 0] == np.arange(len(numbers))).all()):
         return None
-    return RecordPlaces(call.tensor(1))
+    return RecordPositions(call.tensor(1))
 
 
 def split(call: Call) -> tuple[Any, ...]:
-    """Cut a tensor into parts along an axis."""
+    """Split a tensor along an axis."""
     x, outputs = call.tensor(0), len(call.node.outputs)
     axis = call.axis(call.attribute("axis", 0), x.ndim)
     length = x.shape[axis]
@@ -178,11 +178,11 @@ def split(call: Call) -> tuple[Any, ...]:
         part = -(-length // call.attribute("num_outputs", outputs))
         sizes = [min(part, max(0, length - part * at)) for at in range(outputs)]
     if sum(sizes) != length or len(sizes) != outputs:
-        call.refuse(f"cuts {sizes}, but the axis has the length {length}")
+        call.fail(f"splits into {sizes}, but the axis has the length {length}")
     ends = np.cumsum([0, *sizes]).tolist()
     if outputs == 1:
         return (x,)
-    return tuple(take_part(x, axis, slice(*both)) for both in pairwise(ends))
+    return tuple(slice_axis(x, axis, slice(*both)) for both in pairwise(ends))
 
 
 OPERATORS: dict[str, Operator] = {
@@ -191,8 +191,8 @@ OPERATORS: dict[str, Operator] = {
     "Expand": expand,
     "Flatten": flatten,
     "NonZero": nonzero,
-    "Range": count,
-    "Reshape": change_shape,
+    "Range": make_range,
+    "Reshape": reshape_value,
     "Shape": shape,
     "Size": size,
     "Split": split,

@@ -1,4 +1,4 @@
-"""Values of a graph, and the call of an operator with them."""
+"""Values of a graph, lazy layouts of tensors, and the call of an operator."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from seqloom.models._onnx._graph import Node
 
-    # Computes the outputs of a node: tensors, known numbers, or values to be laid out.
+    # Computes the outputs of a node: tensors, constants or lazy layouts.
     Operator: TypeAlias = Callable[["Call"], Any]
 
 _DIRECTIONS_LAST = (0, 2, 1, 3)
@@ -29,36 +29,36 @@ _DIRECTIONS_LAST = (0, 2, 1, 3)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Permuted:
-    """A tensor whose axes are still to be brought into another order."""
+    """Lazy permutation of the axes of a tensor."""
 
     base: Tensor
     order: tuple[int, ...]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The sizes in the new order."""
+        """Shape after the permutation."""
         return tuple(self.base.shape[axis] for axis in self.order)
 
     def tensor(self) -> Tensor:
-        """Bring the axes into order."""
+        """Compute the permuted tensor."""
         return apply("permute_dims", self.base, self.order)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Reshaped:
-    """A tensor that is still to get another shape, with the same values in a row."""
+    """Lazy reshape of a tensor."""
 
     base: Tensor
     shape: tuple[int, ...]
 
     def tensor(self) -> Tensor:
-        """Return the values the shape."""
+        """Compute the reshaped tensor."""
         return apply("reshape", self.base, self.shape)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Directions:
-    """The states of a recurrent node, ``(position, direction, record, width)``.
+    """States of a recurrent node, ``(position, direction, record, width)``.
 
     With `is_last`, ``(position, record, direction, width)``.
     """
@@ -68,91 +68,91 @@ class Directions:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The sizes as ONNX has them."""
+        """Shape in ONNX's layout."""
         records, positions, width = self.states[0].shape
         count = len(self.states)
         middle = (records, count) if self.is_last else (count, records)
         return (positions, *middle, width)
 
     def tensor(self) -> Tensor:
-        """Put the directions side by side."""
+        """Stack the directions into one tensor."""
         axis, order = (2, (1, 0, 2, 3)) if self.is_last else (1, (2, 1, 0, 3))
         return apply("permute_dims", apply("stack", list(self.states), axis=axis), order)
 
     @property
     def joined_shape(self) -> tuple[int, ...] | None:
-        """The sizes with directions and width as one axis; None unless `is_last`."""
+        """Shape with directions and width joined into one axis; None unless `is_last`."""
         *before, directions, width = self.shape
         return (*before, directions * width) if self.is_last else None
 
     def joined(self) -> Permuted:
-        """Return ``(position, record, direction * width)``."""
+        """Return the joined states ``(position, record, direction * width)``."""
         is_one = len(self.states) == 1
         rows = self.states[0] if is_one else apply("concat", list(self.states), axis=2)
         return Permuted(rows, (1, 0, 2))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class RowPlaces:
-    """A position in each record, plus where that record begins among all rows."""
+class RowPositions:
+    """Sum of a position in each record and the first row of the record."""
 
     positions: Tensor
     begins: NDArray[Any]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """One number for each record."""
+        """Shape: one integer for each record."""
         return self.positions.shape
 
     def tensor(self) -> Tensor:
-        """Add them."""
+        """Compute the sum."""
         return self.positions + as_operand(self.positions, self.begins)
 
-    def begin_at(self, length: int) -> bool:
-        """Return whether each record begins `length` rows after the one before."""
+    def has_stride(self, length: int) -> bool:
+        """Return whether consecutive records start `length` rows apart."""
         return bool((self.begins == np.arange(len(self.begins)) * length).all())
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class RecordPlaces:
-    """A position in each record, beside the number of the record: ``(record, 2)``."""
+class RecordPositions:
+    """Pairs of record index and a position in the record: ``(record, 2)``."""
 
     positions: Tensor  # (record, 1)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Two numbers for each record."""
+        """Shape: two integers for each record."""
         return (self.positions.shape[0], 2)
 
     def tensor(self) -> Tensor:
-        """Put the numbers beside the positions."""
+        """Compute the pairs."""
         numbers = np.arange(self.positions.shape[0])[:, None]
         numbers = as_tensor(numbers.astype(self.positions.dtype), self.positions)
         return apply("concat", [numbers, self.positions], axis=1)
 
 
 def is_known(value: Any) -> TypeGuard[NDArray[Any]]:
-    """Return whether a value is known before anything is computed."""
+    """Return whether a value is constant: it does not depend on the inputs' values."""
     return isinstance(value, np.ndarray)
 
 
-def lay_out(value: Any) -> Any:
-    """Return the tensor of a value that is still to be laid out; others as they are."""
+def to_tensor(value: Any) -> Any:
+    """Compute the tensor of a lazy layout; return other values unchanged."""
     return value if isinstance(value, Tensor) or is_known(value) else value.tensor()
 
 
 def as_tensor(value: Any, x: Tensor) -> Tensor:
-    """Return a value as a tensor on the backend of `x`."""
+    """Convert a value to a tensor on the backend of `x`."""
     if not is_known(value):
-        return lay_out(value)
+        return to_tensor(value)
     if value.ndim and value.size and not any(value.strides):
         return fill_like(x, value.shape, value.flat[0])
-    counted = _count_like(x, value)
+    counted = _make_range_like(x, value)
     return as_operand(x, value) if counted is None else counted
 
 
 def find_extreme(dtype: np.dtype[Any], *, largest: bool) -> Any:
-    """Return the largest or the smallest value of an element type; of floats, infinity."""
+    """Return the largest or smallest value of an element type; for floats, infinity."""
     if dtype.kind == "b":
         return largest
     if dtype.kind not in "iu":
@@ -161,8 +161,8 @@ def find_extreme(dtype: np.dtype[Any], *, largest: bool) -> Any:
 
 
 def fill_like(x: Tensor, shape: Sequence[int], value: Any) -> Tensor:
-    """Make a tensor of one number, on the backend of `x`."""
-    # Made of `x`, so that a captured graph has no array of the batch's size.
+    """Create a tensor with a constant value on the backend of `x`."""
+    # Derived from `x`, so that a captured graph contains no array of the batch's size.
     if not x.size or not math.prod(shape):
         return as_operand(x, np.full(tuple(shape), value, np.asarray(value).dtype))
     one = x[tuple(slice(0, 1) for _ in x.shape)].reshape(())
@@ -172,21 +172,21 @@ def fill_like(x: Tensor, shape: Sequence[int], value: Any) -> Tensor:
     return rows if not value else rows + value.item()
 
 
-def take_part(x: Tensor, axis: int, part: slice | int) -> Tensor:
-    """Take a slice or one position of an axis."""
+def slice_axis(x: Tensor, axis: int, part: slice | int) -> Tensor:
+    """Select a slice or an index of an axis."""
     return x[(*(slice(None),) * axis, part)]
 
 
 def pad_axis(x: Tensor, axis: int, widths: tuple[int, int], *, value: Any = 0) -> Tensor:
-    """Add a number before and after an axis."""
+    """Pad an axis with a constant value on both sides."""
     around = [(0, 0)] * x.ndim
     around[axis] = widths
     return apply("pad", x, tuple(around), value=value)
 
 
-def _count_like(x: Tensor, values: NDArray[Any]) -> Tensor | None:
-    """Count from one number to another on the backend of `x`, if the numbers are such."""
-    # A captured graph then counts to whatever size a batch has.
+def _make_range_like(x: Tensor, values: NDArray[Any]) -> Tensor | None:
+    """Return a range on the backend of `x` if the values form one; otherwise None."""
+    # A captured graph then supports batches of any size.
     row = values.ravel()
     if len(row) <= 1 or row.dtype.kind not in "if":
         return None
@@ -201,7 +201,7 @@ def _count_like(x: Tensor, values: NDArray[Any]) -> Tensor | None:
 
 
 def reshape(value: Any, shape: Sequence[int]) -> Any:
-    """Return a value another shape; of two in a row the first is left out."""
+    """Reshape a value lazily; consecutive reshapes are merged."""
     shape = tuple(shape)
     if isinstance(value, Reshaped):
         return reshape(value.base, shape)
@@ -209,11 +209,11 @@ def reshape(value: Any, shape: Sequence[int]) -> Any:
         return value.joined()
     if tuple(value.shape) == shape:
         return value
-    return value.reshape(shape) if is_known(value) else Reshaped(lay_out(value), shape)
+    return value.reshape(shape) if is_known(value) else Reshaped(to_tensor(value), shape)
 
 
 def permute(value: Any, order: Sequence[int]) -> Any:
-    """Bring axes into another order; two orders in a row become one."""
+    """Permute axes lazily; consecutive permutations are merged."""
     order = tuple(order)
     if is_known(value):
         return value.transpose(order)
@@ -221,17 +221,18 @@ def permute(value: Any, order: Sequence[int]) -> Any:
         return Directions(value.states, is_last=True)
     if isinstance(value, Permuted):
         return permute(value.base, [value.order[axis] for axis in order])
-    base = lay_out(value)
+    base = to_tensor(value)
     return base if order == tuple(range(base.ndim)) else Permuted(base, order)
 
 
-# Known numbers are few: a shape, or a table of positions.
-MOST_KNOWN = 1 << 26
+# Limit for the number of elements of a constant, such as a shape or a table of
+# positions.
+MAX_CONSTANT_SIZE = 1 << 26
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Call:
-    """A node with the values of its inputs; None for one that is left out."""
+    """Node with the values of its inputs; None for an omitted input."""
 
     node: Node
     values: list[Any]
@@ -242,84 +243,84 @@ class Call:
 
     @property
     def is_known(self) -> bool:
-        """Whether all inputs are known numbers, so that the result is such too."""
+        """True if all inputs are constants, so the results are constants, too."""
         return all(it is None or is_known(it) for it in self.values)
 
     def has(self, place: int) -> bool:
-        """Return whether an input is given."""
+        """Return whether an input exists."""
         return place < len(self.values) and self.values[place] is not None
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """Return an attribute of the node."""
         return self.node.attributes.get(name, default)
 
-    def word(self, name: str, default: str, choices: Sequence[str]) -> str:
-        """Return an attribute that is one of some words."""
+    def choice(self, name: str, default: str, choices: Sequence[str]) -> str:
+        """Return a string attribute; raise if it is not one of the choices."""
         found = self.attribute(name, default)
         if found not in choices:
-            self.refuse(f"has {name}={quote(found)}, which is not supported")
+            self.fail(f"has {name}={quote(found)}, which is not supported")
         return found
 
     def value(self, place: int) -> Any:
-        """Return an input as it is; refuses a node that lacks it."""
+        """Return an input; raise if the node lacks it."""
         if not self.has(place):
             raise OperationError(f"has no input {place}")
         return self.values[place]
 
     @property
     def first(self) -> Tensor:
-        """A tensor on the backend that computes: the first one among the inputs."""
+        """First tensor among the inputs; its backend computes the node."""
         for value in self.values:
             if value is not None and not is_known(value):
-                return lay_out(value)
+                return to_tensor(value)
         return backend("numpy").tensor(np.asarray(self.value(0)))
 
     def tensor(self, place: int) -> Tensor:
         """Return an input as a tensor."""
         value = self.value(place)
-        return as_tensor(value, self.first) if is_known(value) else lay_out(value)
+        return as_tensor(value, self.first) if is_known(value) else to_tensor(value)
 
     def optional(self, place: int) -> Tensor | None:
-        """Return an input as a tensor, or None where it is left out."""
+        """Return an input as a tensor, or None if it is omitted."""
         return self.tensor(place) if self.has(place) else None
 
     def operand(self, place: int) -> Any:
-        """Return an input as a tensor, or as a number that takes the others' type."""
+        """Return an input as a tensor, or as a Python number if it is constant."""
         value = self.value(place)
         if is_known(value) and not value.ndim and not self.is_known:
             return value.item()
         return self.tensor(place)
 
     def known(self, place: int, what: str) -> NDArray[Any]:
-        """Return an input whose numbers must be known before anything is computed."""
+        """Return a constant input; raise if it depends on the inputs' values."""
         value = self.value(place)
         if not is_known(value):
-            self.refuse(
-                f"takes its {what} from values that are computed; only what follows from "
-                "the sizes of the inputs and from constants of the file can be used there"
+            self.fail(
+                f"takes its {what} from computed values; only values that depend on the "
+                "sizes of the inputs and on constants of the file are supported there"
             )
         return value
 
     def integers(self, place: int, what: str) -> list[int]:
-        """Return an input as integers that are known."""
+        """Return a constant input as integers."""
         return [int(it) for it in self.known(place, what).ravel()]
 
     def listed(self, name: str, place: int, default: Any = None) -> Any:
-        """Return integers that older files have as an attribute, newer ones as an input."""
+        """Return integers from an input, or in older files from an attribute."""
         if self.has(place):
             return self.integers(place, name)
         return self.attribute(name, default)
 
     def shape(self, place: int) -> tuple[int, ...]:
-        """Return the sizes of an input, which need not be laid out for it."""
+        """Return the shape of an input without computing a lazy layout."""
         return tuple(map(int, self.value(place).shape))
 
     def axis(self, axis: int, rank: int) -> int:
-        """Count an axis from the front."""
+        """Return a non-negative axis; raise if it is out of range."""
         if not -rank <= axis < max(rank, 1):
-            self.refuse(f"has axis={axis}, but its input has {rank} axes")
+            self.fail(f"has axis={axis}, but its input has {rank} axes")
         return axis % max(rank, 1)
 
-    def refuse(self, reason: str) -> NoReturn:
-        """Raise an error; the node's name is put before the reason."""
+    def fail(self, reason: str) -> NoReturn:
+        """Raise an error; the caller adds the name of the node."""
         raise OperationError(reason)

@@ -1,4 +1,4 @@
-"""Operators of ONNX that go over windows: convolutions and pools."""
+"""ONNX operators over windows: convolutions and pooling."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from seqloom.models._onnx._values import find_extreme, take_part
+from seqloom.models._onnx._values import find_extreme, slice_axis
 from seqloom.nn import functional as F
 from seqloom.nn._operands import as_option
 from seqloom.tensor import Tensor, apply
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from seqloom.models._onnx._values import Call, Operator
 
 Pair = tuple[int, int]
-_AUTO = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
+_AUTO_PAD_MODES = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 _MOST_AXES = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The sizes of a window, one for each axis of positions."""
+    """Kernel, stride, dilation and padding of a window, for each axis."""
 
     kernel: tuple[int, ...]
     stride: tuple[int, ...]
@@ -32,30 +32,30 @@ class Window:
 
     @property
     def is_even(self) -> bool:
-        """Whether as much is added before as after each axis."""
+        """True if the padding before and after each axis is equal."""
         return all(before == after for before, after in self.pads)
 
     @property
     def before(self) -> tuple[int, ...]:
-        """What is added before each axis."""
+        """Padding before each axis."""
         return tuple(before for before, _ in self.pads)
 
     @property
     def around(self) -> tuple[tuple[int, int], ...]:
-        """What is added to the axes of a batch."""
+        """Padding of all axes of a batch."""
         return ((0, 0), (0, 0), *self.pads)
 
 
 def _read_window(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> Window:
-    """Read the sizes of a window over an input of the given sizes."""
+    """Read the window attributes for an input with the given sizes."""
     axes = len(sizes)
     if not 1 <= axes <= _MOST_AXES:
-        call.refuse(f"goes over {axes} axes of positions; 1 and 2 are supported")
+        call.fail(f"has {axes} axes of positions; only 1 and 2 are supported")
     kernel = tuple(call.attribute("kernel_shape", kernel))
     stride = tuple(call.attribute("strides", (1,) * axes))
     dilation = tuple(call.attribute("dilations", (1,) * axes))
     if not len(kernel) == len(stride) == len(dilation) == axes:
-        call.refuse("has sizes of windows for another number of axes than its input")
+        call.fail("has sizes of windows for another number of axes than its input")
     spans = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
     return Window(kernel, stride, dilation, _read_pads(call, sizes, spans, stride=stride))
 
@@ -63,8 +63,8 @@ def _read_window(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> Win
 def _read_pads(
     call: Call, sizes: Sequence[int], spans: Sequence[int], *, stride: Sequence[int]
 ) -> tuple[Pair, ...]:
-    """Reads, or computes, what is added before and after each axis."""
-    kind = call.word("auto_pad", "NOTSET", _AUTO)
+    """Read or compute the padding before and after each axis."""
+    kind = call.choice("auto_pad", "NOTSET", _AUTO_PAD_MODES)
     if kind == "NOTSET":
         pads = call.attribute("pads", [0] * 2 * len(sizes))
         half = len(pads) // 2
@@ -75,64 +75,64 @@ def _read_pads(
         max(0, (-(-size // step) - 1) * step + span - size)
         for size, span, step in zip(sizes, spans, stride, strict=True)
     ]
-    return tuple(_halve(totals, kind))
+    return tuple(_split_evenly(totals, kind))
 
 
-def _halve(totals: Sequence[int], kind: str) -> list[Pair]:
-    """Split lengths over both ends; the larger half is at the end for SAME_UPPER."""
+def _split_evenly(totals: Sequence[int], kind: str) -> list[Pair]:
+    """Split padding over both ends; SAME_UPPER has the larger half at the end."""
     halves = [(total // 2, total - total // 2) for total in totals]
     return halves if kind == "SAME_UPPER" else [(after, before) for before, after in halves]
 
 
-def _by_axes(x: Tensor, one: Any, two: Any) -> Any:
-    """Return the function for one axis of positions, or for two."""
+def _select_by_axes(x: Tensor, one: Any, two: Any) -> Any:
+    """Return the function for one or for two axes of positions."""
     return one if x.ndim == 3 else two  # noqa: PLR2004 - (n, c, l)
 
 
 def conv(call: Call) -> Tensor:
-    """Compute a convolution along one axis or two."""
+    """Compute a convolution along one or two axes."""
     x, weight, bias = call.tensor(0), call.tensor(1), call.optional(2)
     window = _read_window(call, x.shape[2:], weight.shape[2:])
     padding = window.before
     if not window.is_even:
         x, padding = apply("pad", x, window.around), (0,) * len(padding)
-    function = _by_axes(x, F.conv1d, F.conv2d)
+    function = _select_by_axes(x, F.conv1d, F.conv2d)
     sizes = (as_option(it) for it in (window.stride, padding, window.dilation))
     return function(x, weight, bias, *sizes, call.attribute("group", 1))
 
 
 def conv_transpose(call: Call) -> Tensor:
-    """Compute the gradient of a convolution by its input, as a layer."""
+    """Compute a transposed convolution along one or two axes."""
     x, weight, bias = call.tensor(0), call.tensor(1), call.optional(2)
     window = _read_window(call, x.shape[2:], weight.shape[2:])
-    function = _by_axes(x, F.conv_transpose1d, F.conv_transpose2d)
+    function = _select_by_axes(x, F.conv_transpose1d, F.conv_transpose2d)
     stride, dilation = as_option(window.stride), as_option(window.dilation)
     group = call.attribute("group", 1)
     if _is_plain(call, window):
         padding = as_option(window.before)
         return function(x, weight, bias, stride, padding, 0, group, dilation)
     full = function(x, weight, None, stride, 0, 0, group, dilation)
-    cuts = _read_cuts(call, window, x.shape[2:], full=full.shape[2:])
-    if any(map(any, cuts)):
-        full = apply("pad", full, ((0, 0), (0, 0), *cuts))
+    padding = _read_output_padding(call, window, x.shape[2:], full=full.shape[2:])
+    if any(map(any, padding)):
+        full = apply("pad", full, ((0, 0), (0, 0), *padding))
     if bias is None:
         return full
     return full + bias.reshape((bias.shape[0], *(1,) * (x.ndim - 2)))
 
 
 def _is_plain(call: Call, window: Window) -> bool:
-    """Return whether as much is cut off at both ends, and nothing is added."""
+    """Return whether the same amount is removed at both ends, and nothing is added."""
     names = ("output_padding", "output_shape")
     is_kept = call.attribute("auto_pad", "NOTSET") in {"NOTSET", "VALID"}
     return window.is_even and is_kept and not any(map(call.attribute, names))
 
 
-def _read_cuts(
+def _read_output_padding(
     call: Call, window: Window, sizes: Sequence[int], *, full: Sequence[int]
 ) -> list[Pair]:
-    """Read what is cut off, a negative number, or added at each end of an axis."""
+    """Return how much to remove (negative) or add at each end of the axes."""
     extra = call.attribute("output_padding", [0] * len(full))
-    kind = call.word("auto_pad", "NOTSET", _AUTO)
+    kind = call.choice("auto_pad", "NOTSET", _AUTO_PAD_MODES)
     wanted = call.attribute("output_shape")
     if wanted is None and kind.startswith("SAME"):
         wanted = [size * step for size, step in zip(sizes, window.stride, strict=True)]
@@ -143,17 +143,17 @@ def _read_cuts(
         length + more - size
         for length, more, size in zip(full, extra, wanted[-len(full) :], strict=True)
     ]
-    ends = zip(_halve(totals, kind), extra, strict=True)
+    ends = zip(_split_evenly(totals, kind), extra, strict=True)
     return [(-before, more - after) for (before, after), more in ends]
 
 
 def max_pool(call: Call) -> Tensor:
     """Compute the maximum of each window."""
     if any(call.node.outputs[1:]):
-        call.refuse("gives the places of the maxima, which is not supported")
+        call.fail("returns the indices of the maxima, which is not supported")
     x = call.tensor(0)
     window = _read_window(call, x.shape[2:], ())
-    function = _by_axes(x, F.max_pool1d, F.max_pool2d)
+    function = _select_by_axes(x, F.max_pool1d, F.max_pool2d)
     kernel, stride, dilation = map(
         as_option, (window.kernel, window.stride, window.dilation)
     )
@@ -166,31 +166,31 @@ def max_pool(call: Call) -> Tensor:
 
 
 def _fits_in_pool(window: Window) -> bool:
-    """Return whether a pool takes the padding itself.
+    """Return whether the pooling operation supports the padding.
 
-    As much on both sides, at most half.
+    It must be equal on both sides, and at most half of the kernel.
     """
     sizes = zip(window.before, window.kernel, strict=True)
     return window.is_even and all(before <= k // 2 for before, k in sizes)
 
 
 def _trim(out: Tensor, x: Tensor, window: Window) -> Tensor:
-    """Leave out a last window that would begin behind the input."""
+    """Drop a last window that would start after the end of the input."""
     for at, (before, step) in enumerate(zip(window.before, window.stride, strict=True)):
         most = -(-(x.shape[at + 2] + before) // step)
         if out.shape[at + 2] > most:
-            out = take_part(out, at + 2, slice(0, most))
+            out = slice_axis(out, at + 2, slice(0, most))
     return out
 
 
 def average_pool(call: Call) -> Tensor:
-    """Compute the mean of each window; padding counts where the file says so."""
+    """Compute the mean of each window, with or without padding."""
     x = call.tensor(0)
     window = _read_window(call, x.shape[2:], ())
     if any(it != 1 for it in window.dilation):
-        call.refuse(f"has dilations={list(window.dilation)}, which is not supported")
+        call.fail(f"has dilations={list(window.dilation)}, which is not supported")
     counts = bool(call.attribute("count_include_pad", 0))
-    function = _by_axes(x, F.avg_pool1d, F.avg_pool2d)
+    function = _select_by_axes(x, F.avg_pool1d, F.avg_pool2d)
     sizes = as_option(window.kernel), as_option(window.stride)
     options = {"ceil_mode": bool(call.attribute("ceil_mode", 0))}
     if _fits_in_pool(window):
@@ -204,7 +204,7 @@ def average_pool(call: Call) -> Tensor:
 
 
 def _make_global(name: str) -> Operator:
-    """Make a pool over all positions."""
+    """Create a pooling operator over all positions."""
 
     def operate(call: Call) -> Tensor:
         x = call.tensor(0)
