@@ -169,7 +169,7 @@ def refuse(*_):
 def test_a_disk_that_fails_while_a_part_is_flushed_is_an_error_that_names_the_file(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("seqloom._files._EARLY", 0.001)
+    monkeypatch.setattr("seqloom._files._SYNC_SECONDS", 0.001)
     monkeypatch.setattr(os, "fdatasync", fail)
     with pytest.raises(FileError, match="a: cannot be written: Input/output error"):
         write_slowly(tmp_path / "a")

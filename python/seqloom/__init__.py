@@ -1,11 +1,11 @@
-"""Biological data from file to model: ``import seqloom as sl``."""
+"""Train models on biological sequences and genotypes: ``import seqloom as sl``."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from seqloom import _command, errors
 
-with _command.report_to_command():  # noqa: RUF067 - the environment may name a wrong instruction set
+with _command.report_to_command():  # noqa: RUF067 - SEQLOOM_SIMD may be invalid
     from seqloom._key import Key
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a package on first use, so that ``import seqloom`` stays quick."""
+    """Import a package on first use, which keeps ``import seqloom`` fast."""
     if name == "__version__":
         return import_module("importlib.metadata").version("seqloom")
     if name not in __all__:
@@ -53,5 +53,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """List the public names, loaded or not."""
+    """Return the public names, imported or not."""
     return [*__all__, "__version__"]

@@ -1,4 +1,4 @@
-"""``python -m seqloom``: the command line where the script is not on the path."""
+"""``python -m seqloom``: the command line, if the script is not on the path."""
 
 from seqloom.cli import main
 

@@ -1,6 +1,6 @@
-"""Checks and converts the arguments of public functions; a wrong one is a clear error.
+"""Validate and convert the arguments of public functions.
 
-The first argument of each function is the name of the checked argument, for the error.
+The first parameter of each function is the name of the argument, for the error message.
 """
 
 import math
@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 
 from seqloom.errors import ArgumentError
 
-_MAX_LENGTH = 60  # of a value in an error message, in characters
+_MAX_LENGTH = 60  # characters of a value in an error message
 _SEED_LIMIT = 1 << 64
 
 
@@ -23,7 +23,7 @@ def quote(value: object) -> str:
     try:
         text = " ".join(repr(value).split())
     except ValueError:
-        text = "a number of thousands of digits"  # Python refuses to write it
+        text = "a number of thousands of digits"  # too long for Python
     return text if len(text) <= _MAX_LENGTH else text[: _MAX_LENGTH - 3] + "..."
 
 
@@ -40,8 +40,8 @@ def is_list(value: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
 def as_integer(
     name: str, value: object, *, least: int = 0, limit: int | None = None
 ) -> int:
-    """Convert an integer of Python or NumPy, from `least` to below `limit`, to ``int``."""
-    # A bool is an integer to Python, but True as a count is a mistake.
+    """Convert a Python or NumPy integer, from `least` to below `limit`, to ``int``."""
+    # A bool is an integer in Python, but True as a count is a mistake.
     try:
         number = None if isinstance(value, bool) else operator.index(value)  # pyright: ignore[reportArgumentType]
     except TypeError:
@@ -57,13 +57,13 @@ def as_integer(
 
 
 def as_seed(value: object, name: str = "seed") -> int:
-    """Convert the seed of a random generator to ``int``, even if no number is drawn."""
+    """Convert the seed of a random generator to ``int``, even if it is not used."""
     return as_integer(name, value, limit=_SEED_LIMIT)
 
 
 def as_flag(name: str, value: object) -> bool:
-    """Convert True or False of Python or NumPy, or the integer 1 or 0, to ``bool``."""
-    # A string is refused: bool("no") is True.
+    """Convert a Python or NumPy bool, or the integer 1 or 0, to ``bool``."""
+    # A string is an error: bool("no") is True.
     is_flag = isinstance(value, (bool, int)) or type(value).__name__ in {"bool", "bool_"}
     if not (is_flag and value in {0, 1}):
         raise ArgumentError(f"{name} must be True or False, got {quote(value)}")
@@ -71,7 +71,7 @@ def as_flag(name: str, value: object) -> bool:
 
 
 def as_choice(name: str, value: object, choices: Sequence[str]) -> str:
-    """Check that a value is one of the allowed words."""
+    """Return a value that is one of the allowed strings; raise for any other."""
     if isinstance(value, str) and value in choices:
         return value
     *others, last = [f'"{word}"' for word in choices]
@@ -80,22 +80,24 @@ def as_choice(name: str, value: object, choices: Sequence[str]) -> str:
 
 
 def check_function(name: str, value: object) -> None:
-    """Refuse a value that is neither callable nor None."""
+    """Raise for a value that is neither callable nor None."""
     if value is not None and not callable(value):
         raise ArgumentError(f"{name} must be a function, got {quote(value)}")
 
 
 def check_sized(name: str, value: object) -> None:
-    """Refuse a value without a length, and a string, whose items are only letters."""
+    """Raise for a value without a length, and for a string."""
     is_text = isinstance(value, (str, bytes))
     if is_text or isinstance(value, type) or not hasattr(value, "__len__"):
-        raise ArgumentError(f"{name} must hold items and have a length, got {quote(value)}")
+        raise ArgumentError(
+            f"{name} must be a sequence of items with a length, got {quote(value)}"
+        )
 
 
 def as_number(
     name: str, value: Any, *, expected: str = "a number", least: float = -math.inf
 ) -> float:
-    """Convert a finite number of any numeric type to ``float``; refuses strings."""
+    """Convert a finite number of any numeric type to ``float``; raise for strings."""
     is_number = hasattr(value, "__float__") and not isinstance(value, bool)
     number = float(value) if is_number and not getattr(value, "ndim", 0) else math.nan
     if not (math.isfinite(number) and number >= least):
@@ -111,52 +113,52 @@ def as_path(name: str, value: object, *, expected: str = "a path") -> Path:
 
 
 def as_pattern(name: str, value: Any) -> re.Pattern[str]:
-    """Compile a regular expression of text; a compiled one is returned as it is."""
+    """Compile a regular expression for text; return a compiled one unchanged."""
     text = getattr(value, "pattern", value)
     if not isinstance(text, str):
         raise ArgumentError(
-            f"{name} must be a regular expression of text, got {quote(value)}"
+            f"{name} must be a regular expression for text, got {quote(value)}"
         )
     try:
         return re.compile(value)
     except re.error as error:
-        raise ArgumentError(f"'{text}' is no regular expression: {error}") from error
+        raise ArgumentError(f"'{text}' is not a regular expression: {error}") from error
 
 
 def check_rows(columns: Mapping[str, Any]) -> None:
-    """Refuse masked values, and pandas indices that put records in different orders."""
+    """Raise for masked values, and for pandas indices in different orders."""
     for name, column in columns.items():
         check_unmasked(name, column)
     indexed = {name: it.index for name, it in columns.items() if _has_index(it)}
     for (name, index), (other, its_index) in combinations(indexed.items(), 2):
-        if len(index) == len(its_index) and not _may_be_in_order(index, its_index):
+        if len(index) == len(its_index) and not _may_match(index, its_index):
             raise ArgumentError(
-                f"the index of {other} is not that of {name}, and rows are joined by their "
-                f"position: give {other}.loc[{name}.index], or take both as they are with "
-                ".to_numpy()"
+                f"the index of {other} differs from that of {name}, and rows are matched "
+                f"by position: give {other}.loc[{name}.index], or use the order as it is "
+                "with .to_numpy()"
             )
 
 
 def check_unmasked(name: str, values: Any) -> None:
-    """Refuse an array of `numpy.ma` that has masked values."""
+    """Raise for a `numpy.ma` array with masked values."""
     if hasattr(values, "filled") and hasattr(values, "mask") and values.mask.any():
         raise ArgumentError(
-            f"{name} has {values.mask.sum():,} masked values, which would count as stored; "
-            "leave these records out, or give values.filled(...)"
+            f"{name} has {values.mask.sum():,} masked values, which would be used like "
+            "others; remove these records, or pass values.filled(...)"
         )
 
 
 def _has_index(value: Any) -> bool:
-    """Return True for a series or a frame of pandas."""
+    """Return True for a pandas Series or DataFrame."""
     return hasattr(value, "iloc") and hasattr(getattr(value, "index", None), "equals")
 
 
-def _may_be_in_order(index: Any, other: Any) -> bool:
-    """Return True for equal indices, or if one of them is a count of rows."""
+def _may_match(index: Any, other: Any) -> bool:
+    """Return True for equal indices, or if one of them is a default index."""
     if index.equals(other):
         return True
     counts = [it for it in (index, other) if is_count(it)]
-    # The numbers of a count in another order: the rows were sorted or shuffled.
+    # The other index contains the same numbers in another order: rows were sorted.
     return bool(counts) and set(index) != set(other)
 
 

@@ -1,4 +1,4 @@
-"""Imports that fail or are stopped: one sentence for users of the command line."""
+"""Report import errors and Ctrl-C during imports to users of the command line."""
 
 import sys
 from collections.abc import Generator
@@ -13,9 +13,9 @@ _BAD_INPUT = 2
 
 @contextmanager
 def report_to_command() -> Generator[None]:
-    """End the ``seqloom`` command by one sentence; other programs get the error."""
+    """End the ``seqloom`` command with one line; re-raise in other programs."""
     try:
-        # A library that is stopped while it is loaded tells of other errors.
+        # A library that is interrupted during import may raise misleading errors.
         with signals_waiting() if _is_command() else nullcontext():
             yield
     except ArgumentError as error:
@@ -33,7 +33,7 @@ def report_to_command() -> Generator[None]:
 def _is_command() -> bool:
     """Return whether this process runs ``seqloom`` or ``python -m seqloom``."""
     name, words = sys.argv[0] if sys.argv else "", sys.orig_argv
-    # While Python still looks for the module to run, -m stands for its path.
+    # While Python searches for the module, argv[0] is "-m" instead of its path.
     if name == "-m":
         return "-m" in words and words[words.index("-m") + 1 :][:1] == ["seqloom"]
     return Path(name).name == "seqloom"

@@ -1,4 +1,4 @@
-"""Settings as values: frozen dataclasses that are saved as JSON."""
+"""Settings as frozen dataclasses that are saved as JSON."""
 
 import json
 from dataclasses import fields
@@ -6,18 +6,18 @@ from typing import Any, ClassVar, Literal, Self, cast, get_args, get_origin, get
 
 from seqloom.errors import ConfigError
 
-_PLAIN = (int, float, str, bool, type(None), ...)
-# The classes that the program has defined, by name. A later class of the same name replaces
-# the earlier one, so that a notebook cell can be run again.
-_known: dict[str, type[Any]] = {}
+_PLAIN_TYPES = (int, float, str, bool, type(None), ...)
+# Classes that the program has defined, by name. A later class replaces an earlier one,
+# so that a notebook cell can run again.
+_CLASSES: dict[str, type[Any]] = {}
 
 
 class JsonConfig:
-    """Base of settings that are written to and read from JSON.
+    """Base class of settings that are saved as JSON.
 
-    A subclass is a frozen dataclass. Its JSON form is its fields, the name of its class
-    and the version of its layout; nothing is imported or run when it is read: only a
-    class that the program has already defined is found.
+    A subclass is a frozen dataclass. Its JSON form contains the fields, the class name and
+    the version of the layout. Reading it imports and runs nothing: the program must have
+    defined the class already.
 
     Examples:
         >>> from dataclasses import dataclass
@@ -31,14 +31,14 @@ class JsonConfig:
     """
 
     version: ClassVar[int] = 1
-    encodes: ClassVar[str] = ""  # the kind of input that an encoder of ours encodes
+    encodes: ClassVar[str] = ""  # kind of input of a built-in encoder
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        _known[cls.__name__] = cls
+        _CLASSES[cls.__name__] = cls
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values, with the name and the version of the class.
+        """Return the fields as JSON values, with the class name and version.
 
         Returns:
             A new dict that ``json.dumps`` accepts.
@@ -55,7 +55,7 @@ class JsonConfig:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Make settings from the dict that `to_dict` returned.
+        """Create settings from the dict that `to_dict` returned.
 
         Args:
             values: The fields, with ``class`` and ``version``.
@@ -64,8 +64,8 @@ class JsonConfig:
             Settings of the named class, which must be this class or a subclass of it.
 
         Raises:
-            ConfigError: The class is unknown or not a subclass of this one, the version is
-                newer, or a field is missing, unknown or of the wrong type.
+            ConfigError: The class is unknown or not a subclass of this class, the version
+                is newer, or a field is missing, unknown or of the wrong type.
 
         Examples:
             >>> from seqloom.encode import OneHot
@@ -83,10 +83,10 @@ class JsonConfig:
             raise ConfigError(f"{found.__name__}: {error}") from None
 
     def to_json(self) -> str:
-        """Write the settings as one line of JSON.
+        """Return the settings as one line of JSON.
 
         Returns:
-            The text that `from_json` reads.
+            Text for `from_json`.
 
         Examples:
             >>> from seqloom.encode import OneHot
@@ -106,7 +106,7 @@ class JsonConfig:
             Settings of the named class.
 
         Raises:
-            ConfigError: The text is not JSON, or the fields do not fit, as in `from_dict`.
+            ConfigError: The text is not JSON, or the fields are invalid, as in `from_dict`.
 
         Examples:
             >>> from seqloom.encode import OneHot
@@ -124,8 +124,8 @@ class JsonConfig:
 
 def convert_fields(config: JsonConfig) -> None:
     """Convert each field to its declared type; called by ``__post_init__``."""
-    # Lists become tuples and NumPy's numbers Python's, so that settings compare with those
-    # that are read back from JSON.
+    # Lists become tuples, and NumPy numbers Python numbers: settings then equal those
+    # that are read from JSON.
     hints = get_type_hints(type(config))
     for field in _fields(config):
         name = f"{type(config).__name__}.{field.name}"
@@ -134,19 +134,19 @@ def convert_fields(config: JsonConfig) -> None:
 
 
 def _to_python(value: Any) -> Any:
-    """Convert NumPy's numbers and arrays to Python's."""
+    """Convert NumPy numbers and arrays to Python values."""
     if isinstance(value, (list, tuple)):
         return [_to_python(item) for item in cast("list[Any]", value)]
     return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _fields(config: Any) -> list[Any]:
-    """List the fields that the constructor takes."""
+    """Return the fields that the constructor accepts."""
     return [field for field in fields(config) if field.init]
 
 
 def _to_json_value(value: object) -> Any:
-    """Convert nested settings and tuples to what JSON knows."""
+    """Convert nested settings and tuples to JSON values."""
     if isinstance(value, JsonConfig):
         return value.to_dict()
     if isinstance(value, (list, tuple)):
@@ -155,14 +155,14 @@ def _to_json_value(value: object) -> Any:
 
 
 def _find(values: dict[str, Any]) -> type[Any]:
-    """Find the class that the values name."""
+    """Return the class that the values name."""
     name = values.get("class")
-    if not isinstance(name, str) or name not in _known:
+    if not isinstance(name, str) or name not in _CLASSES:
         raise ConfigError(
-            f"unknown settings class {name!r}; import the module that defines it first, in "
-            "Python; sl.export.save writes such a model for commands"
+            f"unknown settings class {name!r}; in Python, import the module that defines "
+            "it first; commands can use a model that sl.export.save wrote"
         )
-    found = _known[name]
+    found = _CLASSES[name]
     version = values.get("version", 1)
     if type(version) is not int:
         raise ConfigError(f"{name}: the layout must be an integer, got {version!r}")
@@ -175,7 +175,7 @@ def _find(values: dict[str, Any]) -> type[Any]:
 
 
 def _convert_values(found: type[Any], values: dict[str, Any]) -> dict[str, Any]:
-    """Convert each field of `found` to its declared type."""
+    """Convert each field to its declared type."""
     given = {
         name: value for name, value in values.items() if name not in {"class", "version"}
     }
@@ -192,16 +192,18 @@ def _convert_values(found: type[Any], values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_config(value: object) -> bool:
-    """Return whether a value is the plain form of nested settings."""
+    """Return whether a value is the dict of nested settings."""
     return isinstance(value, dict) and "class" in value
 
 
 def _is_plain(declared: Any) -> bool:
-    """Return whether a type is of numbers, words and rows of them."""
+    """Return whether a type consists of numbers, strings and rows of them."""
     if get_origin(declared) is Literal:
         return True
     parts = get_args(declared) or (declared,)
-    return all(part in _PLAIN if part is declared else _is_plain(part) for part in parts)
+    return all(
+        part in _PLAIN_TYPES if part is declared else _is_plain(part) for part in parts
+    )
 
 
 def _convert(field: str, value: Any, declared: Any) -> Any:
@@ -224,12 +226,12 @@ def _convert(field: str, value: Any, declared: Any) -> Any:
 
 
 def _items_of(value: object) -> list[Any]:
-    """Return the items of a list; none for any other value."""
+    """Return the items of a list, or no items for other values."""
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _encode(value: object) -> None:
-    """Encode all text in a value; half a character, which JSON can spell, is none."""
+    """Encode all text in a value; raise for lone surrogates, which JSON can contain."""
     if isinstance(value, str):
         value.encode()
     elif isinstance(value, (list, tuple)):

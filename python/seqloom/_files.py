@@ -1,4 +1,4 @@
-"""Files that are whole or absent, how to tell two apart, and the folder of the cache."""
+"""Atomic file writes, comparison of files, and the cache folder."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
     Commit: TypeAlias = Callable[[Sequence[Path], Sequence[Path]], None]
 
-# Number of names at which parts of killed writers are searched.
-_LOOKED_AT = 8
-# Seconds between two syncs of the bytes written so far.
-_EARLY = 0.05
+# Number of names that are searched for temporary files of killed writers.
+_MAX_NAMES = 8
+# Seconds between two syncs while a file is written.
+_SYNC_SECONDS = 0.05
 
 
 def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file so that a crash leaves the old one or the new one, never a part."""
+    """Write a file atomically: after a crash it has the old or the new content."""
     with atomic_paths([path]) as (part,):
         part.write_bytes(data)
 
 
 @contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
-    """Yield a temporary path beside `path`, and rename it when the block ends well."""
-    # A symbolic link stays, and the file that it names is written. A file that is replaced
-    # keeps its permissions; a new one gets what the umask allows. A folder, a device or a
-    # pipe is refused: a file would replace it.
+    """Yield a temporary path, and rename it to `path` if the block succeeds."""
+    # A symbolic link stays; the file behind it is replaced. A replaced file keeps its
+    # permissions; a new file gets those of the umask. A folder, a device or a pipe is
+    # an error, because the rename would replace it.
     with atomic_paths([path]) as (part,):
         yield part
 
@@ -46,19 +46,19 @@ def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
 def atomic_paths(
     paths: Sequence[str | os.PathLike[str]], *, commit: Commit | None = None
 ) -> Generator[list[Path]]:
-    """Yield temporary paths for several files; renames all when the block ends well."""
-    # Each part is an empty file, to be written in place: a lock on it says that its writer
-    # is alive. The next writer of the same file removes the part of a writer that was
-    # killed. If one file cannot be written, none is made. A writer that is killed between
-    # two renames leaves some old and some new files, unless `commit`, which replaces the
-    # renames, prevents it.
+    """Yield temporary paths for several files; rename all if the block succeeds."""
+    # Each temporary file is created empty and locked: the lock shows that its writer is
+    # alive. The next writer of the same file removes those of killed writers. If one
+    # file cannot be written, none is. A writer that is killed between two renames
+    # leaves old and new files, unless `commit`, which replaces the renames, prevents
+    # it.
     finals = [_final(path) for path in paths]
     try:
         with ExitStack() as stack:
-            parts = [stack.enter_context(_part_of(final)) for final in finals]
+            parts = [stack.enter_context(_temporary(final)) for final in finals]
             yield parts
             for part, final in zip(parts, finals, strict=True):
-                _keep_rights(part, final)
+                _copy_permissions(part, final)
             _sync_all(parts)
             with signals_waiting():
                 (commit or _rename)(parts, finals)
@@ -72,13 +72,13 @@ def atomic_paths(
 
 @contextmanager
 def flushing(file: BinaryIO) -> Generator[None]:
-    """Let the disk write the begin of a large file while the block writes the rest."""
-    # An error is raised at the end, because the system reports it only once.
+    """Start writing a large file to disk while the block writes the rest."""
+    # An error is raised at the end, because the system reports each error only once.
     is_over = threading.Event()
     failures: list[OSError] = []
 
     def flush() -> None:
-        while not failures and not is_over.wait(_EARLY):
+        while not failures and not is_over.wait(_SYNC_SECONDS):
             try:
                 sync_data(file.fileno())
             except OSError as error:
@@ -96,67 +96,65 @@ def flushing(file: BinaryIO) -> Generator[None]:
 
 
 def _final(path: str | os.PathLike[str]) -> Path:
-    """Return the file that will be written; refuses what a file would replace."""
+    """Return the file to write; raise if a rename would replace something else."""
     final = Path(os.path.realpath(path)) if Path(path).is_symlink() else Path(path)
     if final.exists() and not final.is_file():
-        raise FileError(
-            f"{final}: is not a regular file; expected the name of a file to write"
-        )
+        raise FileError(f"{final}: is not a regular file; expected a path for a file")
     return final
 
 
 @contextmanager
-def _part_of(final: Path) -> Generator[Path]:
-    """Make the part of a file; while the block runs, no other writer removes it."""
+def _temporary(final: Path) -> Generator[Path]:
+    """Create the temporary file; no other writer removes it during the block."""
     with ExitStack() as stack:
-        # A signal between making the part and registering its removal would leave it.
+        # A signal between creation and registration would leave the temporary file.
         with signals_waiting():
             part, handle = _claim(final)
-            stack.callback(_give_back, part, handle)
+            stack.callback(_remove_temporary, part, handle)
         yield part
 
 
-def _give_back(part: Path, handle: int) -> None:
-    """Remove a part and its lock."""
+def _remove_temporary(part: Path, handle: int) -> None:
+    """Remove a temporary file and its lock."""
     with signals_waiting():
-        # After the rename, another writer may have made a part of this name.
+        # After the rename, another writer may have created a file of this name.
         if is_at(part, handle):
             part.unlink()
         os.close(handle)
 
 
 def _claim(final: Path) -> tuple[Path, int]:
-    """Make a part and lock it, and remove the parts of dead writers."""
+    """Create and lock a temporary file, and remove those of killed writers."""
     parts = (final.with_name(f".{final.name}.seqloom{n}.part") for n in count())
-    first = list(islice(parts, _LOOKED_AT))
+    first = list(islice(parts, _MAX_NAMES))
     try:
-        # What replaces a private file is private from its first byte on.
+        # The replacement of a private file is private from its first byte.
         mode = 0o600 if final.exists() else 0o666
         for part in first:
-            _remove_dead(part)
-        claims = ((part, _make(part, mode)) for part in chain(first, parts))
+            _remove_abandoned(part)
+        claims = ((part, _create_locked(part, mode)) for part in chain(first, parts))
         return next((part, handle) for part, handle in claims if handle is not None)
     except OSError as error:
         raise FileError(f"{final}: cannot be written: {error.strerror or error}") from error
 
 
-def _make(part: Path, mode: int) -> int | None:
-    """Make a part and lock it; None: the name is another writer's."""
+def _create_locked(part: Path, mode: int) -> int | None:
+    """Create and lock a temporary file; return None if the name is taken."""
     try:
         handle = open_handle(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
     except FileExistsError:
         return None
-    # Without locks no writer removes the parts of others.
+    # Without locks, no writer removes temporary files of other writers.
     with suppress(OSError):
         lock(handle)
     if is_at(part, handle):
         return handle
-    os.close(handle)  # another writer removed the part before it was locked
+    os.close(handle)  # another writer removed the file before it was locked
     return None
 
 
-def _remove_dead(part: Path) -> None:
-    """Remove a part that is not locked: its writer was killed."""
+def _remove_abandoned(part: Path) -> None:
+    """Remove a temporary file that is not locked: its writer was killed."""
     try:
         handle = open_handle(part, os.O_RDWR | NOFOLLOW)
     except OSError:
@@ -171,15 +169,15 @@ def _remove_dead(part: Path) -> None:
 
 
 def is_at(path: Path, handle: int) -> bool:
-    """Return True if a name is still that of an open file, and no link to it."""
+    """Return True if a path still names an open file, and is not a link to it."""
     try:
         return os.path.samestat(path.lstat(), os.fstat(handle))
     except FileNotFoundError:
         return False
 
 
-def _keep_rights(part: Path, final: Path) -> None:
-    """Give a part the permissions of what it replaces, and the owner if it can."""
+def _copy_permissions(part: Path, final: Path) -> None:
+    """Copy the permissions of the replaced file, and its owner if possible."""
     try:
         old = final.stat()
     except FileNotFoundError:
@@ -188,7 +186,7 @@ def _keep_rights(part: Path, final: Path) -> None:
     try:
         change_owner(part, old.st_uid, old.st_gid)
     except OSError:
-        # A new group must not get the rights of the old one: it gets those of others.
+        # A new group must not get the rights of the old group, but those of others.
         with suppress(OSError):
             change_owner(part, -1, old.st_gid)
         if part.stat().st_gid != old.st_gid:
@@ -197,28 +195,28 @@ def _keep_rights(part: Path, final: Path) -> None:
 
 
 def _rename(parts: Sequence[Path], finals: Sequence[Path]) -> None:
-    """Give all parts their names; if one cannot have it, no new file stays."""
-    made: list[Path] = []
+    """Rename all temporary files; on failure, remove every new file."""
+    renamed: list[Path] = []
     try:
         for part, final in zip(parts, finals, strict=True):
             is_new = not final.exists()
             part.replace(final)
-            made += [final] if is_new else []
+            renamed += [final] if is_new else []
     except OSError:
-        for final in made:
+        for final in renamed:
             final.unlink(missing_ok=True)
         raise
 
 
 def _sync_all(paths: Iterable[Path]) -> None:
-    """Wait until the disk has all of them."""
+    """Flush all paths to disk."""
     for path in paths:
         sync(path)
 
 
 @contextmanager
 def reading(path: str | os.PathLike[str]) -> Generator[None]:
-    """Name the file in an error of the system while it is read."""
+    """Add the path to system errors of the block."""
     try:
         yield
     except FileError:
@@ -231,20 +229,20 @@ def reading(path: str | os.PathLike[str]) -> Generator[None]:
 
 
 def check_uncut(path: str | os.PathLike[str], size: int) -> None:
-    """Refuse a mapped file that was cut: to read behind its end would end the process."""
+    """Raise if a mapped file was truncated; reading past its end would kill the process."""
     try:
         now = Path(path).stat().st_size
     except OSError:
-        return  # its name is gone; the map keeps what it had
+        return  # the name was removed, but the map stays valid
     if now < size:
         raise FileError(
-            f"{path}: was cut since it was opened, from {size:,} bytes to {now:,}; open it "
-            "again"
+            f"{path}: was truncated since it was opened, from {size:,} bytes to {now:,}; "
+            "open it again"
         )
 
 
 def check_path(name: str, value: object, *, one: str = "one file") -> str:
-    """Return the text of a path; refuses anything else by the name of the argument."""
+    """Return a path as text; raise an error that names the argument."""
     if isinstance(value, str):
         return value
     text: object = getattr(value, "__fspath__", lambda: None)()
@@ -255,15 +253,15 @@ def check_path(name: str, value: object, *, one: str = "one file") -> str:
 
 
 def fingerprint(path: str | os.PathLike[str]) -> str:
-    """Hash a file's content to 32 hexadecimal digits, whatever the file is called."""
+    """Return a hash of a file's content with 32 hexadecimal digits."""
     with reading(path), Path(path).open("rb") as file:
-        # A fast hash, long enough to be unique.
+        # A fast hash with enough bits to be unique.
         digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16))
     return digest.hexdigest()
 
 
 def cache_home() -> Path:
-    """Find the folder of this user's cache: ``SEQLOOM_CACHE``, else in ``~/.cache``."""
+    """Return the cache folder: ``SEQLOOM_CACHE``, or a folder in ``~/.cache``."""
     if named := os.environ.get("SEQLOOM_CACHE"):
         return Path(named).expanduser().absolute()
     home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"

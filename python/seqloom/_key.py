@@ -1,4 +1,4 @@
-"""Keys: random numbers that depend on their purpose, not on what was drawn before."""
+"""Keys: random numbers that depend on a purpose instead of earlier random numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 _WORD = 0xFFFF_FFFF
-# Numbers, names and splits are folded from three ranges, so that none meets another.
+# Numbers, names and splits use separate ranges, so that they never collide.
 _NUMBERS = 1 << 62
 _NAMES = 1 << 62
 _SPLITS = 1 << 63
@@ -26,10 +26,10 @@ _SPLITS = 1 << 63
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Key:
-    """A point in the tree of random numbers, by Threefry-2x32 with 20 rounds.
+    """A node in a tree of random numbers, from Threefry-2x32 with 20 rounds.
 
     ``Key(seed, epoch, index)`` is ``Key(seed).fold(epoch).fold(index)``; equal words give
-    equal keys. Numbers agree with jax's ``threefry2x32``.
+    equal keys. The numbers equal those of ``threefry2x32`` in JAX.
 
     Args:
         *words: A seed below 2**64, then the words to fold into it, one by one.
@@ -51,10 +51,10 @@ class Key:
         object.__setattr__(self, "words", key)
 
     def fold(self, word: SupportsIndex | str) -> Key:
-        """Derive a new key from this one and a number or a name.
+        """Derive a new key from this key and a number or a name.
 
         Args:
-            word: The number or the name that the new key is for.
+            word: The number or the name.
 
         Returns:
             A new key.
@@ -74,7 +74,7 @@ class Key:
             n: Number of keys.
 
         Returns:
-            New keys; the first ones do not depend on ``n``.
+            New keys; the first keys do not depend on ``n``.
 
         Examples:
             >>> Key(0).split(3)[:2] == Key(0).split(2)
@@ -87,7 +87,7 @@ class Key:
         """Derive one key for each number, as one array.
 
         Args:
-            words: Integers from 0 on, such as the positions of a batch's items.
+            words: Nonnegative integers, such as the indices of a batch's items.
 
         Returns:
             An array (numbers, 2); row ``i`` is ``fold(words[i]).words``.
@@ -112,17 +112,17 @@ class Key:
         return out
 
     def bits(self, n: int) -> NDArray[np.uint32]:
-        """Draw words of 32 random bits.
+        """Generate random 32-bit words.
 
         Args:
             n: Number of words.
 
         Returns:
-            A new array; the same for each call.
+            A new array; every call returns equal values.
 
         Raises:
-            ArgumentError: ``n`` is no integer, negative, or 2**62 or more.
-            MemoryLimitError: There is not so much memory.
+            ArgumentError: ``n`` is not an integer, is negative, or is 2**62 or more.
+            MemoryLimitError: There is not enough memory.
 
         Examples:
             >>> Key(0).bits(2).dtype
@@ -132,22 +132,24 @@ class Key:
         try:
             out = np.empty(n, np.uint32)
         except (MemoryError, ValueError) as error:
-            raise MemoryLimitError(f"n: no memory for {n:,} random numbers") from error
+            raise MemoryLimitError(
+                f"n: not enough memory for {n:,} random numbers"
+            ) from error
         _native.random_bits(*self.words, out)
         return out
 
     def uniform(self, n: int) -> NDArray[np.float32]:
-        """Draw numbers from 0 (included) to 1 (excluded).
+        """Generate uniform numbers from 0 (included) to 1 (excluded).
 
         Args:
             n: Number of numbers.
 
         Returns:
-            A new array; the same for each call.
+            A new array; every call returns equal values.
 
         Raises:
-            ArgumentError: ``n`` is no integer, negative, or 2**62 or more.
-            MemoryLimitError: There is not so much memory.
+            ArgumentError: ``n`` is not an integer, is negative, or is 2**62 or more.
+            MemoryLimitError: There is not enough memory.
 
         Examples:
             >>> u = Key(0).uniform(1000)
@@ -157,10 +159,10 @@ class Key:
         return (self.bits(n) >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
 
     def to_json(self) -> list[int]:
-        """Write the key as two numbers.
+        """Return the key as two numbers.
 
         Returns:
-            What ``from_json`` reads.
+            Numbers for ``from_json``.
 
         Examples:
             >>> Key(7).to_json()
@@ -170,10 +172,10 @@ class Key:
 
     @staticmethod
     def from_json(words: Sequence[int]) -> Key:
-        """Read a key back.
+        """Create a key from its two numbers.
 
         Args:
-            words: What ``to_json`` wrote.
+            words: The result of ``to_json``.
 
         Returns:
             The same key.
@@ -195,14 +197,14 @@ class Key:
 
 
 def _key(words: tuple[int, int]) -> Key:
-    """Make a key of its two words."""
+    """Create a key from its two words."""
     key = object.__new__(Key)
     object.__setattr__(key, "words", words)
     return key
 
 
 def counter_of(word: SupportsIndex | str) -> tuple[int, int]:
-    """Convert a word to the counter that is folded."""
+    """Convert a word to the counter that `fold` uses."""
     if isinstance(word, str):
         import hashlib  # loads OpenSSL, which most programs never need
 
@@ -214,7 +216,7 @@ def counter_of(word: SupportsIndex | str) -> tuple[int, int]:
 def _to_word(word: SupportsIndex | str, *, below: int) -> int:
     """Convert a word to an integer below a limit."""
     try:
-        number = operator.index(word)  # pyright: ignore[reportArgumentType] - judged here
+        number = operator.index(word)  # pyright: ignore[reportArgumentType] - checked here
     except TypeError as error:
         raise ArgumentError(
             f"a word of a key must be an integer or a string, got {word!r}"
@@ -225,5 +227,5 @@ def _to_word(word: SupportsIndex | str, *, below: int) -> int:
 
 
 def _halves(number: int) -> tuple[int, int]:
-    """Cut a number below 2**64 into its high and its low word."""
+    """Split a number below 2**64 into its high and low 32 bits."""
     return number >> 32, number & _WORD

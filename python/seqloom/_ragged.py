@@ -27,19 +27,20 @@ class Ragged:
         covered = self.offsets.size and self.offsets[0] == 0
         if not covered or self.offsets[-1] != self.data.size:
             raise ShapeError(
-                f"offsets must run from 0 to {self.data.size}, the number of bytes of data"
+                f"offsets must range from 0 to {self.data.size}, the number of bytes of "
+                "data"
             )
 
     @staticmethod
     def from_list(rows: Iterable[bytes | str]) -> Ragged:
-        """Join byte strings (or ASCII texts) into one array."""
+        """Join byte strings (or ASCII strings) into one array."""
         parts = [row.encode("ascii") if isinstance(row, str) else row for row in rows]
         data = np.frombuffer(bytearray(b"".join(parts)), np.uint8)
         return Ragged(data, offsets_of(np.fromiter(map(len, parts), np.int64, len(parts))))
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """The length of each row."""
+        """Length of each row."""
         return np.diff(self.offsets)
 
     def __len__(self) -> int:
@@ -54,7 +55,7 @@ class Ragged:
             start, stop, step = index.indices(len(self))
             if step != 1:
                 return self.take(np.arange(start, stop, step))
-            # Neighbouring rows are not copied.
+            # Adjacent rows are a view, not a copy.
             offsets = self.offsets[start : max(start, stop) + 1]
             return Ragged(self.data[offsets[0] : offsets[-1]], offsets - offsets[0])
         if not -len(self) <= index < len(self):
@@ -67,7 +68,7 @@ class Ragged:
         return (self.data[a:b] for a, b in pairwise(bounds))
 
     def take(self, indices: ArrayLike) -> Ragged:
-        """Copy rows by position, in the order of `indices`; a row may be taken twice."""
+        """Copy rows by index, in the order of `indices`; an index may be repeated."""
         rows = np.asarray(indices, np.int64)
         if rows.size and not (rows.min() >= 0 and rows.max() < len(self)):
             raise OutOfRangeError(f"rows {rows.min()} to {rows.max()} of {len(self)} rows")
@@ -86,7 +87,7 @@ class Ragged:
 
 
 def offsets_of(lengths: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """Compute the offsets of rows from their lengths."""
+    """Return the offsets of rows from their lengths."""
     offsets = np.zeros(lengths.size + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets

@@ -1,4 +1,4 @@
-"""Signals that stop a program: blocks in which they wait, and handlers for fatal ones."""
+"""Delay signals that stop a program, and handle fatal signals like Ctrl-C."""
 
 import signal
 import threading
@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 _Handler: TypeAlias = Callable[[int, FrameType | None], Any]
 
-# The exit code that a shell gives for Ctrl-C.
+# Exit code of a shell after Ctrl-C.
 STOPPED = 130
-# Batch systems send these before they kill a process, and a closed terminal sends SIGHUP.
+# Batch systems send these previous they kill a process; a closed terminal sends SIGHUP.
 _FATAL_NAMES = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGXCPU")
 _FATAL = [number for name in _FATAL_NAMES if (number := getattr(signal, name, None))]
 _STOPPING = [signal.SIGINT, *_FATAL]
@@ -19,8 +19,8 @@ _STOPPING = [signal.SIGINT, *_FATAL]
 
 @contextmanager
 def signals_waiting() -> Generator[None]:
-    """Delay the handlers of signals to the end of the block; blocks may be nested."""
-    # A signal without a handler of Python's ends the process at once, or is ignored.
+    """Delay signal handlers until the end of the block; blocks may be nested."""
+    # A signal without a Python handler is ignored or ends the process immediately.
     handlers = {n: it for n, it in _read_handlers(_STOPPING).items() if callable(it)}
     received: list[int] = []
     is_over = False
@@ -47,36 +47,36 @@ def signals_waiting() -> Generator[None]:
 
 @contextmanager
 def fatal_signals_interrupting() -> Generator[list[int]]:
-    """Let signals that would end the process stop the block as Ctrl-C; lists them."""
+    """Raise KeyboardInterrupt in the block for signals that would end the process."""
     received: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
         received.append(number)
         _interrupt(number, frame)
 
-    # A signal that is ignored already (under nohup, SIGHUP) stays ignored.
+    # A signal that is already ignored (SIGHUP under nohup) stays ignored.
     numbers = [n for n, it in _read_handlers(_FATAL).items() if it == signal.SIG_DFL]
     with _handled(dict.fromkeys(numbers, stop)):
         yield received
 
 
 class HeldSignals:
-    """Runs the handlers of signals at once, or after the step in which they came.
+    """Runs signal handlers immediately, or after the current step.
 
-    A stopped run thus leaves a checkpoint. With `waits`, as among several processes, a
-    signal waits until `deliver` is called.
+    A stopped run can then save a checkpoint. With `waits`, as in a run of several
+    processes, a signal waits until `deliver` is called.
     """
 
     def __init__(self, *, waits: bool = False) -> None:
         self._waits = waits
         self._handlers: dict[int, _Handler] = {}
         self._is_held = False
-        # The signal that waits, without its frame, which would keep the step's tensors.
+        # The delayed signal, without its frame, which would keep tensors alive.
         self._waiting: int | None = None
 
     @contextmanager
     def listening(self) -> Generator[None]:
-        """Receive signals before the program's handlers; SIGTERM stops as Ctrl-C does."""
+        """Receive signals previous the program's handlers; SIGTERM acts like Ctrl-C."""
         found = _read_handlers(_STOPPING)
         if found.get(signal.SIGTERM) == signal.SIG_DFL:
             found[signal.SIGTERM] = _interrupt
@@ -88,7 +88,7 @@ class HeldSignals:
 
     @contextmanager
     def hold(self) -> Generator[None]:
-        """Let a signal wait until the block has ended; a second one does not."""
+        """Delay a signal until the end of the block; a second signal is not delayed."""
         self._is_held = True
         try:
             yield
@@ -98,13 +98,13 @@ class HeldSignals:
                 self.deliver()
 
     def deliver(self) -> None:
-        """Run the handler of the signal that waited."""
+        """Run the handler of the delayed signal."""
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
             self._handlers[waiting](waiting, None)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
-        """Store the first signal of a held block; runs the handler of any other."""
+        """Store the first signal of a held block; run the handler of any other."""
         if self._is_held and self._waiting is None:
             self._waiting = number
         else:
@@ -113,22 +113,22 @@ class HeldSignals:
 
 @contextmanager
 def _handled(handlers: dict[int, _Handler]) -> Generator[None]:
-    """Set handlers for the block."""
-    before = {number: signal.signal(number, it) for number, it in handlers.items()}
+    """Set handlers during the block."""
+    previous = {number: signal.signal(number, it) for number, it in handlers.items()}
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
 
 
 def _read_handlers(numbers: list[signal.Signals]) -> dict[int, Any]:
-    """Return the handlers of signals; empty in other threads, which may not set any."""
+    """Return signal handlers; an empty dict in other threads, which cannot set them."""
     if threading.current_thread() is not threading.main_thread():
         return {}
     return {number: signal.getsignal(number) for number in numbers}
 
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:
-    """Stop as Ctrl-C does."""
+    """Raise KeyboardInterrupt, like Ctrl-C."""
     raise KeyboardInterrupt(f"stopped by {signal.Signals(number).name}")

@@ -1,4 +1,4 @@
-"""Text that came from a file: its numbers, and how it is safe to print."""
+"""Parse numbers in text, and make text safe to print."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Sequence
 
-# The bytes of a file that is not UTF-8 are kept as these.
+# Python decodes bytes that are not UTF-8 to these characters.
 _FIRST_BYTE, _LAST_BYTE = 0xDC80, 0xDCFF
 
 
 def printable(text: object, *, lines: bool = False) -> str:
-    """Escape what a terminal would obey instead of showing, as Python's ``repr`` does."""
-    # These are control characters (ESC among them), marks that change the direction of
-    # writing, line ends (unless `lines`) and unpaired surrogates. A byte that is not UTF-8
-    # is shown as ``\xff``.
+    """Escape control characters for a terminal, like Python's ``repr``."""
+    # Escapes control characters (such as ESC), marks of text direction, line breaks
+    # (unless `lines`) and unpaired surrogates. A byte that is not UTF-8 is shown as
+    # ``\xff``.
     text = str(text)
     if text.isprintable():
         return text
@@ -27,23 +27,23 @@ def printable(text: object, *, lines: bool = False) -> str:
 
 
 def count_of(number: int, noun: str) -> str:
-    """Write a number with its noun in the singular or the plural, such as sequences."""
+    """Format a number and a plural noun, which loses its s after the number 1."""
     return f"{number:,} {noun.removesuffix('s') if number == 1 else noun}"
 
 
 def list_some(names: Sequence[str], count: int = 3) -> str:
-    """List names; of more than a few, the first."""
+    """Join names with commas; list only the first ones of many."""
     return ", ".join(names[:count]) + (", ..." if len(names) > count else "")
 
 
 def parse_decimal(text: str) -> float:
-    """Read a number in the digits 0 to 9; raises ValueError for anything else."""
-    # Python's ``float`` also takes ``1_000`` and digits of other scripts: those are names.
-    return float(_plain(text))
+    """Parse a number with the digits 0 to 9; raise ValueError for any other text."""
+    # Python's ``float`` also accepts ``1_000`` and digits of other scripts.
+    return float(_check_digits(text))
 
 
 def is_decimal(text: str) -> bool:
-    """Return True for a number that `parse_decimal` reads."""
+    """Return True for text that `parse_decimal` accepts."""
     try:
         parse_decimal(text)
     except ValueError:
@@ -52,25 +52,25 @@ def is_decimal(text: str) -> bool:
 
 
 def parse_integer(text: str) -> int:
-    """Read an integer in the digits 0 to 9, as `parse_decimal` does."""
-    return int(_plain(text))
+    """Parse an integer with the digits 0 to 9, like `parse_decimal`."""
+    return int(_check_digits(text))
 
 
-def _plain(text: str) -> str:
-    """Refuse what only Python would read as digits."""
+def _check_digits(text: str) -> str:
+    """Raise for digits that only Python would accept."""
     if "_" in text or not text.isascii():
         raise ValueError(text)
     return text
 
 
 def _escape(character: str) -> str:
-    """Escape one character by its number."""
+    """Return the escape sequence of one character."""
     if _FIRST_BYTE <= ord(character) <= _LAST_BYTE:
         return f"\\x{ord(character) & 0xFF:02x}"
     return character.encode("unicode_escape").decode("ascii")
 
 
 def match_text(match: re.Match[str], name: str) -> str:
-    """Pick the group of a name, or else the first group, or else the whole match."""
+    """Return the named group, or else the first group, or else the whole match."""
     named = match.groupdict().get(name)
     return named or next((group for group in match.groups() if group), match[0])

@@ -1,4 +1,4 @@
-"""How many threads to use, what they may share, and work that Ctrl-C can stop."""
+"""The number of threads, sharing of objects, and work that Ctrl-C can stop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-# First our own variable, then those of bed_reader, of OpenMP, and of SLURM, which sets its
+# In order of precedence: seqloom, bed_reader, OpenMP, and SLURM, which sets its
 # variable in each job.
 _VARIABLES = (
     "SEQLOOM_NUM_THREADS",
@@ -28,15 +28,15 @@ _VARIABLES = (
     "SLURM_CPUS_PER_TASK",
 )
 # More threads than any machine has cores.
-_MOST = 1 << 16
+_MAX_THREADS = 1 << 16
 # Seconds between two calls of `look`.
 _INTERVAL = 0.1
 
 
 def count_threads(num_threads: int | None = None) -> int:
-    """Decide how many threads a call may use."""
-    # A number above 0 is taken. Without one, the first of `_VARIABLES` that is set counts,
-    # or else the number of cores that the machine and the quota of its container allow.
+    """Return the number of threads that a call may use."""
+    # A positive argument is used. Otherwise the first of `_VARIABLES` that is set
+    # counts, or the number of cores that the machine and its container allow.
     if num_threads is not None and (count := check_threads(num_threads)):
         return count
     name = threads_variable()
@@ -44,7 +44,8 @@ def count_threads(num_threads: int | None = None) -> int:
         return count_cores()
     value = os.environ[name]
     if name == "OMP_NUM_THREADS":
-        # It may hold a number for each level of nesting; the outermost comes first.
+        # The value may list a number for each nesting level; the first is the
+        # outermost.
         value = value.partition(",")[0]
     if not value.strip().isdecimal() or int(value) < 1:
         raise ArgumentError(f"{name} must be an integer above 0, got {value!r}")
@@ -52,27 +53,27 @@ def count_threads(num_threads: int | None = None) -> int:
 
 
 def threads_variable() -> str | None:
-    """Name the environment variable that decides how many threads are used."""
+    """Return the environment variable that sets the number of threads, if any."""
     return next((name for name in _VARIABLES if os.environ.get(name)), None)
 
 
 def check_threads(num_threads: object) -> int:
-    """Refuse a number of threads that no machine has; 0 stands for all cores."""
+    """Raise for an impossible number of threads; 0 means all cores."""
     try:
         count = -1 if isinstance(num_threads, bool) else operator.index(num_threads)  # pyright: ignore[reportArgumentType]
     except TypeError:
         count = -1
-    if not 0 <= count <= _MOST:
+    if not 0 <= count <= _MAX_THREADS:
         raise ArgumentError(
-            f"num_threads must be an integer from 1 to {_MOST}, or 0 or None for all "
-            f"cores, got {quote(num_threads)}"
+            f"num_threads must be an integer from 1 to {_MAX_THREADS}, or 0 or None for "
+            f"all cores, got {quote(num_threads)}"
         )
     return count
 
 
 def supports_threads(part: Any) -> bool:
     """Return True if the class of an object declares that threads may share it."""
-    # A subclass may not keep what the class promises: it declares it again.
+    # A subclass may break the promise of its base class, so it must declare it again.
     return part is None or (
         "supports_threads" in part.__class__.__dict__ and part.supports_threads
     )
@@ -80,7 +81,7 @@ def supports_threads(part: Any) -> bool:
 
 @contextmanager
 def limit_blas(num_threads: int) -> Generator[None]:
-    """Limit NumPy's matrix library to a number of threads while the block runs."""
+    """Limit NumPy's BLAS library to a number of threads during the block."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(num_threads, user_api="blas"):
@@ -90,9 +91,9 @@ def limit_blas(num_threads: int) -> Generator[None]:
 def run_interruptible(
     work: Callable[[], Result], look: Callable[[], object], *, stop: Callable[[], object]
 ) -> Result:
-    """Run `work` on another thread; this one reports progress and hears Ctrl-C."""
-    # `look` is called ten times a second, and once after the end. Where it fails, or Ctrl-C
-    # comes, `stop` must make the work end soon.
+    """Run `work` on another thread; this thread reports progress and handles Ctrl-C."""
+    # `look` is called ten times a second, and once at the end. If it fails, or after
+    # Ctrl-C, `stop` must make the work end soon.
     results: list[Result] = []
     failures: list[BaseException] = []
     is_over = threading.Event()
@@ -100,7 +101,7 @@ def run_interruptible(
     def run() -> None:
         try:
             results.append(work())
-        except BaseException as failure:  # noqa: BLE001 - raised again below
+        except BaseException as failure:  # noqa: BLE001 - re-raised below
             failures.append(failure)
         finally:
             is_over.set()

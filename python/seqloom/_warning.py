@@ -1,16 +1,16 @@
-"""Warnings that point to the line of the user's code."""
+"""Warnings that point to the user's line of code."""
 
 import inspect
 import warnings
 
 from seqloom.errors import DataWarning
 
-# A context manager of ours runs between a frame of ours and one of contextlib.
+# contextlib calls seqloom's context managers between two frames of seqloom.
 _INTERNAL = ("seqloom", "contextlib")
 
 
 def warn_user(text: str, category: type[Warning] = DataWarning) -> None:
-    """Warn at the line of the first caller outside this package."""
+    """Issue a warning at the line of the first caller outside this package."""
     frame, level = inspect.currentframe(), 1
     while frame is not None:
         package = str(frame.f_globals.get("__name__")).partition(".")[0]

@@ -74,7 +74,7 @@ class CaptureError(SeqloomError, RuntimeError):
 
     Args:
         problem: The operation that cannot be compiled, and the reason.
-        advice: How to change the step; appended to the message.
+        advice: The suggested change of the step; appended to the message.
 
     Examples:
         >>> print(CaptureError("the step reads a value", advice="; return the tensor"))

@@ -192,7 +192,7 @@ PATTERNS = {
     "s1.*": "3 of 4 .* in the header 's0 cls|neg' it finds nothing: .*; leave them out",
     "cls": "have the label 'cls'; .*; in the header 's0 cls|neg' it finds 'cls': put",
     r"(\d)?$": "in the header 's0 cls|neg' it finds '': write",
-    "(": "'(' is no regular expression: missing ), unterminated",
+    "(": "'(' is not a regular expression: missing ), unterminated",
 }
 
 

@@ -113,7 +113,7 @@ def test_sample_files_are_taken_from_the_folder_that_is_named(monkeypatch):
 def test_without_pooch_the_error_says_how_to_get_sample_files(monkeypatch, tmp_path):
     monkeypatch.setenv("BED_READER_DATA_DIR", str(tmp_path))
     monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(MissingExtraError, match="pip install pooch; or name a folder"):
+    with pytest.raises(MissingExtraError, match="pip install pooch; or set"):
         ours.sample_file("small.bed")
 
 

@@ -8,7 +8,7 @@ import pytest
 import seqloom as sl
 from seqloom.errors import FileError
 
-CUT = "was cut since it was opened, from .* bytes to 100; open it again"
+CUT = "was truncated since it was opened, from .* bytes to 100; open it again"
 TABLE = np.random.default_rng(0).normal(size=(33, 256)).astype(np.float32)
 
 

@@ -319,7 +319,7 @@ def test_series_in_another_order_are_refused():
     for start in (labels, labels.reset_index(drop=True)):
         other = start.iloc[::-1]
         with pytest.raises(
-            ArgumentError, match="the index of predicted is not that of labels"
+            ArgumentError, match="the index of predicted differs from that of labels"
         ):
             ours.pearson(start, other)
         assert ours.pearson(start.to_numpy(), other.loc[start.index]) == pytest.approx(1.0)

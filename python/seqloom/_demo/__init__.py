@@ -1,4 +1,4 @@
-"""The examples' data: 3,186 primate splice junctions, and simulated genotypes."""
+"""Example data: 3,186 primate splice junctions, and simulated genotypes."""
 
 from seqloom._demo._path import path
 

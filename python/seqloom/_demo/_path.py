@@ -1,8 +1,8 @@
-"""The paths of the demonstration files."""
+"""Paths of the example files."""
 
 from pathlib import Path
 
 
 def path(name: str) -> Path:
-    """Return the path of a demonstration file in the installed package."""
+    """Return the path of an example file in the installed package."""
     return Path(__file__).parent / name

@@ -1,22 +1,22 @@
-"""Functions whose code depends on the operating system, and what each does elsewhere.
+"""Functions that depend on the operating system.
 
-Linux has everything, and macOS almost everything. The rest of the package uses only what
-the standard library has on each system. Where a facility is missing:
+Linux supports all of them, and macOS almost all. The rest of the package uses only parts of
+the standard library that exist on each system. If a system lacks a facility:
 
 ===============  ===================================  ====================================
 facility         macOS                                Windows
 ===============  ===================================  ====================================
-lock             as on Linux                          a byte after any file's end
-lock of folders  as on Linux                          none: one process at a time writes
+lock             as on Linux                          a byte after the end of any file
+lock of folders  as on Linux                          none: callers must not write twice
 sync             as on Linux                          files only, no folders
 rename_exchange  renamex_np                           False: the caller renames in steps
-rename_new       renamex_np                           a rename, which replaces nothing
-change_owner     as on Linux                          OSError: the new file's owner stays
+rename_new       renamex_np                           a rename, which never replaces
+change_owner     as on Linux                          OSError: the owner does not change
 after_fork       as on Linux                          not called: there is no fork
 without_signals  as on Linux                          Ctrl-C reaches child processes
 count_cores      all cores                            all cores
-memory           the machine's; the rest is 0         0: unknown
-follow_parent    left to the thread that watches      left to the thread that watches
+memory           the total; the rest is 0             0: unknown
+follow_parent    the watching thread does it          the watching thread does it
 ===============  ===================================  ====================================
 """
 

@@ -1,4 +1,4 @@
-"""Handles, locks, names and the disk."""
+"""File handles, locks, renames and flushing to disk."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Refuses a symbolic link, and does not wait for the other end of a pipe.
+# Rejects symbolic links, and does not wait for the other end of a pipe.
 NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
-# Of renameat2 in linux/fcntl.h and linux/fs.h; of renamex_np in macOS's sys/stdio.h.
+# Constants of renameat2 (linux/fcntl.h, linux/fs.h) and renamex_np (macOS sys/stdio.h).
 _AT_FDCWD, _RENAME_NOREPLACE, _RENAME_EXCHANGE = -100, 1, 2
 _RENAME_SWAP, _RENAME_EXCL = 2, 4
-# The codes of a file system, or of a system, that has no such rename.
-_NO_RENAME = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
+# Error codes of a system or file system without such a rename.
+_UNSUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
 
 
 def open_handle(path: Path, flags: int, mode: int = 0o666) -> int:
-    """Open a file or a folder; others may rename or replace it while it is open."""
+    """Open a file or folder that others may rename or replace meanwhile."""
     if sys.platform == "win32":
         from seqloom._system import _windows
 
@@ -35,7 +35,7 @@ def lock(handle: int, *, wait: bool = True) -> None:
 
     Raises:
         BlockingIOError: Another process has the lock, and `wait` is False.
-        OSError: The file system has no locks, or, on Windows, the handle is a folder's.
+        OSError: The file system has no locks, or, on Windows, the handle is of a folder.
     """
     if sys.platform == "win32":
         from seqloom._system import _windows
@@ -56,7 +56,7 @@ def read_at(handle: int, size: int, position: int) -> bytes:
 
 
 def sync(path: Path) -> None:
-    """Wait until the disk has what was written to a file or a folder."""
+    """Flush a file or a folder to disk."""
     if sys.platform == "win32" and path.is_dir():
         return
     handle = os.open(path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)
@@ -67,41 +67,41 @@ def sync(path: Path) -> None:
 
 
 def _flush(handle: int) -> None:
-    """Wait for the disk; on macOS fsync alone leaves bytes in the drive's own memory."""
+    """Flush to disk; on macOS, fsync alone leaves bytes in the drive's cache."""
     if sys.platform == "darwin":
         import fcntl
 
-        with suppress(OSError):  # a file system without it
+        with suppress(OSError):  # not supported by every file system
             fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
             return
     os.fsync(handle)
 
 
 def sync_data(handle: int) -> None:
-    """Write the bytes of an open file to the disk; `sync` makes sure of them."""
+    """Start writing the bytes of an open file to disk; `sync` waits for them."""
     getattr(os, "fdatasync", os.fsync)(handle)
 
 
 def change_owner(path: Path, user: int, group: int) -> None:
-    """Change the owner; -1 leaves one as it is. Raises OSError where it cannot."""
+    """Change the owner; -1 keeps a value. Raise OSError if that is not possible."""
     if sys.platform == "win32":
-        raise OSError(errno.ENOTSUP, "Windows has no owners of this kind")
+        raise OSError(errno.ENOTSUP, "Windows has no POSIX owners")
     os.chown(path, user, group)
 
 
 def rename_exchange(one: Path, other: Path) -> bool:
-    """Exchange two names in one step; False where the system cannot."""
+    """Exchange two names atomically; return False if the system cannot."""
     code = _rename(one, other, linux=_RENAME_EXCHANGE, macos=_RENAME_SWAP)
-    if code and code not in _NO_RENAME:
+    if code and code not in _UNSUPPORTED:
         raise OSError(code, os.strerror(code), str(other))
     return not code
 
 
 def rename_new(part: Path, final: Path) -> int:
-    """Rename unless the name is taken; 0, or the error (_NO_RENAME: unsupported)."""
+    """Rename unless the name exists; return 0 or the error (_UNSUPPORTED: unsupported)."""
     if sys.platform == "win32":
         try:
-            part.rename(final)  # on Windows it replaces nothing
+            part.rename(final)  # on Windows this never replaces a file
         except OSError as error:
             return error.errno or errno.EINVAL
         return 0
@@ -109,7 +109,7 @@ def rename_new(part: Path, final: Path) -> int:
 
 
 def _rename(one: Path, other: Path, *, linux: int, macos: int) -> int:
-    """Call the system's rename with a flag; returns its error, or 0."""
+    """Call the system's rename with a flag; return 0 or its error."""
     if sys.platform == "win32":
         return errno.ENOSYS
     import ctypes

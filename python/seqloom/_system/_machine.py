@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 _CGROUPS = Path("/sys/fs/cgroup")
 _KIB = 1024
-_PARENT_DIED = 1  # prctl's PR_SET_PDEATHSIG
+_PARENT_DIED = 1  # PR_SET_PDEATHSIG of prctl
 
 
 def read_fact(path: Path | str, pattern: str = r"(?s)(.*)") -> str | None:
-    """Read what a pattern finds in a file of the system; None where it is missing."""
+    """Return a pattern's match in a system file, or None if the file is missing."""
     try:
         text = Path(path).read_text("utf-8", "replace")
     except OSError:
@@ -32,7 +32,7 @@ def read_fact(path: Path | str, pattern: str = r"(?s)(.*)") -> str | None:
 
 @cache
 def count_cores() -> int:
-    """Count the cores that the scheduler and the quota leave to this process."""
+    """Return the number of cores that affinity and quota allow for this process."""
     allowed = os.cpu_count() or 1
     if sys.platform == "linux":
         allowed = len(os.sched_getaffinity(0))
@@ -41,7 +41,7 @@ def count_cores() -> int:
 
 
 def _own_groups() -> list[Path]:
-    """List the control groups this process is in, from the root down."""
+    """Return the control groups of this process, from the root down."""
     lines = (read_fact("/proc/self/cgroup") or "").splitlines()
     if not lines:
         return []
@@ -51,7 +51,7 @@ def _own_groups() -> list[Path]:
 
 
 def _quota(folder: Path) -> float | None:
-    """Read how many cores a control group may use, in either version's files."""
+    """Read the number of cores that a control group may use, in version 1 or 2."""
     try:
         quota, period = (folder / "cpu.max").read_text(encoding="ascii").split()
         return None if quota == "max" else int(quota) / int(period)
@@ -61,16 +61,16 @@ def _quota(folder: Path) -> float | None:
         share, length = (int(name.read_text(encoding="ascii")) for name in names)
     except (OSError, ValueError):
         return None
-    return None if share < 0 else share / length  # version 1 writes -1 for no quota
+    return None if share < 0 else share / length  # -1 means no quota in version 1
 
 
 def load_average() -> float:
-    """Read how many programs wanted to run in the last minute; 0 where it is unknown."""
+    """Return the average number of running programs in the last minute; 0 if unknown."""
     return 0.0 if sys.platform == "win32" else os.getloadavg()[0]
 
 
 def total_memory() -> int:
-    """Read the machine's memory in bytes; 0 where it is unknown."""
+    """Return the machine's memory in bytes; 0 if unknown."""
     if sys.platform == "win32":
         return 0
     try:
@@ -80,7 +80,7 @@ def total_memory() -> int:
 
 
 def available_memory() -> int:
-    """Read how many bytes programs may still take; 0 where it is unknown."""
+    """Return the memory available to programs in bytes; 0 if unknown."""
     return _KIB * int(read_fact("/proc/meminfo", r"^MemAvailable:\s*(\d+) kB$") or 0)
 
 
@@ -92,20 +92,20 @@ def after_fork(call: Callable[[], Any]) -> None:
 
 @contextmanager
 def without_signals(*numbers: int) -> Generator[None]:
-    """Start processes that do not receive these signals."""
+    """Start processes in this block that do not receive these signals."""
     if sys.platform == "win32":
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    previous = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
 
 
 def follow_parent() -> None:
     """Let the system kill this process when the thread that started it ends."""
-    # On other systems a thread that watches the parent does it, a moment later.
+    # On other systems, a thread that watches the parent does this, slightly later.
     if sys.platform == "linux":
         import ctypes
 
@@ -113,11 +113,11 @@ def follow_parent() -> None:
 
 
 def is_running(pid: int) -> bool:
-    """Tell whether a process exists."""
+    """Return whether a process exists."""
     if sys.platform == "win32":
         from seqloom._system import _windows
 
-        return _windows.is_running(pid)  # `os.kill` would end it
+        return _windows.is_running(pid)  # `os.kill` would end the process
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -128,7 +128,7 @@ def is_running(pid: int) -> bool:
 
 
 def resident_memory(process: int | str) -> int:
-    """Read the resident bytes of a process, or of ``"self"``; 0 where it is unknown."""
+    """Return the resident bytes of a process, or of ``"self"``; 0 if unknown."""
     if sys.platform == "win32":
         return 0
     pages = (read_fact(f"/proc/{process}/statm") or "").split()[1:2]
@@ -136,7 +136,7 @@ def resident_memory(process: int | str) -> int:
 
 
 def child_processes() -> list[str]:
-    """List the processes that this one's threads started; none where it is unknown."""
+    """Return the child processes of this process; an empty list if unknown."""
     children: list[str] = []
     with suppress(OSError):
         for thread in Path("/proc/self/task").iterdir():

@@ -1,4 +1,4 @@
-"""What Windows does in its own way; no other system calls it."""
+"""Functions that are only used on Windows."""
 
 import errno
 import os
@@ -6,18 +6,18 @@ import sys
 import time
 from pathlib import Path
 
-_SHARE_ALL = 1 | 2 | 4  # for reading, writing, renaming and deleting
-_BACKUP_SEMANTICS = 0x02000000  # without it, no folder can be opened
+_SHARE_ALL = 1 | 2 | 4  # allow others to read, write, rename and delete
+_BACKUP_SEMANTICS = 0x02000000  # required to open a folder
 _CREATE_NEW, _OPEN_EXISTING, _OPEN_ALWAYS = 1, 3, 4
-# Windows lets no other process read locked bytes, so lock one after any file's end.
+# Windows blocks reads of locked bytes, so the lock is on a byte after any file's end.
 _LOCKED_BYTE = 1 << 62
 _LOCK_SECONDS = 0.05
 _SYNCHRONIZE, _WAIT_TIMEOUT = 0x100000, 258
 
 
 def open_shared(path: Path, flags: int) -> int:
-    """Open a file or a folder so that it can be renamed and removed meanwhile."""
-    assert sys.platform == "win32"  # noqa: S101 - for the checker of types
+    """Open a file or folder that can be renamed and removed meanwhile."""
+    assert sys.platform == "win32"  # noqa: S101 - for the type checker
     import _winapi
     import msvcrt
 
@@ -34,7 +34,7 @@ def open_shared(path: Path, flags: int) -> int:
 
 def lock_byte(handle: int, *, wait: bool) -> None:
     """Lock one byte of an open file."""
-    assert sys.platform == "win32"  # noqa: S101 - for the checker of types
+    assert sys.platform == "win32"  # noqa: S101 - for the type checker
     import msvcrt
 
     while True:
@@ -52,8 +52,8 @@ def lock_byte(handle: int, *, wait: bool) -> None:
 
 
 def is_running(pid: int) -> bool:
-    """Tell whether a process exists."""
-    assert sys.platform == "win32"  # noqa: S101 - for the checker of types
+    """Return whether a process exists."""
+    assert sys.platform == "win32"  # noqa: S101 - for the type checker
     import _winapi
 
     try:

@@ -1,17 +1,16 @@
-"""Everything that users of bed_reader 1.1 call, done by seqloom.
+"""The functions and classes of bed_reader 1.1, implemented by seqloom.
 
 Change ``import bed_reader`` to ``import seqloom.compat.bed_reader as bed_reader``.
 
-`open_bed`, `to_bed` and `create_bed` are those of `seqloom.io`. They also take the old
-names of paths (``filepath``, ``fam_filepath``, ``bim_filepath``), and accept and ignore
+`open_bed`, `to_bed` and `create_bed` are those of `seqloom.io`. They also accept the old
+names of paths (``filepath``, ``fam_filepath``, ``bim_filepath``), and ignore
 ``force_python_only``: genotypes are always decoded in Rust.
 
-What bed_reader offers from its extension module and is no genotype file stays out, for
-seqloom would be no better a home for it: ``file_ata_piece_*``, ``file_aat_piece_*``,
-``file_dot_piece`` and ``file_b_less_aatbx`` (products of a matrix of float64 in a mapped
-file), ``subset_f32_f32`` and ``subset_f32_f64`` (NumPy's indexing), ``standardize_f32`` and
-``standardize_f64``. ``read_*``, ``write_*`` and ``encode1_*`` are what `open_bed`, `to_bed`
-and `create_bed` call inside bed_reader.
+Functions of bed_reader's extension module that do not read genotypes are not included:
+``file_ata_piece_*``, ``file_aat_piece_*``, ``file_dot_piece`` and ``file_b_less_aatbx``
+(products of a memory-mapped float64 matrix), ``subset_f32_f32`` and ``subset_f32_f64``
+(NumPy indexing), ``standardize_f32`` and ``standardize_f64``. ``read_*``, ``write_*`` and
+``encode1_*`` are internal functions of bed_reader's `open_bed`, `to_bed` and `create_bed`.
 """
 
 from seqloom.compat.bed_reader._open_bed import (

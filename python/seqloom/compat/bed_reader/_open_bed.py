@@ -1,4 +1,4 @@
-"""The reader and the writers of `seqloom.io`, with the further arguments of bed_reader."""
+"""Reader and writers of `seqloom.io`, with the additional arguments of bed_reader."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ if TYPE_CHECKING:
     Location: TypeAlias = str | os.PathLike[str] | ParseResult
 
 __all__ = ["create_bed", "get_num_threads", "open_bed", "subset_f64_f64", "to_bed"]
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 _AXES = 3
 
 
 class open_bed(io.open_bed):
-    """Reads genotypes as `seqloom.io.open_bed` does.
+    """Reads genotypes like `seqloom.io.open_bed`.
 
     Args:
         location: The .bed: a path or a URL.
-        iid_count: The number of individuals.
-        sid_count: The number of variants.
+        iid_count: Number of individuals.
+        sid_count: Number of variants.
         properties: Columns that replace those of the tables, by property.
         count_A1: True to count allele A1, False to count A2.
-        num_threads: Number of threads that decode.
-        skip_format_check: True to open the .bed at the first read.
+        num_threads: Number of decoding threads.
+        skip_format_check: If True, open the .bed at the first read.
         fam_location: The .fam.
         bim_location: The .bim.
-        cloud_options: Options for the store of a URL.
-        max_concurrent_requests: The largest number of requests to the cloud at once.
-        max_chunk_bytes: The largest number of bytes of a request.
-        filepath: The old name of ``location``.
-        fam_filepath: The old name of ``fam_location``.
-        bim_filepath: The old name of ``bim_location``.
+        cloud_options: Options of the object store of a URL.
+        max_concurrent_requests: Maximum number of simultaneous requests to the cloud.
+        max_chunk_bytes: Maximum number of bytes of one request.
+        filepath: Old name of ``location``.
+        fam_filepath: Old name of ``fam_location``.
+        bim_filepath: Old name of ``bim_location``.
 
     Raises:
-        ArgumentError: A location is given by both of its names.
+        ArgumentError: A location is given under both names.
 
     Examples:
         >>> to_bed("small.bed", [[1, 0], [2, -127]])
@@ -61,13 +61,13 @@ class open_bed(io.open_bed):
         location: Location | None,
         iid_count: int | None = None,
         sid_count: int | None = None,
-        properties: Mapping[str, ArrayLike | None] = _NOTHING,
+        properties: Mapping[str, ArrayLike | None] = _NO_OPTIONS,
         count_A1: bool = True,
         num_threads: int | None = None,
         skip_format_check: bool = False,
         fam_location: Location | None = None,
         bim_location: Location | None = None,
-        cloud_options: Mapping[str, str] = _NOTHING,
+        cloud_options: Mapping[str, str] = _NO_OPTIONS,
         max_concurrent_requests: int | None = None,
         max_chunk_bytes: int | None = None,
         filepath: str | os.PathLike[str] | None = None,
@@ -89,7 +89,7 @@ class open_bed(io.open_bed):
             max_chunk_bytes,
         )
 
-    def read(  # pyright: ignore[reportIncompatibleMethodOverride] - bed_reader's order
+    def read(  # pyright: ignore[reportIncompatibleMethodOverride] - argument order of bed_reader
         self,
         index: Any = None,
         dtype: DTypeLike = "float32",
@@ -101,16 +101,16 @@ class open_bed(io.open_bed):
         *,
         out: NDArray[Any] | None = None,
     ) -> NDArray[Any]:
-        """Read genotypes as `seqloom.io.open_bed.read` does.
+        """Read genotypes like `seqloom.io.open_bed.read`.
 
         Args:
             index: The individuals and variants.
             dtype: ``"int8"``, ``"float32"`` or ``"float64"``.
             order: Memory order of the result.
             force_python_only: Accepted and ignored.
-            num_threads: Number of threads that decode.
-            max_concurrent_requests: The largest number of requests to the cloud at once.
-            max_chunk_bytes: The largest number of bytes of a request.
+            num_threads: Number of decoding threads.
+            max_concurrent_requests: Maximum number of simultaneous requests to the cloud.
+            max_chunk_bytes: Maximum number of bytes of one request.
             out: The array to fill.
 
         Returns:
@@ -129,7 +129,7 @@ class open_bed(io.open_bed):
 
 
 def _choose(table: str, location: Location | None, old: Location | None) -> Location | None:
-    """Return a location that is given by its current or by its old name."""
+    """Return a location given under its current or its old name."""
     if location is not None and old is not None:
         raise ArgumentError(f"Cannot set both {table}location and {table}filepath")
     return old if location is None else location
@@ -138,7 +138,7 @@ def _choose(table: str, location: Location | None, old: Location | None) -> Loca
 def to_bed(
     filepath: str | os.PathLike[str],
     val: ArrayLike,
-    properties: Mapping[str, ArrayLike | None] = _NOTHING,
+    properties: Mapping[str, ArrayLike | None] = _NO_OPTIONS,
     count_A1: bool = True,
     fam_filepath: str | os.PathLike[str] | None = None,
     bim_filepath: str | os.PathLike[str] | None = None,
@@ -146,7 +146,7 @@ def to_bed(
     force_python_only: bool = False,
     num_threads: int | None = None,
 ) -> None:
-    """Write genotypes as `seqloom.io.to_bed` does.
+    """Write genotypes like `seqloom.io.to_bed`.
 
     Args:
         filepath: The path of the .bed.
@@ -155,9 +155,9 @@ def to_bed(
         count_A1: True if the values count allele A1, False if they count A2.
         fam_filepath: The path of the .fam.
         bim_filepath: The path of the .bim.
-        major: The layout: ``"SNP"`` (a line is a variant) or ``"individual"``.
+        major: The layout: ``"SNP"`` (each line is a variant) or ``"individual"``.
         force_python_only: Accepted and ignored.
-        num_threads: Number of threads that pack.
+        num_threads: Number of packing threads.
 
     Examples:
         >>> to_bed("small.bed", [[1, 0], [2, -127]], force_python_only=True)
@@ -168,19 +168,19 @@ def to_bed(
 
 
 class create_bed(io.create_bed):
-    """Writes genotypes line by line as `seqloom.io.create_bed` does.
+    """Writes genotypes line by line like `seqloom.io.create_bed`.
 
     Args:
         location: The path of the .bed.
-        iid_count: The number of individuals.
-        sid_count: The number of variants.
+        iid_count: Number of individuals.
+        sid_count: Number of variants.
         properties: Columns of the tables, by property.
         count_A1: True if the values count allele A1, False if they count A2.
         fam_location: The path of the .fam.
         bim_location: The path of the .bim.
-        major: The layout: ``"SNP"`` (a line is a variant) or ``"individual"``.
+        major: The layout: ``"SNP"`` (each line is a variant) or ``"individual"``.
         force_python_only: Accepted and ignored.
-        num_threads: Accepted and ignored: a line is packed by one thread.
+        num_threads: Accepted and ignored: one thread packs each line.
 
     Examples:
         >>> with create_bed("small.bed", 2, 1, force_python_only=True) as bed:
@@ -192,7 +192,7 @@ class create_bed(io.create_bed):
         location: str | os.PathLike[str],
         iid_count: int,
         sid_count: int,
-        properties: Mapping[str, ArrayLike | None] = _NOTHING,
+        properties: Mapping[str, ArrayLike | None] = _NO_OPTIONS,
         count_A1: bool = True,
         fam_location: str | os.PathLike[str] | None = None,
         bim_location: str | os.PathLike[str] | None = None,
@@ -210,15 +210,15 @@ def get_num_threads(num_threads: int | None = None) -> int:
     """Return the number of threads that a call would use.
 
     Args:
-        num_threads: The number of threads; None: by the environment.
+        num_threads: Number of threads; None: the default.
 
     Returns:
-        ``num_threads``; for None what SEQLOOM_NUM_THREADS, PST_NUM_THREADS, NUM_THREADS,
-        MKL_NUM_THREADS, OMP_NUM_THREADS or SLURM_CPUS_PER_TASK says, or the number of
-        cores.
+        ``num_threads``; for None, the value of the first variable that is set among
+        SEQLOOM_NUM_THREADS, PST_NUM_THREADS, NUM_THREADS, MKL_NUM_THREADS, OMP_NUM_THREADS
+        and SLURM_CPUS_PER_TASK, or the number of cores.
 
     Raises:
-        ArgumentError: The value of a variable is not a number.
+        ArgumentError: The value of such a variable is not a number.
 
     Examples:
         >>> get_num_threads(3)
@@ -227,7 +227,7 @@ def get_num_threads(num_threads: int | None = None) -> int:
     return count_threads() if num_threads is None else num_threads
 
 
-def _convert_to_dtype(  # pyright: ignore[reportUnusedFunction] - bed_reader's tests call it
+def _convert_to_dtype(  # pyright: ignore[reportUnusedFunction] - used by the tests of bed_reader
     texts: NDArray[np.str_], dtype: type[Any]
 ) -> NDArray[Any]:
     """Convert strings to numbers; ``"1.0"`` is an integer, ``"1.5"`` is not."""
@@ -248,18 +248,18 @@ def subset_f64_f64(
     val_out: NDArray[np.float64],
     num_threads: int,
 ) -> None:
-    """Copy some individuals and variants of one array into another.
+    """Copy selected individuals and variants of one array into another.
 
     Args:
         val_in: An array of individuals by variants by values.
-        iid_index: Positions of individuals.
-        sid_index: Positions of variants.
+        iid_index: Indices of individuals.
+        sid_index: Indices of variants.
         val_out: The array to fill, of the selected individuals by the selected variants.
-        num_threads: Not used; it is bed_reader's argument.
+        num_threads: Accepted and ignored.
 
     Raises:
-        ArgumentError: An array is not of three axes of float64.
-        OutOfRangeError: A position lies beyond the array.
+        ArgumentError: An array is not a float64 array with three axes.
+        OutOfRangeError: An index is out of range.
         ShapeError: ``val_out`` does not have the selected shape.
 
     Examples:
@@ -269,7 +269,7 @@ def subset_f64_f64(
         >>> part.ravel()
         array([5., 3.])
     """
-    del num_threads  # NumPy copies by one
+    del num_threads  # NumPy copies with one thread
     _check_array("val_in", val_in)
     _check_array("val_out", val_out)
     rows = _positions(iid_index, val_in.shape[0])
@@ -281,17 +281,17 @@ def subset_f64_f64(
 
 
 def _check_array(name: str, array: object) -> None:
-    """Refuse anything but an array of three axes of float64."""
+    """Raise for anything but a float64 array with three axes."""
     values = cast("NDArray[Any]", array)
     is_array = isinstance(array, np.ndarray)
     if not (is_array and values.dtype == np.float64 and values.ndim == _AXES):
         raise ArgumentError(
-            f"{name} must be an array of three axes of float64, got {quote(values)}"
+            f"{name} must be a float64 array with three axes, got {quote(values)}"
         )
 
 
 def _positions(index: ArrayLike, count: int) -> NDArray[np.intp]:
-    """Convert positions to an array; refuses a position outside."""
+    """Convert indices to an array; raise if an index is out of range."""
     positions = np.asarray(index, np.intp)
     if len(positions) and not 0 <= positions.min() <= positions.max() < count:
         raise OutOfRangeError(f"an index is out of bounds for an axis of size {count}")

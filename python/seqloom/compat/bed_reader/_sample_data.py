@@ -1,4 +1,4 @@
-"""The sample files of bed_reader, which tutorials and tests read."""
+"""The sample files of bed_reader, for tutorials and tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class _Store(Protocol):
-        """Stands for pooch's object that fetches files."""
+        """Protocol of pooch's object that downloads files."""
 
         def fetch(self, fname: str) -> str: ...
 
@@ -25,17 +25,17 @@ _SOURCE = "https://raw.githubusercontent.com/fastlmm/bed-sample-files/main/"
 
 
 def sample_file(filepath: str | os.PathLike[str]) -> str:
-    """Return the path of a sample file; a .bed has its .fam and .bim beside it.
+    """Return the path of a sample file; a .bed has its .fam and .bim in the same folder.
 
     Args:
         filepath: The name of the file, such as ``"small.bed"``.
 
     Returns:
-        Its path: in the folder that the variable BED_READER_DATA_DIR names, if it is there;
-        else in the cache, to which pooch fetches it.
+        The path in the folder that the variable BED_READER_DATA_DIR names, if the file
+        exists there; otherwise the path in the cache, after a download by pooch.
 
     Raises:
-        MissingExtraError: The file must be fetched, and pooch is not installed.
+        MissingExtraError: The file must be downloaded, and pooch is not installed.
 
     Examples:
         >>> import os
@@ -54,7 +54,7 @@ def sample_file(filepath: str | os.PathLike[str]) -> str:
 
 
 def sample_url(filepath: str | os.PathLike[str]) -> str:
-    """Return the URL of a sample file, whose path `sample_file` returns.
+    """Return the URL of a sample file, for the path of `sample_file`.
 
     Args:
         filepath: The name of the file, such as ``"small.bed"``.
@@ -63,7 +63,7 @@ def sample_url(filepath: str | os.PathLike[str]) -> str:
         A URL that begins with ``file://``.
 
     Raises:
-        MissingExtraError: The file must be fetched, and pooch is not installed.
+        MissingExtraError: The file must be downloaded, and pooch is not installed.
 
     Examples:
         >>> import os
@@ -81,7 +81,7 @@ def tmp_path() -> Path:
     """Return a folder for temporary files.
 
     Returns:
-        A folder among the temporary files of the machine.
+        A folder in the machine's temporary directory.
 
     Examples:
         >>> tmp_path().is_dir()
@@ -93,7 +93,7 @@ def tmp_path() -> Path:
 
 
 def _find(name: Path) -> str:
-    """Find a file in the folder that the environment names, or fetch it."""
+    """Find a file in the folder that the environment names, or download it."""
     folder = os.environ.get(_FOLDER)
     if folder and (Path(folder) / name).is_file():
         return str(Path(folder) / name)
@@ -101,13 +101,13 @@ def _find(name: Path) -> str:
 
 
 def _store() -> _Store:
-    """Make what fetches sample files and compare them with the hashes of the list."""
+    """Create the pooch object that downloads sample files and checks their hashes."""
     try:
         pooch: Any = import_module("pooch")
     except ImportError as error:
         raise MissingExtraError(
-            "sample files are fetched by pooch: pip install pooch; or name a folder that "
-            f"holds them in {_FOLDER}"
+            "downloading sample files needs pooch: pip install pooch; or set "
+            f"{_FOLDER} to a folder that contains them"
         ) from error
     registry = dict(line.split() for line in _HASHES.read_text("ascii").splitlines())
     cache = pooch.os_cache("bed_reader")
