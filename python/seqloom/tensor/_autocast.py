@@ -34,8 +34,8 @@ CONVERTED_OPERATIONS: dict[str, bool] = {
     **dict.fromkeys(_HALF_PRECISION_OPERATIONS.split(), True),
     **dict.fromkeys(_FULL_PRECISION_OPERATIONS.split(), False),
 }
-_HALF = ("bfloat16", "float16")
-_FLOATS = (*_HALF, "float32")  # float64 stays as it is
+_HALVES = ("bfloat16", "float16")
+_FLOATS = (*_HALVES, "float32")  # float64 is never converted
 # CPU flags of instructions that multiply these types, as in /proc/cpuinfo (x86-64,
 # ARM).
 _CPU_FLAGS = {
@@ -66,9 +66,9 @@ def autocast(dtype: str, *, allow_slow: bool | None = None) -> Generator[None]:
     Args:
         dtype: ``"bfloat16"``, ``"float16"``, or ``"float32"`` for an inner block that
             computes in full precision again.
-        allow_slow: If True, allow types that are slower than float32, for example to try a
-            step before it runs on another machine. None: as the enclosing block, or
-            False without one.
+        allow_slow: If True, allow types that are slower than float32, for example to try
+            a step before it runs on another machine. If None, the value of the enclosing
+            block is used, or False without one.
 
     Yields:
         None.
@@ -108,7 +108,7 @@ def cast_arguments(name: str, args: tuple[Any, ...], apply: Callable[..., Any]) 
     wanted = found[0] if is_product else "float32"
     changed = tuple(_cast(arg, wanted, apply) for arg in args)
     backends = [arg.backend for arg in changed if isinstance(arg, TensorState)]
-    if wanted in _HALF and backends and (why := explain_slowdown(backends[0], wanted)):
+    if wanted in _HALVES and backends and (why := explain_slowdown(backends[0], wanted)):
         raise BackendError(
             f'autocast("{wanted}"): {why}, so it would be slower than float32; leave '
             "autocast out to compute in float32, use int8 layers for inference "

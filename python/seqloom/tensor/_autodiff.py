@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._families import Rule
     from seqloom.tensor._state import Level
 
-    Function = Callable[..., Any]  # of arrays
+    Function = Callable[..., Any]
 
 
 _level_numbers = count(1)
@@ -81,7 +81,8 @@ class Autodiff(Backend):
     def __getattr__(self, name: str) -> Any:
         """Create the function of that name on first use."""
         if name == "inner" or name.startswith("_"):
-            raise AttributeError(name)  # for example during a copy
+            # Copying looks for attributes that do not exist yet.
+            raise AttributeError(name)
         if not callable(plain := getattr(self.inner, name)):
             return plain
         function = self._function(name)

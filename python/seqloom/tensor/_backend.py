@@ -59,8 +59,8 @@ class Backend(ArrayFunctions, ABC):
     threads: int = 1
     float_dtype: str = "float32"
     defers: bool = False
-    required = REQUIRED - {"index"}  # which has a default implementation
-    differentiable: Backend  # the `Autodiff` on this backend, if one exists
+    required = REQUIRED - {"index"}  # `index` has a default implementation.
+    differentiable: Backend  # The `Autodiff` on this backend, if one exists.
 
     @abstractmethod
     def to_numpy(self, x: Array) -> Any:

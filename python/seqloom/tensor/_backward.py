@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from seqloom.errors import GradientError
 from seqloom.tensor._dispatch import observers, translate
 from seqloom.tensor._families import ALL, RULES, Rule
-from seqloom.tensor._families._keep import nothing
+from seqloom.tensor._families._keep import no_values
 from seqloom.tensor._state import (
     CONSUMED,
     Node,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from seqloom.tensor._families import Array, ArrayFunctions
-    from seqloom.tensor._families._keep import Like, Needs
+    from seqloom.tensor._families._keep import ArgSpec, Needs
     from seqloom.tensor._state import Level
 
     Arrays = list[Array]
@@ -130,7 +130,8 @@ class _BackwardPass:
         except Exception as error:
             arrays, name = _arrays_in((grad, saved)), f"backward of {rule.name}"
             ours = translate(error, name, arrays, self.inner)
-            if ours is error or RULES.get(rule.name) is not rule:  # a user's rule
+            # The rule was written by a user.
+            if ours is error or RULES.get(rule.name) is not rule:
                 raise
             raise ours from error
         for observer in observers:
@@ -153,11 +154,11 @@ class RecordedLoop:
     """The values that a recorded loop saves for its gradient."""
 
     level: Level
-    body: Body  # one step
-    xs: Arrays  # the inputs of all steps, stacked
-    states: Arrays  # the states before all steps, stacked
-    outs: list[Like]  # shape and element type of each result
-    outer: list[int]  # numbers of the outer nodes that the body uses
+    body: Body  # Computes one step.
+    xs: Arrays  # The inputs of all steps, stacked.
+    states: Arrays  # The states before all steps, stacked.
+    outs: list[ArgSpec]  # Shape and element type of each result.
+    outer: list[int]  # Numbers of the outer nodes that the body uses.
     length: int
     reverse: bool
 
@@ -251,7 +252,7 @@ def _pull_other_steps(
     carry, earlier = b.scan(
         step, carry, others, length=loop.length - 1, reverse=not loop.reverse
     )
-    joined: Arrays = []  # in the order of steps
+    joined: Arrays = []  # Results in the order of the steps.
     for one, more in zip(by_xs, earlier, strict=True):
         wide = b.expand_dims(one, axis=0)
         parts = [wide, more] if loop.reverse else [more, wide]
@@ -318,4 +319,4 @@ def _inner_value(level: Level, array: Array) -> Array:
     return array.value if get_node(level, array) is not None else array
 
 
-_SCAN_RULE = Rule(nothing, _pull, tracked=ALL, name="scan")
+_SCAN_RULE = Rule(no_values, _pull, tracked=ALL, name="scan")

@@ -278,7 +278,7 @@ def _load_class(library: str) -> Any:
         return find_entry(library).load()
     except ImportError as error:
         if (error.name or "").startswith("seqloom"):
-            raise  # an error in seqloom, not a missing library
+            raise  # The error is in seqloom, not a missing library.
         package = (error.name or library).partition(".")[0]
         raise MissingExtraError(
             f"the backend {library} needs {package}, which is not installed: pip install "

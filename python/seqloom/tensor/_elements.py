@@ -18,7 +18,7 @@ Array = Any
 NATIVE_DTYPES = frozenset(map(np.dtype, "?bBhHiIlLqQefdgFDG"))
 
 _NUMBER_TYPES = (int, float, np.integer, np.floating)
-_MAX_INT8 = 127  # every integer type can represent 0 to 127
+_MAX_INT8 = 127  # Every integer type can represent 0 to 127.
 
 
 def to_native(array: Any) -> Any:
@@ -46,7 +46,7 @@ def explain_misfit(array: Any, dtype: Any) -> str | None:
     with np.errstate(all="ignore"):
         converted = array.astype(dtype)
         if converted.dtype.kind in "biu":
-            lost = converted != array  # integers with a different value
+            lost = converted != array  # Integers that changed their value.
         else:
             lost = ~np.isfinite(converted) & np.isfinite(array)
     return f"holds {array[lost].flat[0]}, which {dtype} cannot hold" if lost.any() else None
@@ -219,7 +219,7 @@ def join_axes(shape: tuple[int, ...], first: int, last: int) -> tuple[int, ...]:
     """Return a shape in which a range of axes is merged into one."""
     rank = len(shape)
     if rank == 0 and {first, last} <= {0, -1}:
-        return (1,)  # like torch.flatten
+        return (1,)  # PyTorch's flatten does the same.
     start, stop = first + rank * (first < 0), last + rank * (last < 0) + 1
     if not 0 <= start < stop <= rank:
         raise ShapeError(

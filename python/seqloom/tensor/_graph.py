@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Value:
     """One array of a graph: an input or the result of an operation."""
 
-    number: int  # unique within the graph
+    number: int  # Numbers are unique within a graph.
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     # True for an input that is a Python number, which takes the type of other operands.
@@ -58,13 +58,13 @@ class Operation:
     # one slice of each of ``xs``, and the outer values in ``around``. It returns the
     # carried values and one slice of each result.
 
-    name: str  # of the function
+    name: str
     # Values, Python constants, and lists or tuples of these, such as the arrays of
     # ``concat``.
     args: tuple[Any, ...]
-    options: dict[str, Any]  # keyword arguments; they contain no values
-    outputs: tuple[Value, ...]  # more than one if the function returns a tuple
-    where: str = ""  # the line of the user's code that called it, as ``file:line``
+    options: dict[str, Any]  # Keyword arguments; they contain no values.
+    outputs: tuple[Value, ...]  # Several outputs if the function returns a tuple.
+    where: str = ""  # The line of user code with the call, as ``file:line``.
 
     def inputs(self) -> list[Value]:
         """Return the values among the arguments, with repetitions."""
@@ -88,7 +88,8 @@ class Graph:
     constants: dict[int, Array] = field(default_factory=dict[int, "Array"])
     # In order of computation: each operation comes after the operations it depends on.
     operations: list[Operation] = field(default_factory=list["Operation"])
-    outputs: list[Value] = field(default_factory=list["Value"])  # an output may be an input
+    # An output may be an input.
+    outputs: list[Value] = field(default_factory=list["Value"])
     # By index of an input, the index of the output that may reuse the input's memory,
     # because the caller no longer needs the input.
     donated: dict[int, int] = field(default_factory=dict[int, int])
@@ -149,7 +150,7 @@ def _format_arg(arg: object) -> str:
     return repr(arg)
 
 
-_step_numbers = count()  # numbers the file names of lowered graphs
+_step_numbers = count()  # Numbers for the file names of lowered graphs.
 # Operations that overwrite lists of arrays, and the positions of these arguments.
 OVERWRITES: dict[str, tuple[int, ...]] = {"adamw": (0, 2, 3), "sgd": (0, 2)}
 # Operations that return lists of arrays, and the positions of arguments of equal
@@ -166,8 +167,8 @@ def lower_graph(graph: Graph, backend: Any) -> Callable[..., tuple[Array, ...]]:
     exec(compile(source, file, "exec"), scope)  # noqa: S102
     step = scope["step"]
     # `linecache` stores the source while the function exists, so tracebacks show its
-    # lines. torch.compile reads it too: it compiles a function at most eight times, and
-    # treats all functions without source as the same function.
+    # lines. torch.compile reads it too: it treats all functions without source as one
+    # function, and compiles a function at most eight times.
     linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
     weakref.finalize(step, linecache.cache.pop, file, None)
     return step
@@ -259,7 +260,7 @@ class _SourceWriter:
             # torch.compile 2.10 and 2.11 cannot trace a dtype object, but accept its
             # name.
             arg = str(np.dtype(cast("Any", arg)))
-        if isinstance(arg, Key):  # a constant array, because compilers do not support keys
+        if isinstance(arg, Key):  # Compilers do not support keys.
             arg = self._backend.key_words(arg)
         is_literal = arg is None or type(arg) in (int, bool, str)
         return repr(arg) if is_literal else self._store(arg, "plain")

@@ -50,10 +50,10 @@ class _Call(NamedTuple):
 class OperationProfile:
     """The measurements of all calls of one operation."""
 
-    name: str  # of the function
+    name: str
     calls: int
-    seconds: float  # of all calls
-    bytes: int  # of all results
+    seconds: float
+    bytes: int
 
 
 class Profile(Backend):
@@ -77,7 +77,7 @@ class Profile(Backend):
 
     def __init__(self, inner: Backend) -> None:
         self.inner = inner
-        self.name = inner.name  # its arrays are those of `inner`
+        self.name = inner.name  # The arrays are those of the inner backend.
         self.device, self.threads = inner.device, inner.threads
         self.float_dtype, self.defers = inner.float_dtype, inner.defers
         self._calls: list[_Call] = []
@@ -90,7 +90,8 @@ class Profile(Backend):
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the inner backend that is not measured."""
         if name == "inner" or name.startswith("__"):
-            raise AttributeError(name)  # for example during a copy
+            # Copying looks for attributes that do not exist yet.
+            raise AttributeError(name)
         return getattr(self.inner, name)
 
     def __reduce__(self) -> Any:

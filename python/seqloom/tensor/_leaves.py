@@ -45,10 +45,10 @@ class Leaf:
     owner: ref[Any] | None = None
 
     def __init__(self, array: Array, backend: Backend | None) -> None:
-        self.array: Array = array  # None until its first use
-        self.backend: Backend | None = backend  # None if loaded from a record
-        self.version = 0  # number of writes
-        self.is_shared = False  # True if a reader keeps the array: writers copy it first
+        self.array: Array = array  # None until the first use.
+        self.backend: Backend | None = backend  # None if the leaf was loaded from a record.
+        self.version = 0  # Number of writes.
+        self.is_shared = False  # True if a reader keeps the array, so that writers copy it.
 
     def storage(self) -> Array:
         """Return the array to a reader that finishes before the next write."""
@@ -174,7 +174,7 @@ def copy_array(array: Array, backend: Backend) -> Array:
 
 def copy_to(leaf: Leaf, backend: Backend, dtype: str | None = None) -> Array:
     """Copy the array of a leaf to a backend, with an optional new element type."""
-    own = vars(leaf)  # its state outside any captured step
+    own = vars(leaf)  # The state outside any captured step.
     source: Backend | None = own["backend"]
     array = own["array"] if source is None else source.to_numpy(own["array"])
     # Convert first, because the target library may not support the element type.
@@ -183,8 +183,8 @@ def copy_to(leaf: Leaf, backend: Backend, dtype: str | None = None) -> Array:
 
 def freeze(value: object) -> Any:
     """Convert nested values to a hashable form; equal forms select the same program."""
-    # Some values are equal only to themselves: values without a hash, and objects whose
-    # class defines equality in Python, because equal ones may differ in attributes.
+    # Values without a hash are equal only to themselves. So are objects whose class
+    # defines equality in Python, because equal objects may differ in attributes.
     if isinstance(value, dict):
         items = cast("dict[Any, Any]", value).items()
         return (dict, *((key, freeze(part)) for key, part in items))
@@ -211,7 +211,7 @@ def _is_hashable(value: object, kind: Any) -> bool:
 def make_hashable(values: list[Any]) -> Any:
     """Return plain values as a tuple, and all other values in a hashable form."""
     tuples: list[tuple[Any, ...]] = [value for value in values if type(value) is tuple]
-    kinds = {*map(type, values), *map(type, chain(*tuples))}  # runs in each optimiser step
+    kinds = {*map(type, values), *map(type, chain(*tuples))}  # Runs in each optimiser step.
     return tuple(values) if kinds - {tuple} <= _SIMPLE_TYPES else freeze(values)
 
 

@@ -45,7 +45,7 @@ class OperationLine(NamedTuple):
     has_default: bool
     has_rule: bool
     has_shape: bool
-    overrides: tuple[str, ...]  # names of backends
+    overrides: tuple[str, ...]
     results: str
     kind: str
     onnx: str

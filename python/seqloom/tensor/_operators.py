@@ -91,7 +91,7 @@ def differentiable(name: str) -> Operator:
     call_other, is_converted = binary(name), name in CONVERTED_OPERATIONS
     rule = RULES[name]
     save = None if rule.save is two_specs else rule.save
-    latest: CodeType | None = None  # loops call from the same code object
+    latest: CodeType | None = None  # Loops call from the same code object.
 
     def operate(self: Any, other: Any) -> Any:
         nonlocal latest
@@ -173,7 +173,7 @@ def _match_type(number: Any, tensor: Any) -> Any:
 
 def _apply_if_numeric(name: str, other: object, left: Any, right: Any) -> Any:
     """Call `apply`, or return NotImplemented for an operand that is not numeric."""
-    is_number = isinstance(other, (int, float))  # also of a subclass
+    is_number = isinstance(other, (int, float))  # Includes subclasses of Python numbers.
     if is_number or isinstance(other, _ARRAY_TYPES) or hasattr(other, "__dlpack__"):
         return apply(name, left, right)
     return NotImplemented

@@ -113,7 +113,7 @@ class Released:
     __slots__ = ("line",)
 
     def __init__(self, line: str) -> None:
-        self.line = line  # where the tensor was created
+        self.line = line  # The line that created the tensor.
 
     def raise_released(self, *_: Any, **__: Any) -> NoReturn:
         """Raise an error that explains the release and how to keep a tensor."""
@@ -142,11 +142,11 @@ class Scope:
     # that opened the scope is running.
 
     __slots__ = (
-        "limit",  # run `prune` above it: `prune_at`, 0 (always) or negative (ended)
-        "made",  # weak references to the tensors created inside
-        "opener",  # the frame that opened the scope, if it can pause
-        "outer",  # the enclosing scope
-        "prune_at",  # number of references at which dead ones are dropped
+        "limit",  # `prune` runs above this length: `prune_at`, 0 (always) or -1 (ended).
+        "made",  # Weak references to the tensors created inside.
+        "opener",  # The frame that opened the scope, if it can pause.
+        "outer",  # The enclosing scope.
+        "prune_at",  # Number of references at which dead ones are dropped.
     )
 
     def __init__(self, outer: Scope | None, opener: FrameType | None = None) -> None:
@@ -236,8 +236,8 @@ def scope() -> Generator[None]:
     A scope does not release tensors on which `Tensor.keep` was called, the arrays of
     parameters, buffers and optimisers, or exported values (``.numpy()``, ``np.asarray``,
     DLPack). A scope belongs to the thread that opened it. If a generator or coroutine
-    opened it, the scope contains only tensors created by that generator or coroutine, not
-    those of code that runs while it waits. A function's scope applies in another context
+    opened the scope, the scope contains only tensors created by that code, not by code that
+    runs while it waits. A function's scope applies in another context
     only if that context was copied (``contextvars.copy_context``). A scope that ends before
     its inner scopes releases only its own tensors.
 

@@ -12,7 +12,7 @@ from seqloom.tensor._backward import pull_back
 from seqloom.tensor._derivatives import find_tracked, is_custom_engine, outermost_level
 from seqloom.tensor._dispatch import apply, contains
 from seqloom.tensor._families import ALL, Rule
-from seqloom.tensor._families._keep import nothing
+from seqloom.tensor._families._keep import no_values
 from seqloom.tensor._state import TrackedArray, get_node, next_number, outer_nodes, record
 from seqloom.tensor._tensor import Tensor
 
@@ -60,9 +60,9 @@ def custom_gradient(
         A function with the same arguments and results.
 
     Raises:
-        GradientError: The function does not return tensors; the rule does not return one
-            gradient per argument; a gradient differs from its argument in shape, type or
-            backend; or the tensors are not on an `Autodiff` backend.
+        GradientError: The function does not return tensors. Or the rule does not return one
+            gradient per argument. Or a gradient differs from its argument in shape, type or
+            backend. Or the tensors are not on an `Autodiff` backend.
 
     Examples:
         A rounding function with a straight-through gradient:
@@ -180,7 +180,7 @@ def _check_part(part: object, arg: Tensor, position: int, backend: Backend) -> A
     )
 
 
-_CUSTOM = Rule(nothing, _by_rule, tracked=ALL, name="custom_gradient")
+_CUSTOM = Rule(no_values, _by_rule, tracked=ALL, name="custom_gradient")
 
 
 _is_recomputing: ContextVar[bool] = ContextVar("is_recomputing", default=False)
@@ -253,4 +253,4 @@ def _as_tuple(out: object) -> tuple[Any, ...]:
     return cast("tuple[Any, ...]", out) if isinstance(out, tuple) else (out,)
 
 
-_RECOMPUTED = Rule(nothing, _recompute, tracked=ALL, name="checkpoint")
+_RECOMPUTED = Rule(no_values, _recompute, tracked=ALL, name="checkpoint")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
 
     from seqloom.tensor._families import Array, ArrayFunctions, Rule
-    from seqloom.tensor._families._keep import Like
+    from seqloom.tensor._families._keep import ArgSpec
 
 
 _scope = innermost.get
@@ -52,11 +52,11 @@ class TensorState:
         "backend",
     )
     backend: Any
-    _raw: Array | None  # None until it is needed
+    _raw: Array | None  # None until it is needed.
     _value: Array
-    _node: Any  # a Node, or None like `_table` if not tracked
-    _table: dict[str, Callable[[Any, Any], Any]] | None  # the level's binary functions
-    _like: Like | None  # shape and element type of the value, cached
+    _node: Any  # A `Node`, or None like `_table` if not tracked.
+    _table: dict[str, Callable[[Any, Any], Any]] | None  # The level's binary functions.
+    _like: ArgSpec | None  # Cached shape and element type.
     _code: CodeType
     _offset: int
 
@@ -71,7 +71,7 @@ class TensorState:
             raw = self._raw = track(self._value, self._node, self.backend)
         return raw
 
-    def _describe(self) -> Like:
+    def _describe(self) -> ArgSpec:
         """Return and cache the shape and element type of the value."""
         self._like = like = self._value.shape, self._value.dtype
         return like
@@ -113,8 +113,8 @@ CONSUMED: Any = type("Consumed", (), {"__slots__": ()})()
 class Level(Protocol):
     """The attributes of an `Autodiff` that recording needs."""
 
-    inner: Any  # the backend that computes
-    binary: dict[str, Callable[[Any, Any], Any]]  # binary functions of the level
+    inner: Any  # The backend that computes.
+    binary: dict[str, Callable[[Any, Any], Any]]  # Binary functions of the level.
 
 
 class Node:
@@ -123,17 +123,18 @@ class Node:
     # There is no constructor, because setting the four attributes inline is twice as
     # fast.
     __slots__ = ("number", "parents", "rule", "saved")
-    number: int  # its position in the order of recording
-    rule: Rule | None  # the gradient rule
-    parents: tuple[Node | None, ...]  # the node of each argument, None for a constant
-    saved: Any  # the values that the rule saved
+    number: int  # Position in the order of recording.
+    rule: Rule | None  # The gradient rule.
+    parents: tuple[Node | None, ...]  # The node of each argument, None for a constant.
+    saved: Any  # The values that the rule saved.
 
 
 class OutputNode(Node):
     """One of several outputs of an operation, whose node is the parent."""
 
     __slots__ = ()
-    saved: tuple[Node, int, int]  # the operation's node, index, number of outputs
+    # The operation's node, the index and the number of outputs.
+    saved: tuple[Node, int, int]
 
 
 class TrackedArray:

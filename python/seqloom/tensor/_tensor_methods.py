@@ -24,7 +24,7 @@ class ArrayMethods:
     """
 
     __slots__ = ()
-    _value: Array  # defined by `TensorState`
+    _value: Array  # Defined by `TensorState`.
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -67,7 +67,7 @@ class Capture(Backend):
         self.name = f"capture({target.name})"
         self.threads = target.threads
         self.recorder = Recorder(target)
-        self.admitted: dict[int, tuple[Leaf, Value]] = {}  # by the id of the leaf
+        self.admitted: dict[int, tuple[Leaf, Value]] = {}  # Keys are the ids of the leaves.
         self._undo: list[Callable[[], None]] = []
         # Numbers of values that are Python numbers in an uncompiled step.
         self._number_results: set[int] = set()
@@ -119,7 +119,7 @@ class Capture(Backend):
             )
         if not has_symbol(args):
             return getattr(self.target, name)(*args, **options)
-        with no_profiling():  # only library code runs in this block
+        with no_profiling():  # Only library code runs in this block.
             # At least one argument is a symbol.
             require_known_shape(name, args)
             if name in KEY_OPERATIONS:

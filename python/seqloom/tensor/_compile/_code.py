@@ -44,11 +44,12 @@ class Missing:
 class Snapshot:
     """The description of a value, and the functions that read it again."""
 
-    form: object  # hashable; equal for equal values
-    read: Callable[[Any], list[Any]] | None = None  # contents, compared by identity
-    parts: Sequence[tuple[str, Any]] = ()  # contents: suffix of the path, and the value
-    digest: Callable[[Any], object] | None = None  # compared for equality
-    problem: str = ""  # the reason why the value cannot be compared
+    form: object  # Hashable, and equal for equal values.
+    # Returns the contents, compared by identity.
+    read: Callable[[Any], list[Any]] | None = None
+    parts: Sequence[tuple[str, Any]] = ()  # Contents: a suffix of the path and a value.
+    digest: Callable[[Any], object] | None = None  # Returns a number to compare.
+    problem: str = ""  # The reason why the value cannot be compared.
 
 
 def list_attributes(value: object) -> list[tuple[str, Any]]:
@@ -111,7 +112,7 @@ def read_cell(cell: Any) -> Any:
     """Return the value of a closure variable."""
     try:
         return cell.cell_contents
-    except ValueError:  # not yet filled
+    except ValueError:  # The variable has no value yet.
         return Missing
 
 
@@ -130,7 +131,8 @@ def _find_imports(code: CodeType) -> tuple[tuple[int, str], ...]:
     for part in list_codes(code):
         loads: list[Any] = []
         for line in dis.get_instructions(part):
-            if line.opname == "IMPORT_NAME":  # its arguments are the level and the names
+            # The instruction loads the level and the names first.
+            if line.opname == "IMPORT_NAME":
                 found[loads[-2], line.argval] = None
             elif line.opname.startswith("LOAD"):
                 loads.append(line.argval)

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from types import CodeType
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-_WARNING_PROGRAMS = 8  # this number of programs causes a warning
-_MAX_PROGRAMS = 64  # the number of programs that are kept; each may hold memory
+_WARNING_PROGRAMS = 8  # A warning appears at this number of programs.
+# At most this number of programs is cached, because programs hold memory.
+_MAX_PROGRAMS = 64
 
 
 @overload
@@ -60,10 +61,11 @@ def compile(function: Any = None, *, enabled: bool = True) -> Any:  # noqa: A001
         after the first. Without `function`, a decorator.
 
     Raises:
-        CaptureError: During a call, if the step needs the value of a symbol, uses a module
-            that is not an argument, draws random numbers without a key, reads the clock,
-            changes an outside value, or reads an outside value that cannot be compared: an
-            iterator, an array above 1 MiB, an object of C code, or more than 10,000 values.
+        CaptureError: A call fails if the step needs the value of a symbol, uses a module
+            that is not an argument, or draws random numbers without a key. It also fails if
+            the step reads the clock, changes an outside value, or reads an outside value
+            that cannot be compared. That is an iterator, an array above 1 MiB, an object of
+            C code, or more than 10,000 values.
 
     Examples:
         >>> import seqloom as sl
@@ -90,10 +92,11 @@ class Compiled:
     def __init__(self, function: Callable[..., Any], *, enabled: bool = True) -> None:
         self.enabled = enabled
         self._function = function
-        self._environments: dict[Any, Environment] = {}  # by signature key
-        self._cached: list[tuple[Any, Environment, int]] = []  # (key, environment, state)
+        self._environments: dict[Any, Environment] = {}  # Keys are those of signatures.
+        # Tuples of key, environment and state.
+        self._cached: list[tuple[Any, Environment, int]] = []
         self._count = 0
-        self._last: Any = None  # key and outside values of the newest program
+        self._last: Any = None  # Key and outside values of the newest program.
         self.renew_lock()
         renewed_at_fork.add(self)
         self._parameters = inspect.signature(function)
@@ -122,7 +125,7 @@ class Compiled:
             return self._function(*args, **options)
         arguments = self._bind(args, options)
         signature = Signature(arguments)
-        if signature.decorated:  # inside another step, or inside a gradient
+        if signature.decorated:  # The step runs inside another step or a gradient.
             return self._function(*args, **options)
         if signature.backend is None:
             raise ArgumentError(
@@ -154,7 +157,8 @@ class Compiled:
                 found = self._environments.get(signature.key)
                 environment = found or Environment(self._function, signature.key)
                 state, values = environment.state(), environment.describe()
-                environment.require_comparable()  # before capture advances an iterator
+                # Check before the capture advances an iterator.
+                environment.require_comparable()
                 generators = environment.find_generators()
                 executed: set[CodeType] = set()
                 program, after = trace(

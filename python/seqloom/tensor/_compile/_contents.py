@@ -1,7 +1,7 @@
 """Descriptions of the outside values that a step can reach.
 
-`describe` returns a `Snapshot` with a hashable form of the value, a function that reads its
-contents again, and the contents, such as the items of a list.
+`describe` returns a `Snapshot`: a hashable form of the value, its contents, such as the
+items of a list, and a function that reads the contents again.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from seqloom.tensor._tensor import Gradients, Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 
-PLAIN = frozenset({int, str, bytes, bool, type(None)})
+SIMPLE_TYPES = frozenset({int, str, bytes, bool, type(None)})
 # Arrays are compared at each call, which takes time. Larger arrays raise an error.
 _MAX_COMPARED_BYTES = 1 << 20
 # Modules with C types whose instances are constant, such as locks and compiled
@@ -102,7 +102,7 @@ def list_objects(static: object, path: str = "") -> Iterator[tuple[str, Any]]:
             path = f"{path}.{first}"
         for item in items:
             yield from list_objects(item, path)
-    elif type(static) not in PLAIN and not isinstance(static, float):
+    elif type(static) not in SIMPLE_TYPES and not isinstance(static, float):
         yield path, getattr(static, "target", static)
 
 
@@ -125,7 +125,8 @@ def _describe_number(value: complex | str | bytes) -> Snapshot:
         return Snapshot((kind, repr(value)))
     own = list_attributes(value)
     parts = own if is_in_library(kind) else [*own, ("", kind)]
-    return Snapshot((kind, repr(value)), _read_fields, parts)  # repr, because NaN != NaN
+    # NaN differs from NaN, so compare texts
+    return Snapshot((kind, repr(value)), _read_fields, parts)
 
 
 @_register(np.dtype, PurePath, range, dt.date, dt.time, dt.timedelta)
@@ -264,7 +265,8 @@ def _describe_object(value: Any) -> Snapshot:
     if hasattr(kind, "__dlpack__"):
         return Snapshot(make_identity(value), digest=_read_version)
     wrapped = getattr(value, "__dict__", {}).get("__wrapped__")
-    if wrapped is not None and is_in_library(kind):  # a compiled or cached function
+    # The object is a compiled or cached function.
+    if wrapped is not None and is_in_library(kind):
         return Snapshot(make_identity(value), parts=[("", wrapped)])
     # The attributes of a `threading.local` are those of the current thread.
     if _has_hidden_state(kind) and not isinstance(value, local):
@@ -280,7 +282,7 @@ def _describe_c_object(value: Any, kind: type[Any]) -> Snapshot:
     """Describe an object that is implemented in C."""
     if hasattr(kind, "__next__"):
         return Snapshot(make_identity(value), problem="the iterator {}")
-    with suppress(TypeError):  # not a buffer
+    with suppress(TypeError):  # The value is not a buffer.
         if memoryview(value).nbytes > _MAX_COMPARED_BYTES:
             return Snapshot(make_identity(value), problem="the large buffer {}")
         return Snapshot(kind, digest=lambda it: zlib.crc32(memoryview(it).tobytes()))
@@ -301,7 +303,7 @@ def _read_object(value: Any) -> list[Any]:
 def _read_slot(slot: Any, value: object) -> Any:
     try:
         return slot.__get__(value)
-    except AttributeError:  # not set
+    except AttributeError:  # The slot has no value.
         return Missing
 
 

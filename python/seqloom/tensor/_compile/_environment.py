@@ -25,7 +25,7 @@ from seqloom.tensor._compile._code import (
     is_in_library,
     shared_generators,
 )
-from seqloom.tensor._compile._contents import PLAIN, describe, list_objects
+from seqloom.tensor._compile._contents import SIMPLE_TYPES, describe, list_objects
 from seqloom.tensor._compile._symbol import Symbol
 from seqloom.tensor._tensor import Tensor
 
@@ -41,7 +41,7 @@ _ARRAY_ADVICE = (
 )
 _ITERATOR_ADVICE = "Call next() before the step and pass the value as an argument"
 _NO_CODE = compile("", "", "exec")
-_SEPARATOR = object()  # separates the contents of different objects
+_SEPARATOR = object()  # Separates the contents of different objects.
 
 
 class Environment:
@@ -49,9 +49,9 @@ class Environment:
 
     def __init__(self, function: object, key: object) -> None:
         self._function, self._key = function, key
-        self._numbers: dict[object, int] = {}  # number of each state
+        self._numbers: dict[object, int] = {}  # Maps each state to its number.
         self._next = count()
-        self.programs: dict[int, Program] = {}  # by state number
+        self.programs: dict[int, Program] = {}  # Keys are state numbers.
         self._last = self._walk()
 
     def state(self) -> int:
@@ -123,7 +123,7 @@ def _is_same(before: Any, after: Any) -> bool:
 class Repeat(NamedTuple):
     """Another occurrence of an object that the walk has already visited."""
 
-    number: int  # of the object
+    number: int
 
 
 class Walk:
@@ -132,13 +132,15 @@ class Walk:
     def __init__(
         self, function: object, key: object, executed: set[CodeType] | None = None
     ) -> None:
-        self._executed = executed  # code objects of user functions to visit; None: all
-        self.items: list[tuple[str, object]] = []  # paths and forms, which are the state
-        self.problems: list[str] = []  # errors about values that cannot be compared
-        self._places: dict[int, int] = {}  # number of each object, by id
-        self._objects: list[tuple[str, object]] = []  # keeps them alive, so ids are unique
+        # Code objects of user functions to visit; None means all.
+        self._executed = executed
+        self.items: list[tuple[str, object]] = []  # Paths and forms, which are the state.
+        self.problems: list[str] = []  # Errors about values that cannot be compared.
+        self._places: dict[int, int] = {}  # Numbers of the visited objects, by id.
+        # Keeps objects alive, so ids are unique.
+        self._objects: list[tuple[str, object]] = []
         self._reads: list[tuple[Callable[[Any], list[Any]], Any]] = []
-        self._values: list[Any] = []  # the results of all reads, concatenated
+        self._values: list[Any] = []  # The results of all reads, concatenated.
         self._digests: list[tuple[Callable[[Any], object], Any, object]] = []
         self._names: set[str] = set()
         self._modules: list[tuple[ModuleType, set[str]]] = []
@@ -174,7 +176,7 @@ class Walk:
         """Raise if the step has stored one of its tensors outside of it."""
         for path, value in self._objects:
             raw: Any = value.raw if isinstance(value, Tensor) else None
-            while hasattr(raw, "node"):  # recorded for a gradient
+            while hasattr(raw, "node"):  # The tensor records a gradient.
                 raw = raw.value
             if isinstance(raw, Symbol):
                 raise CaptureError(
@@ -185,7 +187,7 @@ class Walk:
     def _visit(self, path: str, value: Any) -> None:
         """Visit one value, and queue its contents."""
         kind = cast("Any", type(value))
-        if kind in PLAIN or value is Missing:
+        if kind in SIMPLE_TYPES or value is Missing:
             self.items.append((path, (kind, value)))
         elif (number := self._places.get(id(value))) is not None:
             self.items.append((path, Repeat(number)))

@@ -101,8 +101,8 @@ _SHARED = frozenset(
 
 def insert_copies(
     graph: Graph,
-    shared: set[int],  # inputs that may be changed later: state and NumPy arrays
-    state_count: int,  # number of outputs, at the start, that are new state
+    shared: set[int],  # Inputs that may be changed later: state and NumPy arrays.
+    state_count: int,  # The number of outputs, at the start, that are new state.
     new_value: Callable[..., Value],
 ) -> Graph:
     """Return the graph with copies where memory would be shared or overwritten."""

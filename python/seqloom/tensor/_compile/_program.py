@@ -57,18 +57,18 @@ class Program:
 
     def __init__(
         self,
-        graph: Graph,  # state comes first in inputs and outputs
-        run: Callable[..., Any],  # the graph, compiled by the backend
-        written: list[int],  # indices of leaves whose new arrays are the first outputs
+        graph: Graph,  # State comes first in inputs and outputs.
+        run: Callable[..., Any],  # The graph, compiled by the backend.
+        written: list[int],  # Indices of leaves whose new arrays are the first outputs.
         build: Build,
-        owned: list[tuple[int, int]],  # indices of a state and of its parameter
+        owned: list[tuple[int, int]],  # Indices of a state and of its parameter.
     ) -> None:
         self.graph = graph
         self._run_operation = run
         self._written = written
         self._build = build
         self._owned = owned
-        self.called = False  # since a program was last dropped
+        self.called = False  # True if called since a program was last dropped.
 
     def __call__(self, signature: Signature) -> Any:
         """Read the leaves, run the graph, write the leaves, and return the results."""
@@ -138,7 +138,7 @@ def explain_failure(
     known.update((v.number, x) for v, x in zip(graph.inputs, arrays, strict=True))
     for operation in graph.operations:
         if operation.name in OVERWRITES or operation.name == "scan":
-            break  # would overwrite state, or has many operations
+            break  # It overwrites state or has many operations.
         if (found := _run_operation(operation, known, backend)) is not None:
             return found
     return translate(error, "a compiled step", tuple(arrays), backend)
@@ -165,12 +165,12 @@ class Signature:
     __slots__ = ("_seen", "backend", "decorated", "holders", "inputs", "key", "leaves")
 
     def __init__(self, arguments: Any) -> None:
-        self.leaves: list[Leaf] = []  # the state, without duplicates
-        self.inputs: list[Any] = []  # arrays and numbers that the step only reads
-        self.holders: list[Any] = []  # the objects that contain the leaves
-        self.backend: Backend | None = None  # None if no argument has a backend
-        self.decorated = False  # True if a tensor is on a backend that wraps another
-        self._seen: set[int] = set()  # ids of the leaves
+        self.leaves: list[Leaf] = []  # The state, without duplicates.
+        self.inputs: list[Any] = []  # Arrays and numbers that the step only reads.
+        self.holders: list[Any] = []  # The objects that contain the leaves.
+        self.backend: Backend | None = None  # None if no argument has a backend.
+        self.decorated = False  # True if a tensor is on a wrapper backend.
+        self._seen: set[int] = set()  # Ids of the leaves.
         static = self.take(arguments)
         # The backend itself, because backends of one name may differ in threads.
         self.key = (static, self.backend, autocast_state.get())
@@ -249,7 +249,7 @@ class Signature:
         self.holders.append(value)
         for leaf in leaves:
             if leaf.purpose == "optimiser":
-                break  # optimiser state moves to the model's backend
+                break  # Optimiser state moves to the model's backend.
             if leaf.backend is not None:
                 self._check_backend(leaf.backend)
                 break

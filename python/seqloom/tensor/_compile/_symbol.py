@@ -85,7 +85,7 @@ class SymbolKey:
     __slots__ = ("capture", "symbol")
 
     def __init__(self, symbol: Symbol, capture: Backend) -> None:
-        self.symbol = symbol  # the two words of the key
+        self.symbol = symbol  # The two words of the key.
         self.capture = capture
 
     def fold(self, word: Any) -> SymbolKey:
@@ -133,7 +133,7 @@ def raise_no_value(request: str) -> NoReturn:
 capturing: ContextVar[Backend | None] = ContextVar("capturing", default=None)
 
 _ATTRIBUTES = ("array", "backend", "is_shared", "version")
-_SUBSTITUTES = "_substitutes"  # by capture: substituted values
+_SUBSTITUTES = "_substitutes"  # Attribute with the substituted values of each capture.
 _OWN_CLASS = "_class_between_captures"
 
 

@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 
 def trace(
     function: Callable[..., Any],
-    arguments: object,  # positional and keyword arguments
+    arguments: object,  # Positional and keyword arguments.
     signature: Signature,
-    find_known: Callable[[object], Program | None],  # by signature key
-    executed: set[CodeType],  # collects the code that ran
+    find_known: Callable[[object], Program | None],  # Looks up a program by signature key.
+    executed: set[CodeType],  # Collects the code that ran.
 ) -> tuple[Program, Signature]:
     """Run a step once on symbols; return its program, and the signature afterwards."""
     # The signature is taken afterwards, because an optimiser creates state in the step.
     capture = Capture(signature.backend)  # pyright: ignore[reportArgumentType]
     for leaf in signature.leaves:
-        leaf.on(capture.target)  # creates lazily created arrays
+        leaf.on(capture.target)  # Creates arrays that are created on first use.
     with reject_impure_calls(executed):
         inputs, result, new = _run_on_symbols(capture, function, arguments, signature)
     after = Signature(arguments)
@@ -71,7 +71,7 @@ def trace(
     results = ResultPlan(after.holders)
     build = results.plan(result)
     graph, written = _finish_graph(capture, after, inputs, new, results.raws)
-    capture.admitted.clear()  # results may keep the capture alive
+    capture.admitted.clear()  # Results may keep the capture alive.
     run = capture.target.program(graph)
     return Program(graph, run, written, build, list(_find_owned(after))), after
 
@@ -136,7 +136,7 @@ def _finish_graph(
     capture: Capture,
     after: Signature,
     inputs: list[Value],
-    new: dict[int, Any],  # the new array of each leaf, by the leaf's id
+    new: dict[int, Any],  # The new array of each leaf, by the leaf's id.
     results: list[Any],
 ) -> tuple[Graph, list[int]]:
     """Return the graph, with state before inputs and results, and the changed leaves."""
@@ -183,8 +183,8 @@ class ResultPlan:
     """Builds the results of a step from the program's outputs."""
 
     def __init__(self, holders: list[Any]) -> None:
-        self._holders = holders  # the stateful objects among the arguments
-        self.raws: list[Any] = []  # the symbols that become outputs of the program
+        self._holders = holders  # The arguments that have state.
+        self.raws: list[Any] = []  # The symbols that become outputs of the program.
 
     def plan(self, value: Any) -> Build:
         """Collect the symbols of a result; return a function that builds it from arrays."""
@@ -203,7 +203,7 @@ class ResultPlan:
     def _plan_tensor(self, value: Tensor) -> Build:
         """Plan a tensor; a Python number of the call stays a number."""
         raw = value.raw
-        while hasattr(raw, "node"):  # recorded for a gradient
+        while hasattr(raw, "node"):  # The tensor records a gradient.
             raw = raw.value
         self.raws.append(raw)
         if isinstance(raw, Symbol) and raw.value.weak:

@@ -251,8 +251,8 @@ def _pull_clip(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
 def _is_outside(b: Functions, inside: str, x: Array, bound: Any, outside: Any) -> Any:
     """Return where `x` does not change the result, given a bound.
 
-    That is outside the bound. If the bound is a Python number, also at the bound and at
-    NaN.
+    These are the positions outside the bound. If the bound is a Python number, positions at
+    the bound and NaN are included.
     """
     is_number = isinstance(bound, (int, float))
     return b.logical_not(getattr(b, inside)(x, bound)) if is_number else outside
@@ -289,7 +289,7 @@ RULES.update(
             lambda b, grad, _x, _y, _: b.zeros_like(grad),
         ),
         # The derivative of a step function.
-        "nextafter": Rule(keep.nothing, zero_gradient, tracked=0),
+        "nextafter": Rule(keep.no_values, zero_gradient, tracked=0),
         "maximum": Rule(_save_inputs, _choice_rule("less", "greater")),
         "minimum": Rule(_save_inputs, _choice_rule("greater", "less")),
     }
@@ -314,7 +314,7 @@ def numpy_where(condition: Any, x: Any, y: Any, out: Floats | None = None) -> Fl
         require_in_range(x, other)  # np.where would wrap the number
         require_in_range(y, one)
         x, y = promote_two(x, y)
-    elif type(x) is float or type(y) is float:  # both are numbers
+    elif type(x) is float or type(y) is float:  # Both are Python numbers.
         x, y = FLOAT.type(x), FLOAT.type(y)
     made: Any = cast("Any", np.where)(condition, x, y)
     return write_to(made, out)
@@ -327,7 +327,7 @@ def numpy_clip(
     out: Floats | None = None,
 ) -> Floats:
     """Return the values, limited to a range."""
-    if x.dtype.kind == "V":  # bfloat16
+    if x.dtype.kind == "V":  # The dtype is bfloat16.
         return widen(np.clip)(x, min, max, **({} if out is None else {"out": out}))
     for bound in (min, max):
         x = x if bound is None else promote_two(x, bound)[0]

@@ -202,7 +202,7 @@ def _pull_at_once(
     together: Callable[..., Any], arrays: Args, needs: Needs, options: Options
 ) -> Parts:
     """Compute the needed gradients in one call of the library."""
-    wanted = (*needs, False)[:3]  # of input, weight and bias
+    wanted = (*needs, False)[:3]  # Flags for input, weight and bias.
     found = together(*arrays, wanted=wanted, **options)
     parts = iter(found if sum(wanted) > 1 else (found,))
     return tuple([next(parts) if is_wanted else None for is_wanted in wanted])
@@ -286,7 +286,7 @@ def _shape_weight_grad(call: Call) -> list[Spec]:
 # NumPy ---------------------------------------------------------------------------------
 
 
-_RANK_1D = 3  # axes of (n, c, l)
+_RANK_1D = 3  # number of axes of (n, c, l)
 
 
 @widen

@@ -83,7 +83,7 @@ def linspace(
         np.linspace(start, stop, num, endpoint=endpoint)
     )
     if dtype is not None and b.isdtype(dtype, "integral"):
-        made = np.floor(made)  # like NumPy; astype would round towards 0
+        made = np.floor(made)  # NumPy rounds down; astype would round towards 0.
         for extreme in (made.min(), made.max()) if made.size else ():
             require_representable(extreme, np.dtype(dtype))
     wide = {"float32": "complex64"}.get(b.float_dtype, "complex128")
@@ -169,7 +169,7 @@ def numpy_asarray(
     if array.dtype not in NATIVE_DTYPES:
         array = to_native(array)
     if not array.flags.aligned and copy is not False:
-        array = array.copy()  # unaligned fields of a packed record; kernels need alignment
+        array = array.copy()  # Kernels need aligned memory.
     if (
         dtype is None
         and array.dtype == np.float64

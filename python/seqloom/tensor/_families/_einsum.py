@@ -214,7 +214,7 @@ def _factor_gradient(
     dtype, seen = known[0][1].dtype, "".join(term for term, _ in known)
     unique = ""
     for letter in wanted:
-        if letter in unique:  # a diagonal: put its gradient on the diagonal
+        if letter in unique:  # The gradient of a diagonal is on the diagonal.
             new = next(
                 character
                 for character in ascii_letters

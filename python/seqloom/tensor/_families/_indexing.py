@@ -111,7 +111,7 @@ def _take_arrays(
 
 
 def _move_front_axes(b: Functions, x: Array, count: int, position: int) -> Array:
-    """Move the first `count` axes behind the next `position` axes."""
+    """Move the first `count` axes after the next `position` axes."""
     order = [*range(count, count + position), *range(count)]
     return b.permute_dims(x, (*order, *range(count + position, len(x.shape))))
 

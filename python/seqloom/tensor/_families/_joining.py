@@ -181,7 +181,8 @@ def _shape_repeat(call: Call) -> Spec:
     """Return the shape of ``repeat``."""
     (x, repeats), axis = call.args[:2], call.get(2, "axis")
     if not isinstance(repeats, int) or repeats < 0:
-        found = np.repeat(make_dummy(x.shape), repeats, axis)  # counts, or invalid
+        # An array of counts, or an error.
+        found = np.repeat(make_dummy(x.shape), repeats, axis)
         return found.shape, x.dtype
     if axis is None:
         return (math.prod(x.shape) * repeats,), x.dtype

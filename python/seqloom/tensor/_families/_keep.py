@@ -50,7 +50,7 @@ def two_specs(args: Args, _out: Array, needs: Needs, _options: Options) -> Specs
     )
 
 
-def nothing(_args: Args, _out: Array, _needs: Needs, _options: Options) -> tuple[()]:
+def no_values(_args: Args, _out: Array, _needs: Needs, _options: Options) -> tuple[()]:
     """Save nothing."""
     return ()
 

@@ -1,7 +1,7 @@
 """Linear layers that treat each row independently, in floats and in 8-bit integers.
 
-An int8 layer has four arrays: `weight` is int8 ``(out, in)``; `scale` ``(out,)`` multiplies
-the rows of the weight; `factor` ``(in,)`` multiplies the inputs; `bias` is ``(out,)`` or
+An int8 layer has four arrays. `weight` is int8 ``(out, in)``. `scale` ``(out,)`` multiplies
+the rows of the weight. `factor` ``(in,)`` multiplies the inputs. `bias` is ``(out,)`` or
 None. The default implementations convert the weight to floats. A backend with integer
 products also rounds the inputs to int8, with one scale per row.
 """

@@ -25,8 +25,8 @@ Pair: TypeAlias = tuple[Floats, Floats]
 Triple: TypeAlias = tuple[Floats, Floats, Floats]
 
 _CACHE_LINE = 64  # bytes
-_MIN_CACHED = 262_144  # bytes; smaller arrays are not cached
-_STEPS = 8  # block sizes between two powers of two
+_MIN_CACHED = 262_144  # bytes; smaller arrays are not cached.
+_STEPS = 8  # Number of block sizes per power of two.
 # Limit of cached memory, relative to the peak of memory in use. Forward and backward
 # passes use different sizes. With a lower limit, each step would allocate again, and
 # peak memory would not be lower.
@@ -266,8 +266,8 @@ def _memory_owner(x: Floats) -> Any:
 
 # Half precision on NumPy: arrays are stored in 16 bits and computed in float32.
 
-_HALF_BYTES = 2  # bytes
-_ARRAY: Any = np.ndarray  # of any shape and type
+_HALF_BYTES = 2
+_ARRAY: Any = np.ndarray  # An array of any shape and type.
 
 
 def is_half(dtype: np.dtype[Any]) -> bool:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     DType = np.dtype[np.generic]
 
-FLOAT: DType = np.dtype(np.float32)  # `Backend.float_dtype`
+FLOAT: DType = np.dtype(np.float32)  # The default `Backend.float_dtype`.
 _INTEGERS = "biu"
 _PYTHON_NUMBERS = (bool, int, float, complex)
 
@@ -119,7 +119,7 @@ FRACTIONAL_FUNCTIONS = frozenset({
     "nextafter", "sin", "sinh", "sqrt", "tan", "tanh",
 })
 # fmt: on
-_MIN_CACHED = 65_536  # elements; from here on, cached memory is faster
+_MIN_CACHED = 65_536  # elements; larger results use cached memory
 
 
 def wrap_unary(name: str) -> Callable[..., Floats]:
@@ -155,8 +155,8 @@ def wrap_binary(name: str) -> Callable[..., Floats]:
         name: The name, as in the Array API standard.
 
     Returns:
-        A wrapper with the NumPy function as attribute `ufunc`, and with a faster function
-        for two float arrays, which NumPy promotes as the standard does, as `of_arrays`.
+        A wrapper. Its attribute `ufunc` is the NumPy function, and `of_arrays` is a faster
+        function for two float arrays, which NumPy promotes as the standard does.
     """
     ufunc: Any = getattr(np, name)
     function = _reuse_memory(ufunc) if name in ARITHMETIC else ufunc

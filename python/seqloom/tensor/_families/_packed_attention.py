@@ -49,9 +49,9 @@ _MAX_PADDING = 4  # rows with padding per real row, if tiles span whole sequence
 class _Tiles(NamedTuple):
     """The rows of queries and keys of each tile, and the pairs that may attend."""
 
-    queries: Array  # (n, t); `total` marks padding
-    keys: Array  # (n, s); `total` marks padding
-    mask: Array  # (n, 1, t, s)
+    queries: Array  # Shape (n, t); `total` marks padding.
+    keys: Array  # Shape (n, s); `total` marks padding.
+    mask: Array  # Shape (n, 1, t, s).
 
 
 def attention_varlen(

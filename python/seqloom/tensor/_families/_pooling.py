@@ -255,7 +255,8 @@ def numpy_max_pool1d(
     """Return the maximum of each window of ``(n, c, l)``, and its index in the row."""
     sizes = to_sizes(kernel, 1)
     windows = Windows.of(sizes, stride=stride, padding=padding, dilation=dilation)
-    if x.dtype.kind in "iu" or ceil_mode or windows.dilation != (1,):  # no kernel
+    # The kernel lacks these.
+    if x.dtype.kind in "iu" or ceil_mode or windows.dilation != (1,):
         geometry = {"stride": stride, "padding": padding, "dilation": dilation}
         found = max_pool1d(b, x, kernel=kernel, ceil_mode=ceil_mode, **geometry)
         return (

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 # Default implementations ---------------------------------------------------------------
 
 
-_WORD = 32  # bits
+_WORD = 32
 # By type: the random bits for one number, and the bits of its mantissa.
 _BITS = {"float16": (16, 10), "bfloat16": (8, 7), "float32": (32, 23), "float64": (64, 52)}
 

@@ -83,10 +83,10 @@ def gru(
     reverse: bool = False,
 ) -> tuple[Array, Array, Array]:
     """Run a GRU in one direction, with the gate order of PyTorch (Cho et al. 2014)."""
-    # x (n, l, in), h0 (n, width), w_ih (3 * width, in) for the gates reset, update and
-    # new, w_hh (3 * width, width), biases (3 * width,), mask (n, l), true where a
-    # position changes the state. The results are all states (n, l, width), the last
-    # state, and the values that a kernel saves for `gru_grad`, which are empty here.
+    # Shapes are x (n, l, in), h0 (n, width), w_ih (3 * width, in), w_hh (3 * width, width)
+    # and biases (3 * width,). The order of gates is reset, update, new. The mask (n, l)
+    # is true where a position changes the state. The results are all states
+    # (n, l, width), the last state, and values for `gru_grad`, which are empty here.
 
     def step(carry: list[Array], seen: list[Array]) -> tuple[list[Array], list[Array]]:
         recurrent = b.linear(carry[0], w_hh, b_hh)
@@ -117,9 +117,9 @@ def lstm(
     reverse: bool = False,
 ) -> tuple[Array, Array, Array, Array]:
     """Run an LSTM in one direction (Hochreiter and Schmidhuber 1997)."""
-    # As `gru`, with c0 (n, width), w_ih (4 * width, in) for input, forget, cell and
+    # Like `gru`, with c0 (n, width) and w_ih (4 * width, in) for input, forget, cell and
     # output. The results are all states (n, l, width), the last state, the last cell,
-    # and the values that a kernel saves for `lstm_grad`, which are empty here.
+    # and values for `lstm_grad`, which are empty here.
 
     def step(carry: list[Array], seen: list[Array]) -> tuple[list[Array], list[Array]]:
         gates = b.add(seen[0], b.linear(carry[0], w_hh, b_hh))

@@ -43,7 +43,7 @@ class ArrayFunctions:
 
     threads: int
     float_dtype: str
-    deterministic: bool  # only the NumPy backend has it
+    deterministic: bool  # Only the NumPy backend has this attribute.
 
     def __init_subclass__(
         cls, *, functions: Mapping[str, Callable[..., Any]] = _NO_FUNCTIONS, **options: Any
@@ -253,7 +253,7 @@ def to_numpy_dtype(target: Functions, dtype: Any) -> np.dtype[np.generic]:
         return target.dtype(target.zeros((), dtype=dtype))
     try:
         return np.dtype(dtype)
-    except TypeError:  # a dtype of the library
+    except TypeError:  # The dtype belongs to another library.
         return target.dtype(target.zeros((), dtype=dtype))
 
 

@@ -161,7 +161,7 @@ def _run_lengths(b: Functions, firsts: Array, row: Array) -> Array:
 
 RULES: dict[str, Rule] = {
     "matrix_transpose": Rule(
-        keep.nothing, lambda b, _, grad, __: (b.matrix_transpose(grad),)
+        keep.no_values, lambda b, _, grad, __: (b.matrix_transpose(grad),)
     ),
     "broadcast_to": Rule(
         keep.shape, lambda b, shape, grad, _: (unbroadcast(b, grad, shape),)
@@ -244,7 +244,7 @@ def _moved_axes_rule(name: str) -> ShapeRule:
 def _shape_reshape(call: Call) -> Spec:
     """Return the given shape; -1 is computed from the other axes."""
     x, shape, *rest = call.args
-    np.reshape(make_dummy(x.shape), shape, *rest, **call.options)  # checks the size
+    np.reshape(make_dummy(x.shape), shape, *rest, **call.options)  # Checks the size.
     sizes: list[int] = [shape] if isinstance(shape, int) else list(shape)
     if -1 in sizes:
         at = sizes.index(-1)

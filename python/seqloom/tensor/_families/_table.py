@@ -55,6 +55,6 @@ def infer_specs(
         found = SHAPES[call.name](call)
     elif call.name in OPERATIONS and OPERATIONS[call.name].has_default:
         found = run_default(call)
-    else:  # a required or custom function
+    else:  # The function is required or custom.
         found = infer_by_call(call)
     return (found, True) if isinstance(found, list) else ([found], False)

@@ -181,7 +181,7 @@ def cross_entropy_grad(
     fused: Array,
 ) -> Array:
     """Return the gradient of ``cross_entropy`` with respect to the logits."""
-    del fused  # not differentiable
+    del fused  # The fused kernel is not differentiable.
     slope = _gradient(b, logits, labels, weights)
     return b.multiply(slope, b.expand_dims(grad, axis=-1))
 

@@ -206,7 +206,7 @@ _ZERO_RULE = Rule(keep.first_spec, zero_gradient)
 
 RULES.update(
     {
-        "negative": Rule(keep.nothing, lambda b, _, grad, __: (b.negative(grad),)),
+        "negative": Rule(keep.no_values, lambda b, _, grad, __: (b.negative(grad),)),
         "abs": by_input(lambda b, grad, x: b.multiply(grad, b.sign(x))),
         "exp": by_output(lambda b, grad, out: b.multiply(grad, out)),
         # Uses the input, because the output is close to -1 for a small slope and lost
@@ -247,7 +247,7 @@ RULES.update(
         "atanh": by_input(
             lambda b, grad, x: b.divide(grad, b.multiply(b.subtract(1.0, x), b.add(x, 1.0)))
         ),
-        "conj": Rule(keep.nothing, lambda b, _, grad, __: (b.conj(grad),)),
+        "conj": Rule(keep.no_values, lambda b, _, grad, __: (b.conj(grad),)),
         "real": Rule(
             keep.first_spec, lambda b, saved, grad, _: (b.astype(grad, saved[1]),)
         ),
@@ -257,7 +257,7 @@ RULES.update(
         "round": _ZERO_RULE,
         "trunc": _ZERO_RULE,
         # The result is not tracked.
-        "stop_gradient": Rule(keep.nothing, zero_gradient, tracked=0),
+        "stop_gradient": Rule(keep.no_values, zero_gradient, tracked=0),
     }
 )
 

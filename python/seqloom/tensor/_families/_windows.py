@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 Size = int | Sequence[int]
-Tap = tuple[int, ...]  # an index in the kernel
+Tap = tuple[int, ...]  # The index of an element of the kernel.
 
 
 def to_sizes(size: Size, axes: int) -> tuple[int, ...]:

@@ -28,15 +28,16 @@ if TYPE_CHECKING:
 class OperationGroup:
     """Operations that run together: one fused group, or one single operation."""
 
-    number: int  # in order of creation
+    number: int  # Groups are numbered in order of creation.
     operations: list[Operation]
-    dtype: str | None = None  # of a fused group; None for a single operation
-    shape: tuple[int, ...] = ()  # of the iteration of a fused group
-    dependencies: set[int] = field(default_factory=set[int])  # groups that run earlier
+    dtype: str | None = None  # The dtype of a fused group; None for a single operation.
+    shape: tuple[int, ...] = ()  # The shape over which a fused group iterates.
+    # Numbers of the groups that run earlier.
+    dependencies: set[int] = field(default_factory=set[int])
     # Dependencies that cannot be merged with this group, because it needs their
     # complete result, such as that of a reduction.
     barriers: set[int] = field(default_factory=set[int])
-    span: tuple[int, int] = (0, 0)  # positions of the first and the last operation
+    span: tuple[int, int] = (0, 0)  # Positions of the first and the last operation.
 
     def is_urgent(self) -> bool:
         """Return True if the group should run as soon as possible."""
@@ -76,12 +77,12 @@ class Grouping:
         self._find_dtype = find_dtype
         self._with_reductions = with_reductions
         self._groups: dict[int, OperationGroup] = {}
-        self._merged_into: dict[int, int] = {}  # merged group: its new group
+        self._merged_into: dict[int, int] = {}  # Merged groups and their new groups.
         self._aliases = aliases
-        self._producers: dict[int, int] = {}  # value (not a view): its group
-        self._reductions: set[int] = set()  # values that are results of reductions
-        self._readers: dict[int, set[int]] = {}  # buffer: groups that read it
-        self._positions: dict[int, int] = {}  # id of an operation: its position
+        self._producers: dict[int, int] = {}  # The group that computes each value.
+        self._reductions: set[int] = set()  # Values that are results of reductions.
+        self._readers: dict[int, set[int]] = {}  # The groups that read each buffer.
+        self._positions: dict[int, int] = {}  # Positions of operations, by id.
         self._numbers = count()
 
     def add(self, operation: Operation) -> None:
@@ -270,10 +271,11 @@ class Aliases:
 
     def __init__(self, graph: Graph, *, with_views: bool = True) -> None:
         # with_views: False if each operation creates a new array
-        self.views: dict[int, Operation] = {}  # by the number of the view
-        self.values: dict[int, Value] = {}  # by number
+        self.views: dict[int, Operation] = {}  # Views, by number.
+        self.values: dict[int, Value] = {}  # Values, by number.
         self._with_views = with_views
-        self._overwritten: dict[int, Value] = {}  # by number of an update's output
+        # Overwritten values, by the number of the new value.
+        self._overwritten: dict[int, Value] = {}
         self._strided: dict[int, Array] = {}
         for value in (*graph.inputs, *graph.outputs):
             self.values[value.number] = value

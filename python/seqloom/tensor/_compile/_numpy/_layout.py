@@ -35,12 +35,12 @@ class Layout:
 
     graph: Graph
     aliases: Aliases
-    groups: list[OperationGroup]  # in execution order
-    stored: list[list[Value]]  # values that each group writes to given arrays
-    fresh: set[int]  # values that get new memory at each call
-    copied: set[int]  # indices of the outputs that are copied
-    spans: dict[int, Span]  # of the values in the program's memory
-    nbytes: int  # size of the program's memory
+    groups: list[OperationGroup]  # The groups in execution order.
+    stored: list[list[Value]]  # Values that each group writes to given arrays.
+    fresh: set[int]  # Values that get new memory at each call.
+    copied: set[int]  # Indices of the outputs that are copied.
+    spans: dict[int, Span]  # The places of values in the program's memory.
+    nbytes: int  # Size of the program's memory.
 
 
 def make_layout(graph: Graph, backend: Backend) -> Layout:
@@ -94,18 +94,18 @@ def _choose_outputs(
     return fresh, copied
 
 
-CACHE_LINE = 64  # bytes; aligned vectors are read fastest
+CACHE_LINE = 64  # bytes; vectors load fastest from aligned memory
 
 
 @dataclass(slots=True)
 class Span:
     """The memory of one value, and the groups between which it is in use."""
 
-    number: int  # number of the value
+    number: int
     nbytes: int
-    first: int  # index of the group that writes the value
-    last: int  # index of the last group that reads it
-    over: int | None = None  # the value whose memory this value reuses in place
+    first: int  # Index of the group that writes the value.
+    last: int  # Index of the last group that reads it.
+    over: int | None = None  # The value whose memory is reused in place.
     offset: int = 0
 
 
@@ -148,7 +148,7 @@ def _reuse_in_place(
         for value in reads
         if value.shape == group.shape and aliases.is_whole(value)
     }
-    views: dict[int, set[int]] = {}  # by root
+    views: dict[int, set[int]] = {}  # Views, by the value whose memory they use.
     for value in reads:
         views.setdefault(aliases.root(value), set()).add(value.number)
     free = [
@@ -184,7 +184,7 @@ def set_offsets(spans: dict[int, Span]) -> int:
         while start.over is not None:
             start = spans[start.over]
         chains.setdefault(start.number, []).append(span)
-    placed = np.empty((4, 0), np.int64)  # rows: first, last, offset, end; by offset
+    placed = np.empty((4, 0), np.int64)  # Rows are first, last, offset and end.
     for chain in sorted(chains.values(), key=lambda chain: -chain[0].nbytes):
         first, last = min(s.first for s in chain), max(s.last for s in chain)
         size = -(-chain[0].nbytes // CACHE_LINE) * CACHE_LINE
@@ -201,11 +201,12 @@ def _find_gap(used: NDArray[np.int64], size: int) -> int:
     starts, ends = used
     # At each offset, the memory below is free after the highest end before it.
     free = np.maximum.accumulate(np.append(0, ends))
-    is_wide = np.append(starts - free[:-1] >= size, True)  # free after the last span
+    # Memory after the last span is free.
+    is_wide = np.append(starts - free[:-1] >= size, True)
     return int(free[is_wide.argmax()])
 
 
-_HALF_BYTES = 2  # bytes
+_HALF_BYTES = 2
 
 
 def find_function(backend: Backend, operation: Operation) -> Callable[..., Any]:

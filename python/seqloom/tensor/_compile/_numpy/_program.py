@@ -49,9 +49,9 @@ class NumPyProgram:
         self._scope = writer.source.scope
         self._views = writer.source.views
         self.text = "\n".join(writer.source.lines)
-        self.nbytes = self._layout.nbytes  # memory that one call needs
+        self.nbytes = self._layout.nbytes  # Bytes of memory that one call needs.
         self._code = compile(self.text, "<program>", "exec")
-        self.held = 0  # bytes allocated for all calls
+        self.held = 0  # Bytes allocated for all calls.
         _PROGRAMS.add(self)
         self._scalars = [at for at, value in enumerate(graph.inputs) if not value.shape]
         self._idle: list[Callable[..., list[Array]]] = []
@@ -101,7 +101,7 @@ class NumPyProgram:
 
 
 _ADAMW_ARGUMENTS = 4  # parameters, gradients, first and second moments
-_MIN_SINGLE_UPDATE = 65_536  # elements
+_MIN_SINGLE_UPDATE = 65_536  # elements; larger parameters get separate updates
 
 
 def rewrite(graph: Graph) -> Graph:

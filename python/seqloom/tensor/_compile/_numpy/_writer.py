@@ -175,10 +175,10 @@ class SourceText:
         self.lines: list[str] = []
         self.views: list[Operation] = []  # views of fixed memory, created only once
         self.scope: dict[str, Any] = {"empty": np.empty, "flatten": flatten}
-        self._names: dict[int, str] = {}  # by object id
+        self._names: dict[int, str] = {}  # Names of objects, by id.
         self._aliases = aliases
         self._fixed = fixed
-        self._defined = inputs | fixed  # values with an assigned name
+        self._defined = inputs | fixed  # Values with an assigned name.
 
     def write(self, line: str) -> None:
         """Add a line to the body of the function."""

@@ -133,7 +133,7 @@ class IndexCheck(NamedTuple):
     """Indices of one axis, and the range that they must be in."""
 
     name: str
-    array: Any  # a JAX array, or a value of a graph
+    array: Any  # A JAX array or a value of a graph.
     size: int
     from_end: bool  # True if -1 is the last element
 
@@ -232,8 +232,8 @@ _FINDERS: dict[str, Callable[[tuple[Any, ...], dict[str, Any]], IndexTuples]] = 
     "cross_entropy": lambda args, _: iter([(args[1], args[0].shape[-1], False)]),
     "take": _along_axis,
     "take_along_axis": _along_axis,
-    "put_along_axis": lambda args, options: _along_axis(args[:2], options),  # and values
-    "scatter_add": lambda args, options: _along_axis(args[:2], options),  # and values
+    "put_along_axis": lambda args, options: _along_axis(args[:2], options),
+    "scatter_add": lambda args, options: _along_axis(args[:2], options),
     "index": lambda args, _: _from_key(args[1], args[0].shape),
     "slice_update": lambda args, _: _from_key(args[1], args[0].shape),
     "slice_add": lambda args, _: _from_key(args[1], args[0].shape),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from seqloom._key import Key
     from seqloom.tensor._backend import Backend
 
-_SPLIT_COUNTER = 1 << 31  # the high word of the counters for `split`
+_SPLIT_COUNTER = 1 << 31  # The high word of the counters for `split`.
 
 
 def key_words(key: Key | Array) -> Any:

@@ -34,7 +34,7 @@ aten = torch.ops.aten
 # The additive mask, True if causal, and the factor of the scores.
 Scoring = tuple[Tensor | None, bool, float | None]
 _HALF_TYPES = (torch.float16, torch.bfloat16)
-_RANK = 4  # n, h, l, d
+_RANK = 4  # axes of (n, h, l, d)
 
 
 def attention(
@@ -46,7 +46,7 @@ def attention(
     key: Key | Tensor | None = None,
     *,
     dropout: float = 0.0,
-    **options: Any,  # scale and causal
+    **options: Any,  # The options are `scale` and `causal`.
 ) -> tuple[Tensor, Tensor]:
     """Return the result ``(n, h, l, d)`` and the log-sum-exp of scores ``(n, h, l)``."""
     kernels = _find_kernels(q, k, v, mask, dropped=bool(dropout) and key is not None)

@@ -140,7 +140,7 @@ class TorchBackend(Backend, functions=check_overrides("torch", _FUNCTIONS)):
         [0.0, 2.0]
     """
 
-    conv_grads = staticmethod(_neural.conv_grads)  # only in this backend
+    conv_grads = staticmethod(_neural.conv_grads)  # Only this backend has the function.
 
     def __init__(self, device: str | None = None, *, threads: int = 1) -> None:
         self.device = _require_device(device or "cpu")

@@ -136,12 +136,12 @@ def arange(
     floats = any(isinstance(bound, float) for bound in (start, stop, step))
     kind = torch.int64 if dtype is None and not floats else _dtype(b, dtype)
     require_range_fits(start, stop, step, to_numpy_type(kind))
-    if (stop - start) * step < 0:  # torch raises an error
+    if (stop - start) * step < 0:  # PyTorch raises an error for an empty range.
         return torch.empty(0, dtype=kind, device=b.device)
-    if kind.is_complex:  # not supported by torch.arange
+    if kind.is_complex:  # PyTorch's arange does not support it.
         made = b.arange(start, stop, step, dtype=kind.to_real())
         return made.to(kind)
-    if kind in _UNSIGNED_TYPES:  # not supported by torch.arange
+    if kind in _UNSIGNED_TYPES:  # PyTorch's arange does not support it.
         return torch.arange(start, stop, step, dtype=torch.int64, device=b.device).to(kind)
     return torch.arange(start, stop, step, dtype=kind, device=b.device)
 

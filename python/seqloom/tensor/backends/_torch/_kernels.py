@@ -1,9 +1,9 @@
 """Kernels that torch.compile treats as one node: NumPy kernels and fused updates.
 
 Each kernel is an operation of the torch library ``seqloom``. Its fake form computes the
-shapes of the results while torch traces. Fused updates of torch need such an operation if
-the learning rate is a tensor, as in a compiled step, because torch.compile does not see
-what they write; `operation` declares it.
+shapes of the results while torch traces. Fused updates of torch need such an operation in a
+compiled step, where the learning rate is a tensor, because torch.compile does not see which
+arrays they write. `operation` declares these arrays.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def operation(
         A decorator. Its result has ``register_fake``, which registers the fake form.
     """
 
-    def made(function: Callable[..., Any]) -> Any:
+    def register(function: Callable[..., Any]) -> Any:
         make = custom_op(f"seqloom::{name}", mutates_args=mutates, schema=schema)
         defined = make(function)
         whole = getattr(torch.ops.seqloom, name).default
@@ -59,7 +59,7 @@ def operation(
         vars(call)["register_fake"] = defined.register_fake
         return call
 
-    return made
+    return register
 
 
 def _is_plain(arg: Any) -> bool:
@@ -151,10 +151,10 @@ def _rotary_linear(
     heads: int,
 ) -> Tensor:
     """Return rotary queries, keys and values as one array ``(..., 3, h, d)``."""
-    made = x.new_empty((*x.shape[:-1], weight.shape[0]))
+    joined = x.new_empty((*x.shape[:-1], weight.shape[0]))
     given = _to_arrays(x, weight, scale, factor, bias, cosine, sine)
-    host().rotary_linear_int8(*given, heads=heads, into=to_array(made))
-    return made.unflatten(-1, (3, heads, -1))
+    host().rotary_linear_int8(*given, heads=heads, into=to_array(joined))
+    return joined.unflatten(-1, (3, heads, -1))
 
 
 @operation("feed_forward_int8")

@@ -45,7 +45,7 @@ def take_along_axis(x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
     # take_along_dim wraps indices modulo the length; `gather` raises an error on a CPU.
     indices = _from_start(indices, x.shape[axis])
     if indices.ndim != x.ndim:
-        return torch.take_along_dim(x, indices, axis)  # raises an error
+        return torch.take_along_dim(x, indices, axis)  # PyTorch raises an error here.
     wide, positions = [*x.shape], [*indices.shape]
     wide[axis] = positions[axis] = 1
     if wide != positions:
@@ -104,7 +104,7 @@ def embedding_grad(grad: Tensor, ids: Tensor, *, rows: int) -> Tensor:
             found = least if least < 0 else most
             raise IndexError(
                 f"expected numbers from 0 to {rows} (excluded), got {found}"
-            )  # torch would ignore them
+            )  # PyTorch would ignore them.
     return aten.embedding_dense_backward(grad, ids, rows, -1, False)
 
 
@@ -194,7 +194,7 @@ def _to_index_type(indices: Tensor) -> Tensor:
 def _numbers_to_arrays(parts: list[Any]) -> list[Any]:
     """Convert integers in a key to arrays if slices separate them from the arrays."""
     # NumPy treats such an integer as an array, and puts the axes of separated arrays
-    # first in the result. torch applies integers before it looks for arrays.
+    # first in the result. PyTorch applies integers before it looks for arrays.
     arrays = [part for part in parts if isinstance(part, Tensor)]
     if not arrays or not any(type(part) is int for part in parts):
         return parts

@@ -23,11 +23,12 @@ from seqloom.tensor.backends._torch._kernels import host, operation, to_array, t
 
 aten = torch.ops.aten
 _HALF_TYPES = frozenset({torch.float16, torch.bfloat16})
-_CPU_TYPES = _HALF_TYPES | {torch.float32, torch.float64}  # that the CPU kernels support
+# Types that the CPU kernels support.
+_CPU_TYPES = _HALF_TYPES | {torch.float32, torch.float64}
 _ALIGNMENT = 16  # bytes
-_FLASH_WIDTH = 256  # maximum width of a head
+_FLASH_WIDTH = 256  # Maximum width of a head.
 _AMPERE = (8, 0)
-Sequences = tuple[Tensor, Tensor, int, int]  # bounds (twice) and maximum length (twice)
+Sequences = tuple[Tensor, Tensor, int, int]  # Bounds (twice) and maximum length (twice).
 
 
 @operation("attention_varlen")

@@ -182,7 +182,7 @@ def _run(
         form = len(weights) == len(parameters), 1, 0.0, False, False, True
         states, *last = function(x, _join_states(begin), weights, *form)
         last = [part.squeeze(0) for part in last]
-    states = states.flip(1) if reverse else states  # changes the memory order
+    states = states.flip(1) if reverse else states  # Flipping changes the memory order.
     return states.contiguous(), last
 
 

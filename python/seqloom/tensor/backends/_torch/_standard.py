@@ -49,7 +49,7 @@ def moveaxis(x: Tensor, source: int, destination: int) -> Tensor:
 
 def matrix_transpose(x: Tensor) -> Tensor:
     """Return `x` with its last two axes swapped."""
-    if not x.ndim:  # torch would return x
+    if not x.ndim:  # PyTorch would return `x`.
         raise ShapeError("matrix_transpose: a tensor without axes is not a matrix")
     return x.mT
 
@@ -151,7 +151,7 @@ def unfold(
     dilation: Size = 1,
 ) -> Tensor:
     """Return each window of ``(n, c, h, w)`` as a column."""
-    if not x.is_floating_point():  # torch has no kernel for integers
+    if not x.is_floating_point():  # PyTorch has no kernel for integers.
         geometry = {"kernel": kernel, "stride": stride, "padding": padding}
         return _windows.unfold(b, x, **geometry, dilation=dilation)
     return functional.unfold(x, kernel, dilation, padding, stride)
