@@ -290,7 +290,7 @@ to_full_precision     creation         default -    shape -           - -     Id
 """
 
 
-def _parse_line(line: str) -> OperationLine:
+def parse_line(line: str) -> OperationLine:
     """Parse one line of the table, without the name of the operation."""
     family, *cells = ["" if cell == "-" else cell for cell in line.split()]
     parts, last = cells[:3], cells[-3:]
@@ -311,7 +311,7 @@ _FLAG_NAMES = ("default", "rule", "shape")
 _KIND_NAMES = {"", "float", "bool", "row"}
 _LINES = [line for line in _TABLE.splitlines() if line and not line.startswith("#")]
 OPERATIONS: dict[str, OperationLine] = {
-    line.split()[0]: _parse_line(line.partition(" ")[2]) for line in _LINES
+    line.split()[0]: parse_line(line.partition(" ")[2]) for line in _LINES
 }
 if len(OPERATIONS) < len(_LINES):
     raise ValueError("tensor/_operations.py: an operation has two lines")
