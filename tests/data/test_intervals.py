@@ -182,7 +182,7 @@ def test_a_packed_bed_is_read(genome, tmp_path):
         ("chr1\t1\t5\nchr9\t1\t5\n", "line 2: .*has no sequence 'chr9', it has chr1, chr2"),
         (
             "chr1\t1\t5\nchr1\t400\t501\n",
-            "line 2: chr1:400-501 does not lie within the 500",
+            "line 2: chr1:400-501 is not within the 500",
         ),
         ("", "expected chrom, start and stop"),
         ("chrom\tstart\tstop\n", "expected intervals, found none"),
@@ -210,7 +210,7 @@ def test_an_interval_before_its_sequence_is_dropped_where_asked(genome, bed):
 
 
 def test_an_interval_of_which_nothing_lies_in_its_sequence_is_no_padding(genome, bed):
-    with pytest.raises(FormatError, match=r"line 1: .* does not lie within"):
+    with pytest.raises(FormatError, match=r"line 1: .* is not within"):
         IntervalDataset(genome, bed("chr1\t-9\t-2\n"), edge="pad")
 
 
@@ -430,7 +430,7 @@ def test_windows_tile_each_sequence_up_to_its_end(genome, edge, width, stride):
 
 
 def test_a_short_tile_may_be_an_error(genome):
-    with pytest.raises(FormatError, match="does not lie within the 500 letters"):
+    with pytest.raises(FormatError, match="is not within the 500 residues"):
         windows(genome, 300, edge="error")
 
 
@@ -705,7 +705,7 @@ def test_a_place_whose_sums_would_overflow_is_an_error(genome, name, place):
 def test_the_farthest_interval_lies_outside_its_sequence_at_any_width(genome, place):
     table = ONE | {"start": [place], "stop": [place + 9], "summit": [9]}
     for width in (1, 2**60 - 1):
-        with pytest.raises(FormatError, match="does not lie within"):
+        with pytest.raises(FormatError, match="is not within"):
             IntervalDataset(genome, table, width=width, jitter=2**60, edge="pad")
 
 

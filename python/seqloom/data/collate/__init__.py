@@ -1,1 +1,1 @@
-"""From items to one batch: stacked, padded or packed."""
+"""Functions that turn items into a batch: stacked, padded or packed."""

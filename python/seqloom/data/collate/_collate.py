@@ -1,4 +1,4 @@
-"""Items to batches, with PyTorch's meaning and NumPy's arrays."""
+"""`default_collate`: the semantics of PyTorch, with NumPy arrays."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from seqloom.errors import ArgumentError, DTypeError, ShapeError
 
 
 def default_collate(items: Sequence[Any], *, output: str = "numpy") -> Any:
-    """Put items together as ``torch.utils.data.default_collate`` does.
+    """Collate items like ``torch.utils.data.default_collate``, into NumPy arrays.
 
-    Dicts become a dict of batches, tuples and lists a list of batches, named tuples a named
-    tuple; arrays are stacked, numbers become an array; texts stay a list. Tensors become a
-    tensor; everything else is NumPy's, and ``output="torch"`` wraps it without a copy.
+    Dicts become a dict of batches, tuples and lists a list of batches, and named tuples a
+    named tuple. Arrays are stacked, numbers become an array, and strings stay a list.
+    Tensors become a tensor; ``output="torch"`` also wraps arrays as tensors without a copy.
 
     Args:
-        items: The items, all of one kind.
-        output: ``"numpy"``, or ``"torch"`` for tensors of the same memory, where PyTorch's
-            own loader or a trainer calls it.
+        items: The items, all of the same type.
+        output: ``"numpy"``, or ``"torch"`` for tensors that share the memory, for use with
+            PyTorch loaders.
 
     Returns:
         The batch.
 
     Raises:
-        ArgumentError: There is no item, or another output.
-        ShapeError: Arrays of unequal shapes (see ``PadCollator``), or lists of unequal
+        ArgumentError: There are no items, or the output is invalid.
+        ShapeError: Arrays have unequal shapes (see ``PadCollator``), or lists unequal
             lengths.
-        DTypeError: A kind that has no batch; a ``TypeError`` too.
+        DTypeError: The type of an item is not supported; also a ``TypeError``.
 
     Examples:
         >>> default_collate([{"x": 1, "id": "a"}, {"x": 2, "id": "b"}])
@@ -45,7 +45,7 @@ def default_collate(items: Sequence[Any], *, output: str = "numpy") -> Any:
     first = items[0]
     if is_tensor(first):
         return _stack_tensors(items)
-    for kind, collate in _RULES:
+    for kind, collate in _COLLATORS:
         if isinstance(first, kind):
             return collate(items)
     if hasattr(first, "__array__"):
@@ -57,7 +57,7 @@ def default_collate(items: Sequence[Any], *, output: str = "numpy") -> Any:
 
 
 def check_items(items: Any) -> None:
-    """Refuse what is no list of items, and an empty one."""
+    """Raise if a value is not a list of items, or is empty."""
     is_list = hasattr(items, "__len__") and hasattr(items, "__getitem__")
     if not is_list or isinstance(items, (str, bytes, Mapping)):
         found = quote(items)  # pyright: ignore[reportUnknownArgumentType]
@@ -67,13 +67,13 @@ def check_items(items: Any) -> None:
 
 
 def is_tensor(thing: Any) -> bool:
-    """Tell a tensor of PyTorch, which is asked only where it is loaded."""
+    """Return whether a value is a PyTorch tensor, without importing PyTorch."""
     torch: Any = sys.modules.get("torch")
     return torch is not None and isinstance(thing, torch.Tensor)
 
 
 def _stack_tensors(items: Sequence[Any]) -> Any:
-    """Stack tensors of one shape as PyTorch's own function does."""
+    """Stack tensors of equal shape with the function of PyTorch."""
     shapes = {tuple(item.shape) for item in items}
     if len(shapes) > 1:
         raise unequal(min(shapes), max(shapes))
@@ -82,21 +82,21 @@ def _stack_tensors(items: Sequence[Any]) -> Any:
 
 
 def _collate_dicts(items: Sequence[Mapping[Any, Any]]) -> Any:
-    """Put dicts together, key by key; a class of dict stays what it is where it can."""
+    """Collate dicts key by key; keep the class of a dict if possible."""
     first: Any = items[0]
     batch = {key: default_collate([item[key] for item in items]) for key in first}
     try:
         if not isinstance(first, MutableMapping):
             return type(first)(batch)
-        again = _clone(first)
-        again.update(batch)
+        copied = _clone(first)
+        copied.update(batch)
     except TypeError:
         return batch
-    return again
+    return copied
 
 
 def _collate_rows(items: Sequence[Sequence[Any]]) -> Any:
-    """Put tuples and lists together, position by position."""
+    """Collate tuples and lists element by element."""
     first: Any = items[0]
     if any(len(item) != len(first) for item in items):
         raise ShapeError("each list of a batch must have equally many elements")
@@ -107,25 +107,25 @@ def _collate_rows(items: Sequence[Sequence[Any]]) -> Any:
 
 
 def _refill(first: Any, columns: list[Any]) -> Any:
-    """Make a sequence of a class of its own, where that can be."""
+    """Return a sequence of the class of the first item, if possible."""
     try:
         if not isinstance(first, MutableSequence):
             return type(first)(columns)
-        again = _clone(first)
+        copied = _clone(first)
         for position, column in enumerate(columns):
-            again[position] = column
+            copied[position] = column
     except TypeError:
         return columns
-    return again
+    return copied
 
 
 def _clone(thing: Any) -> Any:
-    """Copy a dict or a list, of whose class there may be more than its items."""
+    """Copy a dict or a list with its other attributes."""
     return copy.copy(thing)
 
 
 def _stack(items: Sequence[Any]) -> Any:
-    """Stack arrays of one shape."""
+    """Stack arrays of equal shape."""
     arrays = [np.asarray(item) for item in items]
     _check_numbers(arrays[0])
     shapes = {array.shape for array in arrays}
@@ -135,27 +135,27 @@ def _stack(items: Sequence[Any]) -> Any:
 
 
 def _numbers(items: Sequence[Any]) -> Any:
-    """Put plain numbers into an array."""
+    """Return plain numbers as an array."""
     array = np.array(items)
     _check_numbers(array)
     return array
 
 
 def _check_numbers(array: np.ndarray[Any, Any]) -> None:
-    """Refuse arrays of texts and objects, as PyTorch does."""
+    """Raise for arrays of strings and objects, as PyTorch does."""
     if array.dtype.kind in "OSUV":
-        raise DTypeError(f"arrays of a batch must hold numbers; found {array.dtype}")
+        raise DTypeError(f"arrays of a batch must contain numbers; found {array.dtype}")
 
 
 def unequal(a: Any, b: Any) -> ShapeError:
-    """Say that a batch cannot be stacked, and what can."""
+    """Return the error for sequences of unequal length."""
     return ShapeError(
         f"sequences of unequal length in one batch ({a} and {b}): "
         "pass collate_fn=sl.data.PadCollator()"
     )
 
 
-_RULES: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+_COLLATORS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     ((str, bytes), lambda items: items),
     ((bool, int, float, complex), _numbers),
     (Mapping, _collate_dicts),

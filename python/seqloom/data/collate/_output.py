@@ -1,4 +1,4 @@
-"""What kind of arrays a loader hands out."""
+"""Converts batches to NumPy arrays or PyTorch tensors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def converter(output: str, *, pin_memory: bool = False) -> Callable[[Any], Any]:
-    """Choose what is done to a batch before it is handed out."""
+    """Return the function that converts a batch to the output type."""
     if output == "torch":
         return _torch_converter(pin_memory=pin_memory)
     if output != "numpy":
@@ -28,17 +28,17 @@ def converter(output: str, *, pin_memory: bool = False) -> Callable[[Any], Any]:
 
 @dataclass(frozen=True, slots=True)
 class TensorCollate:
-    """Collates items by a function, and hands the batch out as tensors."""
+    """A collator whose batches are converted to tensors."""
 
     collate: Callable[[Any], Any]
 
     def __call__(self, items: Any) -> Any:
-        """Make one batch."""
+        """Return a batch of tensors."""
         return converter("torch")(self.collate(items))
 
 
 def _torch_converter(*, pin_memory: bool) -> Callable[[Any], Any]:
-    """Wrap arrays as tensors of the same memory."""
+    """Return a function that wraps arrays as tensors without a copy."""
     try:
         import torch
     except ImportError as error:
@@ -47,7 +47,7 @@ def _torch_converter(*, pin_memory: bool) -> Callable[[Any], Any]:
     pins = pin_memory and _can_pin(torch)
 
     def tensor(array: Any) -> Any:
-        """Wrap one array; a user's tensor stays what it is."""
+        """Wrap one array; other values are unchanged."""
         wrapped: Any = array
         if isinstance(array, np.ndarray):
             wrapped = torch.from_numpy(array)  # pyright: ignore[reportUnknownMemberType]
@@ -57,7 +57,7 @@ def _torch_converter(*, pin_memory: bool) -> Callable[[Any], Any]:
 
 
 def _can_pin(torch: Any) -> bool:
-    """Tell whether there is a device to pin memory for; warns where there is none."""
+    """Return whether PyTorch finds a CUDA device; warn if not."""
     if torch.cuda.is_available():
         return True
     warn_user(
@@ -68,34 +68,34 @@ def _can_pin(torch: Any) -> bool:
 
 
 def _convert(batch: Any, tensor: Callable[[Any], Any]) -> Any:
-    """Go through dicts, lists and tuples down to arrays of numbers."""
-    for kinds, convert in _RULES:
+    """Convert the arrays of nested dicts, lists and tuples."""
+    for kinds, convert in _CONVERTERS:
         if isinstance(batch, kinds):
             return convert(batch, tensor)
     return tensor(batch) if hasattr(batch, "pin_memory") else batch
 
 
 def _array(array: Any, tensor: Callable[[Any], Any]) -> Any:
-    """Wrap numbers; texts stay what they are."""
+    """Wrap an array of numbers; other arrays are unchanged."""
     return tensor(array) if array.dtype.kind in "biufc" else array
 
 
 def _dict(batch: Any, tensor: Callable[[Any], Any]) -> Any:
-    """Go through the values."""
+    """Convert the values of a dict."""
     return {key: _convert(batch[key], tensor) for key in batch}
 
 
 def _rows(rows: Any, tensor: Callable[[Any], Any]) -> Any:
-    """Keep the kind of a list, a tuple or a named tuple."""
-    if _TEXTS.issuperset(map(type, rows)):  # names of files: nothing to convert
+    """Convert the elements of a list, tuple or named tuple."""
+    if _STRING_TYPES.issuperset(map(type, rows)):  # strings only
         return rows
     values = [_convert(value, tensor) for value in rows]
     return type(rows)(*values) if hasattr(rows, "_fields") else type(rows)(values)
 
 
-_TEXTS = frozenset((str, bytes))
-_RULES: tuple[tuple[Any, Callable[[Any, Callable[[Any], Any]], Any]], ...] = (
-    (Ids, lambda ids, _: ids),  # a list, which must not be looked at here
+_STRING_TYPES = frozenset((str, bytes))
+_CONVERTERS: tuple[tuple[Any, Callable[[Any, Callable[[Any], Any]], Any]], ...] = (
+    (Ids, lambda ids, _: ids),  # do not decode the ids
     (np.ndarray, _array),
     (dict, _dict),
     ((list, tuple), _rows),

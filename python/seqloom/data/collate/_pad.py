@@ -1,4 +1,4 @@
-"""Sequences of unequal length in one batch."""
+"""`PadCollator`: pads items of unequal length into one batch."""
 
 from __future__ import annotations
 
@@ -22,35 +22,33 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _INPUTS = "inputs"
-_MOST_AXES = 64  # of an array of NumPy
+_MAX_NUMPY_AXES = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PadCollator:
-    """Puts items of unequal length together, and marks what is padding.
+    """Collates items of unequal length into a padded batch with a mask.
 
-    The batch has ``mask`` (items, positions), 1 where a letter is, and ``lengths``, beside
-    what ``default_collate`` gives. A further key whose lengths differ from the first one's
-    has ``KEY_mask`` and ``KEY_lengths`` of its own.
+    The batch has the values of ``default_collate``, ``lengths``, and ``mask`` (items,
+    positions), which is 1 at residues and 0 in padding. Further keys with other lengths
+    have a separate ``KEY_mask`` and ``KEY_lengths``.
 
     Args:
-        length: Positions in the batch; None takes its longest item.
-        value: What padding holds; None takes the encoder's ``pad_value`` where an encoder
-            is known (``encoder``, or the dataset's where our ``DataLoader`` makes the
-            batch), otherwise 0. ``inputs`` that are rows of integers, such as tokens,
-            need one of these, because 0 may be a token.
-        multiple: The longest item is rounded up to a multiple of this.
-        side: Where padding stands: ``"right"`` of the letters, or ``"left"``.
+        length: The number of positions in the batch; None takes the longest item.
+        value: The padding value; None takes the ``pad_value`` of the encoder (``encoder``,
+            or the dataset's encoder in a ``DataLoader``), or else 0. Rows of integers, such
+            as tokens, require ``value`` or an encoder, because 0 may be a token.
+        multiple: The number of positions is rounded up to a multiple of this.
+        side: The side of the padding: ``"right"`` or ``"left"``.
         axis: The axis of positions in an item's ``inputs``: -1, or 0 for channels last.
-        keys: What is padded: ``inputs``, or several, such as qualities beside them.
-        encoder: What made the inputs, for its ``pad_value``.
-        output: ``"numpy"``, or ``"torch"`` for tensors of the same memory, where PyTorch's
-            own loader or a trainer calls it.
+        keys: The keys to pad: ``inputs``, and others such as qualities.
+        encoder: The encoder of the inputs, for its ``pad_value``.
+        output: ``"numpy"``, or ``"torch"`` for tensors that share the memory, for use with
+            PyTorch loaders.
 
     Raises:
-        ArgumentError: A length or a multiple below 1, another side or output, or no key;
-            when called: tokens need padding, and what it holds is not known, or is no
-            number of their type.
+        ArgumentError: An argument is invalid. When called: the padding value of tokens is
+            unknown, or does not fit their dtype.
 
     Examples:
         >>> items = [{"inputs": np.ones((4, 2))}, {"inputs": np.ones((4, 3))}]
@@ -73,18 +71,18 @@ class PadCollator:
         if self.length is not None:
             check_integer("length", self.length, least=1)
         as_choice("side", self.side, ("right", "left"))
-        check_integer("axis", self.axis, least=-_MOST_AXES, most=_MOST_AXES - 1)
+        check_integer("axis", self.axis, least=-_MAX_NUMPY_AXES, most=_MAX_NUMPY_AXES - 1)
         if self.value is not None and not isinstance(self.value, Real):
             raise ArgumentError(f"value must be a number or None, got {quote(self.value)}")
         keys: Any = self.keys
         if not isinstance(keys, (tuple, list)) or set(map(type, keys)) != {str}:  # pyright: ignore[reportUnknownArgumentType]
             raise ArgumentError(
-                f"keys must be the names of what is padded, got {quote(self.keys)}"
+                f"keys must be the names of the keys to pad, got {quote(self.keys)}"
             )
         converter(self.output)
 
     def __call__(self, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """Put items together.
+        """Collate items into a padded batch.
 
         Args:
             items: Dicts with ``inputs``.
@@ -93,8 +91,9 @@ class PadCollator:
             The batch.
 
         Raises:
-            ArgumentError: There is no item, or one lacks what is padded.
-            ShapeError: An item is longer than ``length``, or items differ elsewhere too.
+            ArgumentError: There are no items, or an item lacks a key to pad.
+            ShapeError: An item is longer than ``length``, or items differ along another
+                axis.
 
         Examples:
             >>> PadCollator(length=4)([{"inputs": np.ones(3)}])["inputs"].tolist()
@@ -105,23 +104,23 @@ class PadCollator:
         extents: dict[str, Any] = {}
         for key in self.keys:
             extent = self._pad_key(padded, key)
-            extents |= _name_positions(key, extent, extents)
+            extents |= _name_extent(key, extent, extents)
         return converter(self.output)(default_collate(padded) | extents)
 
     @property
     def supports_threads(self) -> bool:
-        """Whether threads may share the encoder."""
+        """True if threads may share the encoder."""
         return supports_threads(self.encoder)
 
     def columns(self, dataset: Any, indices: NDArray[np.int64]) -> dict[str, Any]:
-        """Fetch the same batch from a dataset at once, without a Python object an item.
+        """Return the batch of some records of a dataset, without creating items.
 
         Args:
-            dataset: A ``SequenceDataset`` with an encoder, or a part of one.
-            indices: Which sequences.
+            dataset: A ``SequenceDataset`` with an encoder, or a subset of one.
+            indices: Indices of the records.
 
         Returns:
-            What calling the collator on the items would give.
+            The same batch as from the items.
 
         Examples:
             >>> from pathlib import Path
@@ -137,18 +136,18 @@ class PadCollator:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What a dataset's ``batch`` must be told."""
+        """The arguments for a dataset's ``batch``."""
         return {"length": self.length, "multiple": self.multiple}
 
     def finish(self, batch: dict[str, Any], encoder: Any) -> dict[str, Any]:
-        """Put the padding of a dataset's columns where this collator wants it.
+        """Convert a batch of a dataset to the padding of this collator.
 
         Args:
-            batch: What the dataset's ``batch`` gave, told the ``options``.
-            encoder: The dataset's.
+            batch: A batch from the dataset's ``batch(**options)``.
+            encoder: The encoder of the dataset.
 
         Returns:
-            What calling the collator on the items would give.
+            The same batch as from the items.
 
         Examples:
             >>> from pathlib import Path
@@ -168,28 +167,28 @@ class PadCollator:
         return converter(self.output)(batch | extent)
 
     def takes_columns(self, encoder: Any) -> bool:
-        """Tell whether ``columns`` gives what the items would, for this encoder's output.
+        """Return whether ``columns`` supports the output of an encoder.
 
         Args:
-            encoder: What makes the dataset's inputs.
+            encoder: The encoder of the dataset.
 
         Returns:
-            Whether nothing but inputs is padded, along the encoder's axis of positions.
+            True if only ``inputs`` are padded, along the encoder's axis of positions.
 
         Examples:
             >>> from seqloom.encode import OneHot
             >>> PadCollator(axis=0).takes_columns(OneHot("dna"))
             False
         """
-        alone = self.keys == (_INPUTS,)
+        is_inputs_only = self.keys == (_INPUTS,)
         if not hasattr(encoder, "channels"):
             return False
         if encoder.channels is None:
-            return alone and self.axis in {0, -1}
-        return alone and self.axis % 2 == int(encoder.channels == "first")
+            return is_inputs_only and self.axis in {0, -1}
+        return is_inputs_only and self.axis % 2 == int(encoder.channels == "first")
 
     def _pad_key(self, items: list[dict[str, Any]], key: str) -> dict[str, Any]:
-        """Pad what all items have under one key; says where letters stand."""
+        """Pad the values of one key; return their lengths and mask."""
         if any(key not in item for item in items):
             raise ArgumentError(
                 f"an item has no {key!r} to pad; it has {', '.join(map(str, items[0]))}"
@@ -204,7 +203,7 @@ class PadCollator:
         return self._extent(lengths, positions)
 
     def _positions(self, longest: int) -> int:
-        """Decide how many positions the batch has."""
+        """Return the number of positions of the batch."""
         if self.length is None:
             return -(-longest // self.multiple) * self.multiple
         if longest > self.length:
@@ -215,7 +214,7 @@ class PadCollator:
         return self.length
 
     def _pad_item(self, inputs: Any, positions: int) -> Any:
-        """Lengthen one item; a tensor stays one."""
+        """Pad one array or tensor."""
         axis = self.axis % inputs.ndim
         shape, where = list(inputs.shape), [slice(None)] * inputs.ndim
         start = positions - shape[axis] if self.side == "left" else 0
@@ -226,14 +225,14 @@ class PadCollator:
         return padded
 
     def _value(self, encoder: Any, inputs: Any) -> float:
-        """Decide what padding holds, which must be a number of the inputs' type."""
+        """Return the padding value; raise if it does not fit the dtype of the inputs."""
         known = encoder if self.encoder is None else self.encoder
         value = getattr(known, "pad_value", 0) if self.value is None else self.value
         _check_fits(value, inputs)
         return value
 
     def _check_tokens(self, inputs: Any) -> None:
-        """Refuse to guess what pads tokens."""
+        """Raise if the padding value of tokens is unknown."""
         is_known = self.value is not None or self.encoder is not None
         if not is_known and inputs.ndim == 1 and _is_whole(inputs):
             raise ArgumentError(
@@ -242,11 +241,11 @@ class PadCollator:
             )
 
     def _batch_axis(self, inputs: NDArray[Any]) -> int:
-        """Find the axis of positions in a batch's inputs."""
+        """Return the axis of positions in the inputs of a batch."""
         return self.axis % (inputs.ndim - 1) + 1
 
     def _fill(self, rows: Any, extent: dict[str, Any], encoder: Any) -> None:
-        """Put the padding of a batch on its side, and our value into it."""
+        """Move the padding of a batch to the chosen side, and set its value."""
         is_padding, value = extent["mask"] == 0, self._value(encoder, rows)
         if not is_padding.any():
             return
@@ -257,17 +256,15 @@ class PadCollator:
             rows[is_padding] = value
 
     def _extent(self, lengths: NDArray[np.int64], positions: int) -> dict[str, Any]:
-        """Say where letters stand."""
+        """Return the lengths and the mask of a batch."""
         mask = mask_of(lengths, positions)
         if self.side == "left":
             mask = np.ascontiguousarray(mask[:, ::-1])
         return {"lengths": lengths, "mask": mask}
 
 
-def _name_positions(
-    key: str, extent: dict[str, Any], known: dict[str, Any]
-) -> dict[str, Any]:
-    """Name where letters of a further key stand, unless the first's stand there."""
+def _name_extent(key: str, extent: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
+    """Return lengths and mask of a further key, unless the first key has the same."""
     if not known:
         return extent
     same = np.array_equal(extent["mask"], known["mask"])
@@ -275,14 +272,14 @@ def _name_positions(
 
 
 def _as_array(thing: Any) -> Any:
-    """Take what an item holds as an array; a tensor stays one, bytes are numbers."""
+    """Return a value as an array; tensors are unchanged, bytes become numbers."""
     if is_tensor(thing):
         return thing
     return np.frombuffer(thing, np.uint8) if isinstance(thing, bytes) else np.asarray(thing)
 
 
 def _full(like: Any, shape: list[int], value: float) -> Any:
-    """Make an array, or a tensor, of one value."""
+    """Return an array or tensor filled with a value."""
     return (
         like.new_full(shape, value)
         if is_tensor(like)
@@ -291,7 +288,7 @@ def _full(like: Any, shape: list[int], value: float) -> Any:
 
 
 def _check_fits(value: float, array: Any) -> None:
-    """Refuse padding that is no number of an array's type: it would be another one."""
+    """Raise if the padding value does not fit the dtype of an array."""
     dtype = _numpy_type(array) if _is_whole(array) else None
     if dtype is None or dtype.kind == "b":
         return
@@ -305,23 +302,23 @@ def _check_fits(value: float, array: Any) -> None:
 
 
 def _numpy_type(array: Any) -> np.dtype[Any]:
-    """Return the type of an array's numbers, or NumPy's of the same name as a tensor's."""
+    """Return the NumPy dtype of an array or tensor."""
     dtype = array.dtype
     return np.dtype(str(dtype).removeprefix("torch.")) if is_tensor(array) else dtype
 
 
 def _is_whole(array: Any) -> bool:
-    """Tell whether an array or a tensor holds integers."""
+    """Return whether an array or tensor contains integers."""
     if is_tensor(array):
         return not (array.is_floating_point() or array.is_complex())
     return array.dtype.kind in "iu"
 
 
 def _copy_array(array: Any) -> Any:
-    """Copy an array or a tensor."""
+    """Return a copy of an array or tensor."""
     return array.clone() if is_tensor(array) else array.copy()
 
 
 def _positions_first(batch: Any, axis: int) -> Any:
-    """Show a batch with its positions as second axis."""
+    """Return a view of a batch with positions as its second axis."""
     return batch.movedim(axis, 1) if is_tensor(batch) else np.moveaxis(batch, axis, 1)

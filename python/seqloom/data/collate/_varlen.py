@@ -1,4 +1,4 @@
-"""Sequences of unequal length end to end in one row, without padding."""
+"""`VarlenCollator`: packs sequences into one row without padding."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    # A number, and an item with its tokens.
-    Waiting = tuple[int, tuple[dict[str, Any], NDArray[np.int64]]]
+    # (number, (item, its tokens))
+    PooledItem = tuple[int, tuple[dict[str, Any], NDArray[np.int64]]]
 
 
 _WINDOW = 256
-_PROBED = 20
+_MAX_PROBED_TOKENS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VarlenCollator:
-    """Packs sequences end to end in one row, as attention with ``cu_seqlens`` takes them.
+    """Packs sequences into one row, for attention kernels with ``cu_seqlens``.
 
-    It keeps nothing between calls. Called on items, it packs all of them into one batch;
-    ``stream`` chooses itself which go together, and our loaders call it. A batch has
-    ``input_ids``, ``position_ids`` (int64, one row), ``cu_seqlens`` (int32: where sequences
-    begin and end), ``max_seqlen``, ``sequence_ids`` (a list), ``ordinals`` (int64),
-    ``num_sequences``, and ``label`` where items have one.
+    Called on items, it packs all of them into one batch. ``stream`` chooses which items
+    share a batch; ``DataLoader`` calls it. A batch has ``input_ids`` and ``position_ids``
+    (int64, one row), ``cu_seqlens`` (int32, the offsets of the sequences), ``max_seqlen``,
+    ``sequence_ids`` (a list), ``ordinals`` (int64), ``num_sequences`` and, with labels,
+    ``label``.
 
     Args:
-        tokens: Turns an item's ``sequence`` into tokens: ``Tokens``, a Hugging Face
-            tokenizer, or any function of one sequence; None where items have ``inputs``
-            that are tokens already.
-        max_tokens: Tokens in a batch at most.
-        window: Among how many items at least ``stream`` looks for those that fill a batch.
-        output: ``"numpy"``, or ``"torch"`` for tensors of the same memory, where PyTorch's
-            own loader or a trainer calls it.
+        tokens: Converts an item's ``sequence`` to tokens: ``Tokens``, a Hugging Face
+            tokenizer, or a function of one sequence. None if ``inputs`` of items are
+            tokens.
+        max_tokens: The maximum number of tokens in a batch.
+        window: The minimum number of items from which ``stream`` fills a batch.
+        output: ``"numpy"``, or ``"torch"`` for tensors that share the memory, for use with
+            PyTorch loaders.
 
     Raises:
-        ArgumentError: ``max_tokens`` or ``window`` is below 1, or another output.
+        ArgumentError: ``max_tokens`` or ``window`` is below 1, or the output is invalid.
 
     Examples:
         >>> from seqloom.encode import Tokens
@@ -78,7 +78,7 @@ class VarlenCollator:
             )
 
     def __call__(self, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """Pack all that it is given into one batch.
+        """Pack all items into one batch.
 
         Args:
             items: Dicts with ``sequence``, or with ``inputs``.
@@ -87,8 +87,8 @@ class VarlenCollator:
             The packed batch.
 
         Raises:
-            ArgumentError: There is no item, or one has nothing to pack.
-            AlphabetError: A letter that ``tokens`` does not know.
+            ArgumentError: There are no items, or an item has neither sequence nor inputs.
+            AlphabetError: A sequence has a character outside the alphabet of ``tokens``.
             ShapeError: The items have more than ``max_tokens`` tokens.
 
         Examples:
@@ -103,21 +103,21 @@ class VarlenCollator:
         if total > self.max_tokens:
             raise ShapeError(
                 f"{len(items)} items have {total:,} tokens, more than max_tokens="
-                f"{self.max_tokens:,}: use .stream(items), our DataLoader, which calls it, "
-                "or sl.data.TokenBudgetSampler"
+                f"{self.max_tokens:,}: use .stream(items), sl.data.DataLoader or "
+                "sl.data.TokenBudgetSampler"
             )
         return self._pack_items(list(enumerate(zip(items, rows, strict=True))))
 
     @property
     def supports_threads(self) -> bool:
-        """Whether threads may share what makes the tokens."""
+        """True if threads may share ``tokens``."""
         return supports_threads(self.tokens)
 
     def stream(self, items: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Pack items as they come, each exactly once; what is left at the end comes too.
+        """Yield packed batches of a stream of items, each exactly once.
 
-        A batch begins with the item that has waited longest, and takes the longest that
-        still fit among ``window`` items; inside it, items stand in the order they came in.
+        A batch contains the oldest waiting item, and the longest of at least ``window``
+        items that still fit. Items in a batch are in input order.
 
         Args:
             items: Dicts with ``sequence``, or with ``inputs``.
@@ -126,8 +126,8 @@ class VarlenCollator:
             Packed batches.
 
         Raises:
-            AlphabetError: A letter that ``tokens`` does not know.
-            ShapeError: An item alone has more than ``max_tokens`` tokens.
+            AlphabetError: A sequence has a character outside the alphabet of ``tokens``.
+            ShapeError: A single item has more than ``max_tokens`` tokens.
 
         Examples:
             >>> items = [{"id": str(n), "inputs": np.zeros(n)} for n in (3, 4, 1)]
@@ -136,7 +136,7 @@ class VarlenCollator:
             ['3', '1']
             ['4']
         """
-        pool = Pool(self.max_tokens)
+        pool = PackingPool(self.max_tokens)
         for number, item in self._encode_items(items):
             pool.add(number, item)
             if pool.is_full(self.window):
@@ -145,28 +145,28 @@ class VarlenCollator:
             yield self._pack_items(pool.take())
 
     def _pack_items(self, chosen: list[Any]) -> Any:
-        """Put chosen items end to end, as arrays or tensors."""
+        """Return the packed batch of some items, as arrays or tensors."""
         return converter(self.output)(_pack(chosen))
 
     def _encode_items(self, items: Iterable[dict[str, Any]]) -> Iterator[Any]:
-        """Numbers items and turns them into tokens, some at a time."""
+        """Yield numbered items with their tokens."""
         waiting: list[dict[str, Any]] = []
         number = 0
         for item in items:
             waiting.append(item)
-            if len(waiting) == _AT_ONCE:
-                yield from self._ready(waiting, number)
+            if len(waiting) == _ENCODED_ITEMS:
+                yield from self._tokenise_block(waiting, number)
                 number, waiting = number + len(waiting), []
-        yield from self._ready(waiting, number)
+        yield from self._tokenise_block(waiting, number)
 
-    def _ready(self, items: list[dict[str, Any]], first: int) -> Iterator[Any]:
-        """Turn some items into tokens and give them their numbers."""
+    def _tokenise_block(self, items: list[dict[str, Any]], first: int) -> Iterator[Any]:
+        """Return items with their tokens, numbered from ``first``."""
         rows = self._tokens_of(items)
         self._check_each(items, rows)
         return enumerate(zip(items, rows, strict=True), first)
 
     def _tokens_of(self, items: Sequence[dict[str, Any]]) -> list[NDArray[np.int64]]:
-        """Take the tokens of each item, encoding letters all at once."""
+        """Return the tokens of each item; sequences are encoded in one call."""
         if not items:
             return []
         if self.tokens is not None and "sequence" in items[0]:
@@ -174,7 +174,7 @@ class VarlenCollator:
         return [_inputs_of(item) for item in items]
 
     def _encode(self, items: Sequence[dict[str, Any]]) -> list[NDArray[np.int64]]:
-        """Encode letters; an error names the record."""
+        """Return the tokens of sequences; an error names the record."""
         if find_override(self.tokens.__class__) or not hasattr(self.tokens, "flat"):
             encode = as_token_function(self.tokens)
             return [np.asarray(encode(item["sequence"]), np.int64) for item in items]
@@ -189,21 +189,21 @@ class VarlenCollator:
     def _check_each(
         self, items: Sequence[dict[str, Any]], rows: list[NDArray[np.int64]]
     ) -> None:
-        """Refuse an item that no batch can hold."""
+        """Raise for an item with too many tokens for a batch."""
         for item, row in zip(items, rows, strict=True):
             if row.size > self.max_tokens:
                 raise ShapeError(
                     f"sequence {_name(item)} has {row.size:,} tokens, more than max_tokens="
-                    f"{self.max_tokens:,}: raise it, or cut with sl.augment.Crop"
+                    f"{self.max_tokens:,}: raise it, or crop with sl.augment.Crop"
                 )
 
 
-# Items that are encoded by one call; a stream reads so many ahead.
-_AT_ONCE = 64
+# Items that are encoded in one call; `stream` reads them ahead.
+_ENCODED_ITEMS = 64
 
 
 def _pack(chosen: list[tuple[int, tuple[dict[str, Any], NDArray[np.int64]]]]) -> Any:
-    """Put chosen items end to end."""
+    """Return the packed batch of some items."""
     items = [item for _, (item, _) in chosen]
     rows = [row for _, (_, row) in chosen]
     lengths = np.array([row.size for row in rows], np.int64)
@@ -225,30 +225,30 @@ def _pack(chosen: list[tuple[int, tuple[dict[str, Any], NDArray[np.int64]]]]) ->
 
 
 def _inputs_of(item: dict[str, Any]) -> NDArray[np.int64]:
-    """Take tokens that are there already."""
+    """Return the tokens in ``inputs`` of an item."""
     if "inputs" not in item:
         raise ArgumentError(
-            "items have letters and no tokens: pass tokens=sl.encode.Tokens(...)"
+            "items have sequences and no tokens: pass tokens=sl.encode.Tokens(...)"
             if "sequence" in item
             else f"an item has neither sequence nor inputs; it has {', '.join(item)}"
         )
     row = np.asarray(item["inputs"])
     if row.ndim != 1:
         raise ShapeError(
-            f"tokens of one sequence stand in one row, sequence {_name(item)} has shape "
-            f"{row.shape}"
+            f"tokens of one sequence must be one row, but those of {_name(item)} have "
+            f"shape {row.shape}"
         )
     return row.astype(np.int64)
 
 
 def _name(item: dict[str, Any]) -> str:
-    """Name an item in an error."""
+    """Return the name of an item for messages."""
     position = f" (ordinal {item['ordinal']})" if "ordinal" in item else ""
     return f"{item.get('id', '?')!r}{position}"
 
 
 def _name_record(error: AlphabetError, items: Sequence[dict[str, Any]]) -> AlphabetError:
-    """Say which record a letter is of."""
+    """Return the error with the record of the invalid character."""
     if error.record is None:
         return error
     return error.with_message(
@@ -259,9 +259,9 @@ def _name_record(error: AlphabetError, items: Sequence[dict[str, Any]]) -> Alpha
 
 
 def as_token_function(tokenizer: Any) -> Callable[[Any], Any]:
-    """Return a function of one sequence; a Hugging Face tokenizer gets text, not bytes.
+    """Return a function of one sequence; a Hugging Face tokenizer receives text.
 
-    A tokenizer that has a token for each letter must return one for each letter.
+    A tokenizer with one token per residue must return one token for each residue.
     """
     if find_override(tokenizer.__class__) == "batch":
         return lambda sequence: tokenizer.batch([sequence])[0]
@@ -270,60 +270,60 @@ def as_token_function(tokenizer: Any) -> Callable[[Any], Any]:
     ):
         return tokenizer
     specials = int(tokenizer.num_special_tokens_to_add())
-    is_checked = _has_letters(tokenizer, specials)
+    is_checked = _has_token_per_residue(tokenizer, specials)
 
     def function(sequence: bytes | str) -> Any:
         text = sequence if isinstance(sequence, str) else bytes(sequence).decode("ascii")
         row: list[int] = tokenizer(text)["input_ids"]
         if is_checked and len(row) != len(sequence) + specials:
             raise ShapeError(
-                f"{type(tokenizer).__name__} makes {len(row) - specials:,} tokens of "
-                f"{len(sequence):,} letters: it merges letters that it does not know, "
-                "lower case among them; pass tokens=sl.encode.Tokens(...), which does not, "
-                "or replace them first"
+                f"{type(tokenizer).__name__} returns {len(row) - specials:,} tokens for "
+                f"{len(sequence):,} residues: it merges unknown characters, such as lower "
+                "case; pass tokens=sl.encode.Tokens(...), which does not, or replace them "
+                "first"
             )
         return row
 
     return function
 
 
-def _has_letters(tokenizer: Any, specials: int) -> bool:
-    """Tell whether a tokenizer has a token for each letter."""
+def _has_token_per_residue(tokenizer: Any, specials: int) -> bool:
+    """Return whether a tokenizer has one token for each residue."""
     known = [
         token for token in tokenizer.get_vocab() if len(token) == 1 and token.isalpha()
     ]
-    probe = "".join(sorted(known)[:_PROBED])
+    probe = "".join(sorted(known)[:_MAX_PROBED_TOKENS])
     return bool(probe) and len(tokenizer(probe)["input_ids"]) == len(probe) + specials
 
 
-class Pool:
-    """Items with their tokens, in the order they came in."""
+class PackingPool:
+    """Items with their tokens, in input order."""
 
     def __init__(self, room: int) -> None:
         self._room = room
-        self._waiting: list[Waiting] = []
+        self._waiting: list[PooledItem] = []
         self._tokens = 0
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     def add(self, number: int, item: tuple[dict[str, Any], NDArray[np.int64]]) -> None:
-        """Let an item wait."""
+        """Add an item."""
         self._waiting.append((number, item))
         self._tokens += item[1].size
 
     def is_full(self, window: int) -> bool:
-        """Tell whether enough wait to choose among: items, and tokens for two batches."""
+        """Return whether the pool has enough items, and tokens for two batches."""
         return len(self._waiting) >= window and self._tokens >= 2 * self._room
 
-    def take(self) -> list[Waiting]:
-        """Take out the one that has waited longest, and what goes best with it."""
+    def take(self) -> list[PooledItem]:
+        """Remove and return the oldest item, and those that fill its batch best."""
         lengths = np.array([row.size for _, (_, row) in self._waiting], np.int64)
         positions: list[int] = _native.best_fit(lengths, self._room).tolist()
-        taken = [self._waiting[position] for position in positions]
+        best = [self._waiting[position] for position in positions]
         self._tokens -= int(lengths[positions].sum())
         chosen = set(positions)
         self._waiting = [
             item for position, item in enumerate(self._waiting) if position not in chosen
         ]
-        return taken
+        return best

@@ -1,1 +1,1 @@
-"""Parts of a genome: from a table of intervals to items."""
+"""Reads intervals, and the sequences of a genome at intervals."""

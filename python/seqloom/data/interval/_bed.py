@@ -1,4 +1,4 @@
-"""BED, narrowPeak and tables with a header, line by line."""
+"""Reads BED, narrowPeak and tables of intervals with a header."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     Rows = tuple[dict[str, list[str]], list[int]]
     from collections.abc import Iterable
 
-_SIZES = ("length", "width")  # of MACS and featureCounts, of R's GRanges
-_SAF = ["geneid", "chr", "start", "end", "strand"]
-_ONE_BASED = {"seqname", "seqnames"}  # chromosomes of GTF, of GRanges
+_SIZE_COLUMNS = ("length", "width")  # of MACS and featureCounts; of GRanges
+_SAF_COLUMNS = ["geneid", "chr", "start", "end", "strand"]
+_ONE_BASED_CHROMS = {"seqname", "seqnames"}  # column names of GTF and GRanges
 _HOMER_STRANDS = {"0": "+", "1": "-"}
 Columns = dict[str, list[Any]]
 
-# What the columns of a table are called elsewhere, in lower case.
+# Accepted names of the columns, in lower case.
 NAMES = {
     "chrom": ("chrom", "chr", "chromosome", "seqname", "seqnames", "contig"),
     "start": ("start", "chromstart", "begin"),
@@ -33,18 +33,18 @@ NAMES = {
     "strand": ("strand",),
     "summit": ("summit", "peak"),
 }
-_NEEDED = tuple(frozenset(NAMES[name]) for name in ("chrom", "start", "stop"))
-_MARKS = ("\t", ",", ";", None)
-_BED = ("chrom", "start", "stop", "name", "score", "strand")
-_PEAK = (*_BED, "signal", "p_value", "q_value", "summit")
-_BESIDES = {"track", "browser"}
-_TITLES = {"chrom", "chr", "chromosome", "seqname"}
-_SIGNS = {"+", "-", "."}
-_LEAST = 3
+_REQUIRED_NAMES = tuple(frozenset(NAMES[name]) for name in ("chrom", "start", "stop"))
+_SEPARATORS = ("\t", ",", ";", None)
+_BED6 = ("chrom", "start", "stop", "name", "score", "strand")
+_NARROW_PEAK = (*_BED6, "signal", "p_value", "q_value", "summit")
+_BROWSER_LINES = {"track", "browser"}
+_CHROM_TITLES = {"chrom", "chr", "chromosome", "seqname"}
+_STRAND_SIGNS = {"+", "-", "."}
+_MIN_COLUMNS = 3
 
 
 def read_rows(path: str) -> Rows:
-    """Read the columns of a file of intervals, and the number of each row's line."""
+    """Read the columns of a file of intervals, and the line number of each row."""
     try:
         with open_text(path, "intervals") as file:
             return _parse(path, file)
@@ -60,7 +60,7 @@ def read_rows(path: str) -> Rows:
 
 
 def _parse(path: str, file: TextIO) -> Rows:
-    """Read line by line, the names of columns first where there are any."""
+    """Return the columns and line numbers of a file."""
     lines = _lines(file)
     number, first = next(lines, (1, ""))
     is_header = _is_header(first)
@@ -76,7 +76,7 @@ def _parse(path: str, file: TextIO) -> Rows:
     numbers = [] if is_header else [number]
     for number, line in lines:
         if is_header and line == first:
-            continue  # files with a header were put behind each other
+            continue  # the header of a concatenated file
         cells = _cells_of_table(line, first) if is_header else _cells(line)
         if len(cells) != len(names):
             raise FormatError(
@@ -93,41 +93,45 @@ def _parse(path: str, file: TextIO) -> Rows:
 
 
 def _lines(file: TextIO) -> Iterator[tuple[int, str]]:
-    """Go through lines that hold something; a comment may only name columns."""
+    """Yield lines except empty lines, comments and browser lines; keep headers."""
     for number, line in enumerate(file, 1):
         text = line.rstrip("\r\n")
         words = text.split(None, 1)
-        # What a browser reads is no interval; a sequence may be called track_1.
-        is_beside = bool(words) and (words[0].startswith("#") or words[0] in _BESIDES)
-        if words and (not is_beside or _names_positions(text)):
+        # Skip track and browser lines, but keep a sequence named track_1.
+        is_skippable = bool(words) and (
+            words[0].startswith("#") or words[0] in _BROWSER_LINES
+        )
+        if words and (not is_skippable or _names_positions(text)):
             yield number, text
 
 
 def _is_header(line: str) -> bool:
-    """Tell a line that names columns."""
+    """Return whether a line is a header."""
     words = line.lower().split()
-    # Some genomes have one sequence, called Chromosome.
-    is_titled = len(words) >= _LEAST and words[0] in _TITLES and not words[1].isdigit()
+    # Some genomes have one sequence named Chromosome.
+    is_titled = (
+        len(words) >= _MIN_COLUMNS and words[0] in _CHROM_TITLES and not words[1].isdigit()
+    )
     return is_titled or _names_positions(line)
 
 
 def _names_positions(line: str) -> bool:
     """Return whether a line names columns of chromosome, start and stop."""
-    return _mark_of(line) != ""
+    return _separator_of(line) != ""
 
 
-def _mark_of(line: str) -> str | None:
-    """Find what stands between the names of columns: None for blanks, "" if none are."""
-    for mark in _MARKS:
+def _separator_of(line: str) -> str | None:
+    """Return the separator of a header: None for blanks; "" if the line is not a header."""
+    for mark in _SEPARATORS:
         names = {cell.strip('"# ').lower() for cell in line.split(mark)}
-        if all(names & wanted for wanted in _NEEDED):
+        if all(names & wanted for wanted in _REQUIRED_NAMES):
             return mark
     return ""
 
 
 def _cells_of_table(line: str, header: str) -> list[str]:
-    """Cut a line as the header says: at commas too, and with quotation marks."""
-    mark = _mark_of(header)
+    """Split a line like the header: also at commas, and with quotation marks."""
+    mark = _separator_of(header)
     if not (mark in (",", ";") or '"' in header):
         return _cells(line)
     text = line if mark else " ".join(line.split())
@@ -136,18 +140,18 @@ def _cells_of_table(line: str, header: str) -> list[str]:
 
 
 def _cells(line: str) -> list[str]:
-    """Cut a line at tabs; at blanks where there is no tab."""
+    """Split a line at tabs, or at blanks if it has no tab."""
     parts = line.split("\t") if "\t" in line else line.split()
     return [part.strip() for part in parts]
 
 
 def _names(path: str, number: int, cells: list[str]) -> list[str]:
-    """Name the columns of BED by their number."""
+    """Return the names of the columns of BED, from their number."""
     if not all(cell.isprintable() for cell in cells):
         raise FormatError(
             f"{path}: expected intervals as text, found other data", path=path
         )
-    if len(cells) < _LEAST:
+    if len(cells) < _MIN_COLUMNS:
         raise FormatError(
             f"{path}, line {number}: expected chrom, start and stop between tabs, "
             f"found {len(cells)} columns",
@@ -162,24 +166,26 @@ def _names(path: str, number: int, cells: list[str]) -> list[str]:
             path=path,
             line=number,
         )
-    return _number_columns(_PEAK if len(cells) == len(_PEAK) else _BED, len(cells))
+    return _number_columns(
+        _NARROW_PEAK if len(cells) == len(_NARROW_PEAK) else _BED6, len(cells)
+    )
 
 
-def _number_columns(usual: tuple[str, ...], n: int) -> list[str]:
-    """Return the usual names of columns, and numbered names for the other columns."""
-    return [*usual[:n], *(f"column_{i + 1}" for i in range(len(usual), n))]
+def _number_columns(standard: tuple[str, ...], n: int) -> list[str]:
+    """Return the standard names of columns, and numbered names for further columns."""
+    return [*standard[:n], *(f"column_{i + 1}" for i in range(len(standard), n))]
 
 
 def _names_by_cells(
     path: str, names: list[str], rows: list[list[str]], *, line: int
 ) -> list[str]:
     """Return the names of the columns of BED, corrected by the cells of all rows."""
-    if len(names) == len(_PEAK) and not any(map(_may_be_peak, rows)):
-        return _number_columns(_BED, len(names))
+    if len(names) == len(_NARROW_PEAK) and not any(map(_may_be_peak, rows)):
+        return _number_columns(_BED6, len(names))
     strand = len(names) - 1
-    if _LEAST <= strand < len(_BED) - 1:
+    if _MIN_COLUMNS <= strand < len(_BED6) - 1:
         cells = {row[strand] for row in rows}
-        if cells <= _SIGNS and cells != {"."}:
+        if cells <= _STRAND_SIGNS and cells != {"."}:
             raise FormatError(
                 f"{path}, line {line}: column {strand + 1} contains strands (+, - "
                 f"or .), but in BED it is the {names[strand]}, and the strand is column 6; "
@@ -194,19 +200,19 @@ def _names_by_cells(
 def _may_be_peak(row: list[str]) -> bool:
     """Return whether columns 7 to 9 of a row can be the numbers of a narrowPeak.
 
-    Other files of ten columns are BED12 without its last two, and BED6 with a BED3 and an
-    overlap or a distance, as bedtools writes it.
+    Other files with ten columns are BED12 without its last two columns, and bedtools output
+    of BED6 with BED3 and an overlap or a distance.
     """
     try:
-        signal, *_ = (float(cell) for cell in row[len(_BED) : -1])
+        signal, *_ = (float(cell) for cell in row[len(_BED6) : -1])
         start, stop = int(row[1]), int(row[2])
     except ValueError:
         return False
-    thick = row[len(_BED) : len(_BED) + 2]
+    thick = row[len(_BED6) : len(_BED6) + 2]
     is_thick = all(map(str.isdecimal, thick)) and (
         start <= signal <= float(thick[1]) <= stop
     )
-    return not is_thick and row[len(_BED)] != row[0]
+    return not is_thick and row[len(_BED6)] != row[0]
 
 
 def to_zero_based(what: str, columns: Columns, found: dict[str, str | None]) -> Columns:
@@ -218,21 +224,23 @@ def to_zero_based(what: str, columns: Columns, found: dict[str, str | None]) -> 
         found: The names of the columns of ``start``, ``stop``, ``strand`` and ``summit``.
 
     Returns:
-        The columns with other starts, strands and summits; the same columns where the
-        header and the sizes of the intervals do not prove that positions count from 1.
+        The columns with converted starts, strands and summits. The columns are unchanged
+        unless the header or the sizes of the intervals prove that positions count from 1.
 
     Raises:
-        FormatError: The columns are those of GTF or GRanges, and no size proves anything.
+        FormatError: The columns are those of GTF or GRanges, and there are no sizes.
     """
     names = [name.strip().lstrip("#").lower() for name in columns]
     is_homer = names[0].split(" ")[0] == "peakid"
     chrom, start, stop = (str(found[name]) for name in ("chrom", "start", "stop"))
     starts, stops = _integers(columns[start]), _integers(columns[stop])
-    # A cell that is not an integer is reported where the column is read.
+    # Cells that are not integers are reported later.
     if not starts or not stops:
         return columns
-    if not (is_homer or names == _SAF or _sizes_are(columns, starts, stops, end=1)):
-        if names[list(columns).index(chrom)] in _ONE_BASED and not _sizes_are(
+    if not (
+        is_homer or names == _SAF_COLUMNS or _sizes_equal(columns, starts, stops, end=1)
+    ):
+        if names[list(columns).index(chrom)] in _ONE_BASED_CHROMS and not _sizes_equal(
             columns, starts, stops, end=0
         ):
             raise FormatError(
@@ -249,20 +257,24 @@ def to_zero_based(what: str, columns: Columns, found: dict[str, str | None]) -> 
     return columns | changed | _summits(columns, starts, names)
 
 
-def _sizes_are(columns: Columns, starts: list[int], stops: list[int], *, end: int) -> bool:
+def _sizes_equal(
+    columns: Columns, starts: list[int], stops: list[int], *, end: int
+) -> bool:
     """Return whether a column of sizes is ``stop - start + end`` in every row."""
     expected = [stop - start + end for start, stop in zip(starts, stops, strict=False)]
-    sizes = [cells for name, cells in columns.items() if name.strip().lower() in _SIZES]
+    sizes = [
+        cells for name, cells in columns.items() if name.strip().lower() in _SIZE_COLUMNS
+    ]
     return any(_integers(cells) == expected for cells in sizes)
 
 
 def _summits(columns: Columns, starts: list[int], names: list[str]) -> Columns:
-    """Return the summits of MACS as offsets from the starts."""
+    """Return the summits of MACS as new_offsets from the starts."""
     by_name = dict(zip(names, columns, strict=True))
     if "abs_summit" in by_name:
         summits = _integers(columns[by_name["abs_summit"]])
-        offsets = [at - start for at, start in zip(summits, starts, strict=False)]
-        return {"summit": offsets} if offsets and "summit" not in by_name else {}
+        new_offsets = [at - start for at, start in zip(summits, starts, strict=False)]
+        return {"summit": new_offsets} if new_offsets and "summit" not in by_name else {}
     if "summit" in by_name and "tags" in by_name:  # MACS 1.4 counts the offset from 1
         summits = _integers(columns[by_name["summit"]])
         return {by_name["summit"]: [at - 1 for at in summits]} if summits else {}
@@ -270,7 +282,7 @@ def _summits(columns: Columns, starts: list[int], names: list[str]) -> Columns:
 
 
 def _integers(cells: Iterable[Any]) -> list[int]:
-    """Return the cells as integers; an empty list if one is none."""
+    """Return the cells as integers; an empty list if one is invalid."""
     try:
         return [whole(cell) for cell in cells]
     except (ValueError, OverflowError, TypeError):

@@ -1,4 +1,4 @@
-"""Parts of a genome as a dataset with labels."""
+"""`IntervalDataset` and `windows`: sequences of a genome at intervals, with labels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from seqloom.data.interval._interval_source import (
     alphabet_of,
     check_strands,
 )
-from seqloom.data.interval._intervals import FARTHEST, read_intervals
+from seqloom.data.interval._intervals import MAX_POSITION, read_intervals
 from seqloom.data.interval._spans import Genome, check_edges, spans_of
 from seqloom.data.label._labels import (
     DEFAULTS,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from seqloom.data.interval._intervals import Intervals
 
 
-_EXAMPLES = 3
+_MAX_EXAMPLES = 3
 
 
 def IntervalDataset(
@@ -68,38 +68,38 @@ def IntervalDataset(
     seed: int = 0,
     **old: Any,
 ) -> Dataset:
-    """Parts of the sequences of one file, read where they lie, with their labels.
+    """Sequences of a genome at intervals, with labels.
 
-    Positions are zero-based and half-open, as in BED. An item is a dict: ``id``
+    Positions are zero-based and half-open, as in BED. An item is a dict with ``id``
     (``"chr1:100-200(+)"``, before jitter), ``inputs`` or ``sequence``, ``file``,
-    ``ordinal`` (the interval's number, dropped ones counted), ``chrom``, ``start``,
-    ``stop`` (what was read, jitter and all), ``strand`` and, with labels, ``label``.
+    ``ordinal`` (the interval's index, including dropped intervals), ``chrom``, ``start``
+    and ``stop`` (after jitter), ``strand`` and, with labels, ``label``.
 
     Args:
         genome: A FASTA or FASTQ file: plain, bgzip or gzip.
-        intervals: A BED3, BED6 or narrowPeak file or several, a table with a header
-            (``chrom``, ``start``, ``stop`` and, if it likes, ``strand`` and ``summit``), a
-            dict of such columns, or a data frame.
-        encoder: Encodes letters as numbers.
-        augment: Changes letters before they are encoded.
-        width: Letters in each part, about the summit (narrowPeak) or else the middle; None
-            takes intervals as they are.
-        strand: Whether an interval on the minus strand is reverse-complemented.
-        alphabet: What letters are: A faces T on the minus strand in ``"dna"``, U in
-            ``"rna"``; ``"protein"`` has no minus strand. None takes the encoder's, or else
-            DNA, where a U on the minus strand is then an error.
-        jitter: Each part is moved by up to so many letters to either side, as seed, epoch
-            and ordinal say; it shows what really stands there.
-        edge: What happens where a part, jitter and all, leaves its sequence: ``"error"``;
-            ``"pad"`` puts N there (X in proteins); ``"drop"`` leaves
-            the interval out and counts it in ``report``.
-        labels: A column of the intervals by its name, or several of numbers; one label for
-            each interval; a dict from id (or name, BED's fourth column) to label; a table
-            of labels, or several as paths; ``"file"``: each file of intervals is a class; a
-            dict from file of intervals to label. A ``Labels`` says how they are
-            read.
+        intervals: One or more files (BED3, BED6, narrowPeak, or a table with a header), a
+            dict of columns or a data frame. The columns are ``chrom``, ``start``, ``stop``
+            and, optionally, ``strand`` and ``summit``.
+        encoder: Encodes residues as numbers.
+        augment: Changes residues before they are encoded.
+        width: The length of all sequences, centred at the summit (narrowPeak) or else the
+            middle; None keeps the intervals.
+        strand: If True, intervals on the minus strand are reverse-complemented.
+        alphabet: The alphabet of the genome, which decides the complement of A: T in
+            ``"dna"``, U in ``"rna"``; ``"protein"`` has no minus strand. None takes the
+            alphabet of the encoder, or else DNA, and a U on the minus strand is an error.
+        jitter: The maximum random shift of an interval to either side, in bases; random by
+            seed, epoch and ordinal. The bases at the shifted position are read.
+        edge: What to do with intervals (including jitter) beyond the ends of a sequence:
+            ``"error"`` raises; ``"pad"`` pads with N (X in proteins); ``"drop"`` removes
+            the interval and counts it in ``report``.
+        labels: The name of a column of the intervals, or several names of numeric columns;
+            one label for each interval, in order; a dict from id (or name, BED's fourth
+            column) to label; one or more paths of tables; ``"file"``, which makes each file
+            of intervals a class; or a dict from file to label. A ``Labels`` also says how
+            to read them.
         seed: Seed of the random shifts and of the augmentation.
-        **old: Options of ``Labels``, as they were given before: write
+        **old: Deprecated: single options of ``Labels``; write
             ``labels=Labels(source, task=..., classes=...)``.
 
     Returns:
@@ -107,9 +107,9 @@ def IntervalDataset(
 
     Raises:
         FileError: A file cannot be read.
-        FormatError: An interval is none, or leaves its sequence.
-        LabelError: Labels are missing or do not fit the task.
-        ArgumentError: Arguments that do not go together.
+        FormatError: An interval is empty, or extends beyond its sequence.
+        LabelError: Labels are missing, or do not fit the task.
+        ArgumentError: Arguments contradict each other.
 
     Examples:
         >>> from pathlib import Path
@@ -122,9 +122,9 @@ def IntervalDataset(
     check_encoder(encoder)
     labels = Labels.of(labels, DEFAULTS, old, maker=IntervalDataset)
     check_label_options(labels)
-    check_integer("jitter", jitter, most=FARTHEST)
+    check_integer("jitter", jitter, most=MAX_POSITION)
     if width is not None:
-        check_integer("width", width, least=1, most=FARTHEST)
+        check_integer("width", width, least=1, most=MAX_POSITION)
     as_path("genome", genome, expected="the path of a FASTA or FASTQ file")
     path = os.path.expanduser(os.fsdecode(genome))  # noqa: PTH111 - a path as text stays text
     strand = as_flag("strand", strand)
@@ -143,14 +143,14 @@ def IntervalDataset(
 
 
 def _label(labels: Labels, source: IntervalSource, rows: Rows) -> LabelColumn:
-    """Find the labels of intervals, and counts those that leave their sequence."""
+    """Return the labels of intervals, and count the dropped intervals."""
     dropped = np.setdiff1d(np.arange(source.size), rows, assume_unique=True)
-    names = source.ids(dropped[:_EXAMPLES])
+    names = source.ids(dropped[:_MAX_EXAMPLES])
     report = {"dropped": int(dropped.size), "dropped_examples": names}
     if labels.source is None:
         return LabelColumn(rows=rows, report=report)
-    found = label_intervals(labels, source.intervals, rows, ids=source.ids(rows))
-    return replace(found, rows=rows[found.rows], report=report | found.report)
+    column = label_intervals(labels, source.intervals, rows, ids=source.ids(rows))
+    return replace(column, rows=rows[column.rows], report=report | column.report)
 
 
 def windows(
@@ -161,26 +161,27 @@ def windows(
     edge: str = "keep",
     **options: Any,
 ) -> Dataset:
-    """Tiles the sequences of a file: each becomes parts of one width.
+    """Split the sequences of a file into windows of one width.
 
-    A sequence's last tile is the first that reaches its end.
+    The last window of a sequence is the first one that reaches its end.
 
     Args:
         path: The file.
-        width: Letters in a tile.
-        stride: Letters from the start of one tile to the start of the next; None tiles
-            without overlap.
-        edge: What happens to a last tile that is shorter: ``"keep"`` leaves it shorter;
-            ``"pad"`` fills it with N; ``"drop"`` leaves it out and counts it in
-            ``report``; ``"error"`` refuses it.
-        **options: What ``IntervalDataset`` takes: ``encoder``, ``augment``, ``seed``, ...
+        width: The length of a window, in residues.
+        stride: The distance between the starts of consecutive windows; None takes the
+            width, so windows do not overlap.
+        edge: What to do with a shorter last window: ``"keep"`` keeps it shorter; ``"pad"``
+            pads it with N; ``"drop"`` removes it and counts it in ``report``; ``"error"``
+            raises.
+        **options: Further arguments of ``IntervalDataset``: ``encoder``, ``augment``,
+            ``seed``, ...
 
     Returns:
-        A dataset of all tiles, in the order of the file.
+        A dataset of all windows, in the order of the file.
 
     Raises:
         FileError: The file cannot be read.
-        FormatError: A tile is shorter, and ``edge`` is ``"error"``.
+        FormatError: A window is shorter, and ``edge`` is ``"error"``.
         ArgumentError: A width or a stride below 1.
 
     Examples:
@@ -191,14 +192,14 @@ def windows(
         >>> len(windows("g.fa", 4, 2)), len(windows("g.fa", 4, edge="drop"))
         (4, 2)
     """
-    check_integer("width", width, least=1, most=FARTHEST)
+    check_integer("width", width, least=1, most=MAX_POSITION)
     stride = width if stride is None else stride
-    check_integer("stride", stride, least=1, most=FARTHEST)
+    check_integer("stride", stride, least=1, most=MAX_POSITION)
     if edge not in ("keep", "pad", "drop", "error"):
         raise ArgumentError(f"edge must be keep, pad, drop or error; got {edge!r}")
     as_path("path", path, expected="the path of a FASTA or FASTQ file")
     genome = Genome(os.path.expanduser(os.fsdecode(path)))  # noqa: PTH111 - a path as text
-    chroms, starts = _tiles(genome.lengths, width, stride)
+    chroms, starts = _window_starts(genome.lengths, width, stride)
     stops = starts + width
     if edge == "keep":
         stops, edge = np.minimum(stops, genome.lengths[chroms]), "error"
@@ -208,20 +209,20 @@ def windows(
     return IntervalDataset(path, table, edge=edge, **options)
 
 
-def _tiles(
+def _window_starts(
     lengths: NDArray[np.int64], width: int, stride: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """List the number of the sequence and the start of each tile."""
-    up_to_the_end = np.maximum(1 - (width - lengths) // stride, 1)
-    that_begin = -(-lengths // stride)
-    counts = np.minimum(up_to_the_end, that_begin)
+    """Return the sequence index and the start of each window."""
+    until_end = np.maximum(1 - (width - lengths) // stride, 1)
+    starts_within = -(-lengths // stride)
+    counts = np.minimum(until_end, starts_within)
     chroms = np.repeat(np.arange(lengths.size), counts)
     first = np.repeat(np.cumsum(counts) - counts, counts)
     return chroms, (np.arange(chroms.size) - first) * stride
 
 
 def check_label_options(labels: Labels) -> None:
-    """Refuse options of labels where no labels are given, and those of other datasets."""
+    """Raise for options of labels without labels, and for those of other datasets."""
     labels.check_unsupported("label_from_header", of="SequenceDataset")
     labels.check_unsupported("coding", of="GenotypeDataset")
     if labels.source is None and (changed := labels.changes(DEFAULTS)):
@@ -234,23 +235,23 @@ def check_label_options(labels: Labels) -> None:
 def label_intervals(
     labels: Labels, intervals: Intervals, kept: NDArray[np.int64], *, ids: list[str]
 ) -> LabelColumn:
-    """Find the labels of some intervals, ``rows`` being positions among these."""
+    """Return the labels of some intervals, with rows counted among these."""
     source, unmatched = _source(labels, intervals, kept, ids=ids)
     source = drop_missing(source, labels)
 
-    def missing_error(bare: list[int]) -> LabelError:
-        way_out = '; leave them out with Labels(..., unlabelled="skip") (--unlabelled skip)'
-        if len(bare) == len(ids):
-            way_out = (
+    def missing_error(unlabelled: list[int]) -> LabelError:
+        remedy = '; leave them out with Labels(..., unlabelled="skip") (--unlabelled skip)'
+        if len(unlabelled) == len(ids):
+            remedy = (
                 "; its index has no interval: for labels in the order of the intervals "
                 "give labels.to_numpy()"
                 if source.is_of_index
                 else ""
             )
         return LabelError(
-            f"{intervals.locate(int(kept[bare[0]]))}: {len(bare):,} of {len(ids):,} "
-            f"intervals have no label in {source.what}: {ids[bare[0]]}, ...{way_out}"
-            f"{missing_note(source, str(bare[0]))}"
+            f"{intervals.locate(int(kept[unlabelled[0]]))}: {len(unlabelled):,} of "
+            f"{len(ids):,} intervals have no label in {source.what}: "
+            f"{ids[unlabelled[0]]}, ...{remedy}{missing_note(source, str(unlabelled[0]))}"
         )
 
     keys = list(map(str, range(len(ids))))
@@ -268,8 +269,8 @@ def label_intervals(
 def _source(
     labels: Labels, intervals: Intervals, kept: NDArray[np.int64], *, ids: list[str]
 ) -> tuple[LabelSource, Cells]:
-    """Find where labels come from, numbered as the intervals are, and what is left."""
-    names = _columns_meant(labels.source, intervals)
+    """Return the labels by interval number, and the ids of unmatched labels."""
+    names = _label_columns(labels.source, intervals)
     if names:
         return _of_columns(names, intervals, kept), ()
     files = list(dict.fromkeys(intervals.files))
@@ -280,8 +281,8 @@ def _source(
     return _by_id(labels, intervals, kept, ids=ids)
 
 
-def _columns_meant(labels: Any, intervals: Intervals) -> Cells:
-    """List the columns of the intervals that are labels, where some are."""
+def _label_columns(labels: Any, intervals: Intervals) -> Cells:
+    """Return the names of the columns that ``labels`` lists; empty if it lists none."""
     names: Any = (labels,) if isinstance(labels, str) else labels
     if not isinstance(names, (list, tuple)) or not names:
         return ()
@@ -290,7 +291,7 @@ def _columns_meant(labels: Any, intervals: Intervals) -> Cells:
 
 
 def _of_columns(names: Cells, intervals: Intervals, kept: NDArray[np.int64]) -> LabelSource:
-    """Take labels from columns of the intervals."""
+    """Return labels from columns of the intervals."""
     rows: list[int] = kept.tolist()
     columns = [[intervals.columns[name][row] for row in rows] for name in names]
     if len(names) == 1:
@@ -305,7 +306,7 @@ def _of_columns(names: Cells, intervals: Intervals, kept: NDArray[np.int64]) -> 
 def _of_files(
     classes: dict[str, Any], intervals: Intervals, kept: NDArray[np.int64]
 ) -> LabelSource:
-    """Return each interval the label of its file."""
+    """Return the labels of intervals by their files."""
     if not intervals.files:
         raise ArgumentError(
             'labels="file" takes the names of files of intervals, but these are a table '
@@ -320,30 +321,30 @@ def _of_files(
 
 
 def _positions(intervals: Intervals, rows: list[int]) -> Callable[[str], str]:
-    """Find the line of an interval by the number that names its label."""
+    """Return a function from a label's number to the location of its interval."""
     return lambda name: intervals.locate(rows[int(name)])
 
 
 def _label_by_number(each: list[Any]) -> dict[str, Any]:
-    """Name labels by the numbers of their intervals."""
+    """Return a dict from interval number to label."""
     return {str(i): label for i, label in enumerate(each)}
 
 
 def _is_one_each(labels: Any, intervals: Intervals) -> bool:
-    """Tell labels in the order of the intervals from tables and from labels by id."""
+    """Return whether labels are values in the order of the intervals."""
     if isinstance(labels, (str, os.PathLike, Mapping)) or Frame.of(labels) is not None:
         return False
     if isinstance(labels, (list, tuple)):
         rows: list[Any] = list(labels)  # pyright: ignore[reportUnknownArgumentType]
         return not (rows and isinstance(rows[0], os.PathLike))
     index = index_of(labels)
-    # A column of the table of intervals has its index.
+    # A column of the table of intervals has the index of the table.
     is_in_order = index is None or index == intervals.index
     return callable(getattr(labels, "__len__", None)) and is_in_order
 
 
 def _one_each(labels: Any, intervals: Intervals, kept: NDArray[np.int64]) -> LabelSource:
-    """Take labels in the order of the intervals."""
+    """Return labels that are in the order of the intervals."""
     if len(labels) != len(intervals):
         raise ArgumentError(
             f"labels must be one for each of {len(intervals):,} intervals, "
@@ -354,28 +355,28 @@ def _one_each(labels: Any, intervals: Intervals, kept: NDArray[np.int64]) -> Lab
     return replace(dict_source(numbered, ("label",)), what="the labels", is_each=True)
 
 
-def _as_labelled(ids: list[str], positions: list[str], source: LabelSource) -> list[str]:
-    """Choose which the labels name: what is read, or what the intervals say."""
-    # One of the two for all: at a width one interval may be shown where another lies.
-    known = {*source.cells, *source.missing}
-    named = sum(position in known for position in positions)
-    return positions if named > sum(name in known for name in ids) else ids
+def _choose_ids(ids: list[str], positions: list[str], source: LabelSource) -> list[str]:
+    """Return the ids or the original positions, whichever the labels use."""
+    # Never mix both: with a width, the id of one may be the position of another.
+    labelled = {*source.cells, *source.missing}
+    named = sum(position in labelled for position in positions)
+    return positions if named > sum(name in labelled for name in ids) else ids
 
 
 def _by_id(
     labels: Labels, intervals: Intervals, kept: NDArray[np.int64], *, ids: list[str]
 ) -> tuple[LabelSource, Cells]:
-    """Join labels to intervals by their ids, or by the names that a BED file gives."""
+    """Join labels to intervals by id, or by the names in a BED file."""
     path = labels.source
     if isinstance(path, str) and not Path(path).expanduser().exists():
-        known = ", ".join(intervals.columns) or "none besides their position"
+        known = ", ".join(intervals.columns) or "only positions"
         raise MissingFileError(
             f"{path}: no such file, nor a column of the intervals, which have {known}"
         )
     source = labels_by_id(labels)
     names = intervals.columns.get("name", [])
     keys: dict[str, str] = {}
-    shown = _as_labelled(ids, [intervals.name(row) for row in kept.tolist()], source)
+    shown = _choose_ids(ids, [intervals.name(row) for row in kept.tolist()], source)
     for i, (name, row) in enumerate(zip(shown, kept.tolist(), strict=True)):
         for key in (name, names[row] if names else name):
             if key in source.cells or (key in source.missing and str(i) not in keys):

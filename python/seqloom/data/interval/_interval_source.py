@@ -1,4 +1,4 @@
-"""Parts of a genome, read where they lie."""
+"""`IntervalSource`: reads the sequences of intervals from an indexed genome."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from seqloom._ragged import Ragged, offsets_of
 from seqloom._rust import _native
 from seqloom.data._encoder import leaves_out
 from seqloom.data._source import Fetched, FetchOptions, Source, iterate_letters
-from seqloom.data.interval._intervals import SIGNS
+from seqloom.data.interval._intervals import STRAND_SIGNS
 from seqloom.data.interval._spans import shifts
 from seqloom.data.label._labels import MISSING
 from seqloom.data.label._table import list_names, name_nearest
@@ -29,24 +29,24 @@ if TYPE_CHECKING:
     from seqloom.data.label._labels import LabelColumn
 
 
-_NAME_COLUMNS = ("name", "peakid", "geneid")  # of BED and MACS, of HOMER, of SAF
-_LETTERS = b"ACGTURYSWKMBDHVNacgturyswkmbdhvn"
-_OTHERS = b"TGCAAYRSWMKVHDBNtgcaayrswmkvhdbn"
+_NAME_COLUMNS = ("name", "peakid", "geneid")  # of BED and MACS; HOMER; SAF
+_BASES = b"ACGTURYSWKMBDHVNacgturyswkmbdhvn"
+_COMPLEMENTS = b"TGCAAYRSWMKVHDBNtgcaayrswmkvhdbn"
 # N is asparagine in a protein.
-_PADS = {"protein": ord("X")}
-_PAD = ord("N")
-# What is no nucleotide stays what it is.
-_DNA = bytes.maketrans(_LETTERS, _OTHERS)
-_RNA = bytes.maketrans(b"Tt", b"Uu")
-_TABLES = {"dna": _DNA, "rna": _DNA.translate(_RNA)}
-_ALPHABETS = (*_TABLES, "protein")
-# Letters of amino acids that are no code of nucleotides.
+_PAD_CHARACTERS = {"protein": ord("X")}
+_DEFAULT_PAD = ord("N")
+# Other characters are not changed.
+_DNA_COMPLEMENT = bytes.maketrans(_BASES, _COMPLEMENTS)
+_T_TO_U = bytes.maketrans(b"Tt", b"Uu")
+_COMPLEMENT_TABLES = {"dna": _DNA_COMPLEMENT, "rna": _DNA_COMPLEMENT.translate(_T_TO_U)}
+_ALPHABETS = (*_COMPLEMENT_TABLES, "protein")
+# Amino acids whose characters are not nucleotide codes.
 _AMINO_ACIDS = np.frombuffer(b"EFIJLOPQZefijlopqz", np.uint8)
 _URACIL = np.frombuffer(b"Uu", np.uint8)
 
 
 class IntervalSource(Source):
-    """Intervals by number, those too that a dataset leaves out."""
+    """Reads intervals by number, including those that the dataset drops."""
 
     kind, title = "intervals", "IntervalDataset"
     supports_threads, is_checked = True, False
@@ -67,11 +67,11 @@ class IntervalSource(Source):
         self.intervals, self.spans, self._genome = intervals, spans, genome
         self.strand, self.jitter, self._seed = strand, jitter, seed
         self._given_alphabet = alphabet
-        self._encoded: Rows = np.full(self.size, -1)  # lengths; -1 where not counted yet
+        self._encoded: Rows = np.full(self.size, -1)  # lengths; -1 before counting
 
     @property
     def record_files(self) -> tuple[str, ...]:
-        """The files of the intervals; none where they are a table in memory."""
+        """The files of the intervals; empty for a table in memory."""
         return tuple(dict.fromkeys(self.intervals.files))
 
     @property
@@ -85,17 +85,17 @@ class IntervalSource(Source):
         return names if any(name not in MISSING for name in names) else None
 
     def ids(self, rows: Rows) -> list[str]:
-        """Name intervals by where they lie."""
+        """Return the positions of intervals as ids."""
         spans, chroms = self.spans.take(rows), self._genome.names
         arrays = spans.chroms, spans.starts, spans.stops, self.intervals.strands[rows]
         columns: list[list[int]] = [array.tolist() for array in arrays]
         return [
-            f"{chroms[chrom]}:{start}-{stop}({SIGNS[sign]})"
+            f"{chroms[chrom]}:{start}-{stop}({STRAND_SIGNS[sign]})"
             for chrom, start, stop, sign in zip(*columns, strict=True)
         ]
 
     def lengths(self, rows: Rows, encoder: Any) -> Rows:
-        """Count letters; a stop that the encoder leaves out is no letter."""
+        """Return the lengths of rows, without final stops that the encoder drops."""
         if not leaves_out(encoder):
             return (self.spans.stops - self.spans.starts)[rows]
         unknown = np.unique(rows[self._encoded[rows] < 0])
@@ -105,7 +105,7 @@ class IntervalSource(Source):
         return self._encoded[rows]
 
     def group(self, rows: Rows, name: str, labels: NDArray[Any] | None) -> list[Any]:
-        """List what each interval has in a column, without jitter."""
+        """Return a column of the intervals, without jitter."""
         del labels
         columns = {
             **self.intervals.columns,
@@ -122,7 +122,7 @@ class IntervalSource(Source):
         return [columns[name][row] for row in rows.tolist()]
 
     def _spans_at(self, rows: Rows, epoch: int | None) -> Spans:
-        """Find what is read in an epoch."""
+        """Return the spans of an epoch, with jitter."""
         spans = self.spans.take(rows)
         if epoch is None or not self.jitter:
             return spans
@@ -130,8 +130,7 @@ class IntervalSource(Source):
         return spans.shift(shifts(key, rows, self.jitter))
 
     def fetch(self, rows: Rows, options: FetchOptions) -> Fetched:
-        """Read parts, padded, and reverse-complemented on the minus strand."""
-        # The alphabet that the caller names, or that the encoder of now reads.
+        """Return the sequences of rows, padded and on their strands."""
         alphabet = alphabet_of(self._given_alphabet, options.encoder)
         wanted = self._spans_at(rows, options.epoch)
         real = wanted.clip(self._genome.lengths)
@@ -145,7 +144,7 @@ class IntervalSource(Source):
         return Fetched(self.ids(rows), (letters, None))
 
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
-        """Say where parts lie."""
+        """Return file, ordinal, chromosome, start, stop and strand of rows."""
         spans, names = self._spans_at(rows, epoch), self._genome.names
         return {
             "file": [self._genome.path] * rows.size,
@@ -153,13 +152,15 @@ class IntervalSource(Source):
             "chrom": [names[number] for number in spans.chroms.tolist()],
             "start": spans.starts,
             "stop": spans.stops,
-            "strand": [SIGNS[sign] for sign in self.intervals.strands[rows].tolist()],
+            "strand": [
+                STRAND_SIGNS[sign] for sign in self.intervals.strands[rows].tolist()
+            ],
         }
 
     def locate(
         self, error: AlphabetError, row: int, epoch: int | None, *, is_augmented: bool
     ) -> AlphabetError:
-        """Add the part of the sequence that the letter stands in."""
+        """Return the error with the interval of the invalid character."""
         del is_augmented
         spans = self._spans_at(np.array([row]), epoch)
         where = f"{self._genome.path}: {self._genome.names[int(spans.chroms[0])]}"
@@ -174,7 +175,7 @@ class IntervalSource(Source):
     def content(
         self, rows: Rows, labels: LabelColumn, *, encoder: Any, jitter: int
     ) -> Iterator[bytes]:
-        """Yield the genome's hash, the intervals, and which of them are used."""
+        """Yield the hash of the genome, the intervals, and the selected rows."""
         is_rna = alphabet_of(self._given_alphabet, encoder) == "rna"
         choices = labels.task, labels.classes, jitter, self.strand, is_rna
         yield repr(choices).encode()
@@ -188,17 +189,17 @@ class IntervalSource(Source):
 def reverse_complement(
     letters: Ragged, is_minus: NDArray[np.bool_], alphabet: str | None
 ) -> None:
-    """Reverse-complements the rows on the minus strand, in place.
+    """Reverse-complement the rows on the minus strand, in place.
 
-    What faces A depends on the alphabet.
+    The complement of A depends on the alphabet.
 
     Raises:
-        ArgumentError: The alphabet is not known, and a row has U.
+        ArgumentError: The alphabet is unknown, and a row has U.
     """
     is_unclear = alphabet is None and is_minus.any()
     if is_unclear and np.isin(letters.data, _URACIL).any():
-        turned = letters.take(np.flatnonzero(is_minus))
-        if np.isin(turned.data, _URACIL).any():  # A faces T or U
+        minus_rows = letters.take(np.flatnonzero(is_minus))
+        if np.isin(minus_rows.data, _URACIL).any():  # the complement of A is T or U
             raise ArgumentError(
                 "an interval on the minus strand has U, so the complement of A is unknown: "
                 'pass alphabet="dna" or alphabet="rna", or an encoder of that alphabet'
@@ -206,22 +207,22 @@ def reverse_complement(
     check_strands(is_minus, alphabet)
     if alphabet == "protein":
         return
-    table = _TABLES[alphabet or "dna"]
+    table = _COMPLEMENT_TABLES[alphabet or "dna"]
     _native.turn_rows(letters.data, letters.offsets, is_minus.view(np.uint8), table)
 
 
 def alphabet_of(alphabet: str | None, encoder: Any) -> str | None:
-    """Choose what letters are: as the caller says, or as the encoder reads them."""
+    """Return the given alphabet, or that of the encoder; None if unknown."""
     if alphabet is not None:
         as_choice("alphabet", alphabet, _ALPHABETS)
-    own = getattr(encoder, "alphabet", None)
-    if own == "protein":
-        return own
-    return alphabet or (own if own in _ALPHABETS else None)
+    of_encoder = getattr(encoder, "alphabet", None)
+    if of_encoder == "protein":
+        return of_encoder
+    return alphabet or (of_encoder if of_encoder in _ALPHABETS else None)
 
 
 def check_strands(is_minus: NDArray[np.bool_], alphabet: str | None) -> None:
-    """Refuse the minus strand of what has none."""
+    """Raise for proteins on the minus strand."""
     if alphabet == "protein" and is_minus.any():
         raise ArgumentError(
             "a protein has no reverse complement, but intervals are on the minus strand: "
@@ -237,7 +238,7 @@ def pad(
     *,
     alphabet: str | None,
 ) -> Ragged:
-    """Put what stands for any letter before and behind rows: N, in proteins X."""
+    """Pad rows at both ends with N, or with X for proteins."""
     if not (before.any() or after.any()):
         return letters
     if alphabet is None and _native.count_letters(letters.data)[_AMINO_ACIDS].any():
@@ -247,7 +248,7 @@ def pad(
             'alphabet="dna" to pad with N'
         )
     offsets = offsets_of(letters.lengths + before + after)
-    filler = _PADS.get(alphabet or "", _PAD)
+    filler = _PAD_CHARACTERS.get(alphabet or "", _DEFAULT_PAD)
     data = np.full(int(offsets[-1]), filler, np.uint8)
     starts: list[int] = (offsets[:-1] + before).tolist()
     for start, row in zip(starts, letters, strict=True):

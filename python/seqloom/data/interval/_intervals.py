@@ -1,4 +1,4 @@
-"""Intervals as columns, from files and from tables in memory."""
+"""Reads intervals as columns, from files and from tables in memory."""
 
 from __future__ import annotations
 
@@ -20,43 +20,43 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _STRANDS = {"+": 1, "-": -1, ".": 0, "": 0, "1": 1, "-1": -1, "0": 0, "*": 0}
-SIGNS = {1: "+", -1: "-", 0: "."}
-# Sums of a start, a summit, a width and a jitter then stay within 64 bits.
-FARTHEST = 1 << 60
+STRAND_SIGNS = {1: "+", -1: "-", 0: "."}
+# With this limit, start + summit + width + jitter fits into 64 bits.
+MAX_POSITION = 1 << 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Intervals:
-    """Parts of chromosomes, zero-based and half-open."""
+    """Intervals of chromosomes, zero-based and half-open."""
 
     what: str  # name of the source in errors
     chroms: list[str]
     starts: NDArray[np.int64]
     stops: NDArray[np.int64]
-    strands: NDArray[np.int64]  # 1, -1, or 0 for none
-    summits: NDArray[np.int64]  # offsets from the starts; -1 for none
+    strands: NDArray[np.int64]  # 1, -1, or 0 without a strand
+    summits: NDArray[np.int64]  # offsets from the starts; -1 without a summit
     lines: list[int] = field(default_factory=list[int])  # empty for a table in memory
-    # All other columns.
+    # Further columns.
     columns: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
     files: list[str] = field(default_factory=list[str])  # empty for a table in memory
-    index: list[Any] | None = None  # the index of a frame of pandas
+    index: list[Any] | None = None  # the index of a pandas data frame
 
     def __len__(self) -> int:
         return len(self.chroms)
 
     def name(self, row: int) -> str:
-        """Name an interval by where it lies."""
-        sign = SIGNS[int(self.strands[row])]
+        """Return the position of an interval as text."""
+        sign = STRAND_SIGNS[int(self.strands[row])]
         return f"{self.chroms[row]}:{self.starts[row]}-{self.stops[row]}({sign})"
 
     def locate(self, row: int) -> str:
-        """Say where an interval stands."""
+        """Return file and line of an interval, or its row, for messages."""
         if self.lines:
             return f"{self.files[row]}, line {self.lines[row]}"
         return f"{self.what}, row {row}"
 
     def fault(self, row: int, message: str) -> FormatError:
-        """Say what is wrong with an interval."""
+        """Return an error that names the interval."""
         if not self.lines:
             return FormatError(f"{self.locate(row)}: {message}", record=row)
         line, path = self.lines[row], self.files[row]
@@ -64,26 +64,26 @@ class Intervals:
 
 
 def read_intervals(intervals: Any) -> Intervals:
-    """Take intervals from a file or several, or from the columns of a table."""
+    """Return intervals from one or more files, or from a table in memory."""
     if isinstance(intervals, Intervals):
         return intervals
     if isinstance(intervals, (str, os.PathLike)):
         return _read(intervals)
     if isinstance(intervals, (list, tuple)):
         return _join_intervals([_read(path) for path in intervals])  # pyright: ignore[reportUnknownVariableType]
-    found = _from_columns("the table of intervals", _table(intervals), [])
+    found = _from_columns("the table of intervals", _table_columns(intervals), [])
     return _check_intervals(replace(found, index=index_of(intervals)))
 
 
 def _read(path: Any) -> Intervals:
-    """Read one file."""
+    """Return the intervals of one file."""
     name = str(as_path("each of intervals", path, expected="the path of a BED file"))
     columns, lines = read_rows(name)
     return _check_intervals(_from_columns(name, columns, lines))
 
 
 def _join_intervals(parts: list[Intervals]) -> Intervals:
-    """Put the intervals of several files behind each other, with the columns of all."""
+    """Concatenate the intervals of several files, with their common columns."""
     if not parts:
         raise ArgumentError("intervals names no file")
     names = [n for n in parts[0].columns if all(n in part.columns for part in parts)]
@@ -100,12 +100,12 @@ def _join_intervals(parts: list[Intervals]) -> Intervals:
     )
 
 
-def _table(intervals: Any) -> dict[str, list[Any]]:
-    """Take the columns of a dict or a data frame."""
+def _table_columns(intervals: Any) -> dict[str, list[Any]]:
+    """Return the columns of a dict or a data frame."""
     frame = Frame.of(intervals)
     if frame is None:
         raise ArgumentError(
-            "intervals must be a path, several, a dict of columns (with a value for each "
+            "intervals must be one or more paths, a dict of columns (with a value for each "
             f"interval) or a data frame, got {quote(intervals)}"
         )
     if double := [name for i, name in enumerate(frame.names) if name in frame.names[:i]]:
@@ -114,7 +114,7 @@ def _table(intervals: Any) -> dict[str, list[Any]]:
 
 
 def _from_columns(what: str, columns: dict[str, list[Any]], lines: list[int]) -> Intervals:
-    """Find the columns that there must be, and those that may be."""
+    """Return intervals from columns; raise if a required column is missing."""
     found = {name: _find(what, columns, name) for name in NAMES}
     missing = [name for name in ("chrom", "start", "stop") if found[name] is None]
     if missing:
@@ -128,7 +128,7 @@ def _from_columns(what: str, columns: dict[str, list[Any]], lines: list[int]) ->
     columns = to_zero_based(what, columns, found)
     found["summit"] = _find(what, columns, "summit")
     none = [-1] * sizes.pop()
-    reader = _Reader(what, columns, lines)
+    reader = _CellReader(what, columns, lines)
     strand, summit = found["strand"], found["summit"]
     return Intervals(
         what,
@@ -144,7 +144,7 @@ def _from_columns(what: str, columns: dict[str, list[Any]], lines: list[int]) ->
 
 
 def _find(what: str, columns: dict[str, list[Any]], wanted: str) -> str | None:
-    """Find a column by any of its names."""
+    """Return the column with an accepted name; None if none."""
     by_name: dict[str, list[str]] = {}
     for name in columns:
         by_name.setdefault(name.strip().lstrip("#").lower(), []).append(name)
@@ -159,35 +159,37 @@ def _find(what: str, columns: dict[str, list[Any]], wanted: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
-    """Reads cells, and says where one is no good."""
+class _CellReader:
+    """Reads cells; errors name the line."""
 
     what: str
     columns: dict[str, list[Any]]
     lines: list[int]
 
     def whole_numbers(self, name: str) -> NDArray[np.int64]:
-        """Read a column of integers."""
+        """Return a column of integers."""
         cells = self.columns[name]
         try:
             numbers = np.array([whole(cell) for cell in cells], np.int64)
         except (ValueError, OverflowError, TypeError):
             row = next(i for i, cell in enumerate(cells) if not _is_whole(cell))
             raise self._fault(row, f"{name} must be an integer", cells[row]) from None
-        too_far = (numbers > FARTHEST) | (numbers < -FARTHEST)
-        if too_far.any():
-            row = int(too_far.argmax())
-            expected = f"{name} must be a position from {-FARTHEST:,} to {FARTHEST:,}"
+        is_out_of_range = (numbers > MAX_POSITION) | (numbers < -MAX_POSITION)
+        if is_out_of_range.any():
+            row = int(is_out_of_range.argmax())
+            expected = (
+                f"{name} must be a position from {-MAX_POSITION:,} to {MAX_POSITION:,}"
+            )
             raise self._fault(row, expected, cells[row])
         return numbers
 
     def summits(self, name: str) -> NDArray[np.int64]:
-        """Read a column of summits; -1 where there is none."""
+        """Return a column of summits; -1 for a missing one."""
         cells = [-1 if _is_missing(cell) else cell for cell in self.columns[name]]
         return replace(self, columns={name: cells}).whole_numbers(name)
 
     def strands(self, name: str) -> NDArray[np.int64]:
-        """Read a column of strands; a missing one is none."""
+        """Return a column of strands; 0 for a missing one."""
         cells = [_strand(cell) for cell in self.columns[name]]
         try:
             return np.array([_STRANDS[cell] for cell in cells], np.int64)
@@ -196,7 +198,7 @@ class _Reader:
             raise self._fault(row, "strand must be +, - or .", cells[row]) from None
 
     def _fault(self, row: int, expected: str, found: Any) -> FormatError:
-        """Say where a cell stands."""
+        """Return an error that names the line of a cell."""
         if not self.lines:
             return FormatError(f"{self.what}, row {row}: {expected}, found {found!r}")
         line = self.lines[row]
@@ -205,19 +207,19 @@ class _Reader:
 
 
 def _text(name: Any) -> str:
-    """Write the name of a chromosome as text."""
+    """Return the name of a chromosome as text."""
     return (
         name.decode("utf-8", "backslashreplace") if isinstance(name, bytes) else str(name)
     )
 
 
 def _is_missing(cell: Any) -> bool:
-    """Tell a cell that says nothing: None, NaN, an empty one, a point."""
+    """Return whether a cell is missing: None, NaN, empty or a point."""
     return is_nothing(cell) or (isinstance(cell, str) and cell.strip() in MISSING)
 
 
 def _strand(cell: Any) -> str:
-    """Write a strand as a file has it; numbers beside gaps are floats in pandas."""
+    """Return a strand as text; pandas turns numbers with gaps into floats."""
     if _is_missing(cell):
         return "."
     is_whole = isinstance(cell, float) and cell.is_integer()
@@ -225,7 +227,7 @@ def _strand(cell: Any) -> str:
 
 
 def _is_whole(cell: Any) -> bool:
-    """Tell whether a cell holds a 64-bit integer."""
+    """Return whether a cell is a 64-bit integer."""
     try:
         return abs(whole(cell)) < 1 << 63
     except (ValueError, OverflowError, TypeError):
@@ -233,7 +235,7 @@ def _is_whole(cell: Any) -> bool:
 
 
 def _check_intervals(intervals: Intervals) -> Intervals:
-    """Refuse intervals that hold nothing, and none at all; edges are judged later."""
+    """Raise for empty intervals, and if there are none; edges are checked later."""
     if not len(intervals):
         raise FormatError(f"{intervals.what}: expected intervals, found none")
     wrong = np.flatnonzero(intervals.stops <= intervals.starts)

@@ -1,4 +1,4 @@
-"""Where intervals lie once they have a width, and what happens at the ends."""
+"""Positions of intervals of a fixed width, and checks at the ends of chromosomes."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ if TYPE_CHECKING:
 
 
 EDGES = ("error", "pad", "drop")
-_WAY_OUT = 'edge="drop" (--edge drop) leaves it out'
-_WAYS_OUT = f'edge="pad" (--edge pad) puts N there, {_WAY_OUT}'
+_DROP_REMEDY = 'edge="drop" (--edge drop) removes it'
+_EDGE_REMEDIES = f'edge="pad" (--edge pad) puts N there, {_DROP_REMEDY}'
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spans:
-    """What is read of which chromosome; a span may reach beyond its ends."""
+    """Ranges of chromosomes to read; a range may extend beyond the ends."""
 
-    chroms: NDArray[np.int64]  # numbers of chromosomes
+    chroms: NDArray[np.int64]  # indices of chromosomes
     starts: NDArray[np.int64]  # below 0 in padding
     stops: NDArray[np.int64]
 
     def take(self, rows: NDArray[np.int64]) -> Spans:
-        """Take some of them."""
+        """Return some of the spans."""
         return Spans(self.chroms[rows], self.starts[rows], self.stops[rows])
 
     def shift(self, shifts: NDArray[np.int64]) -> Spans:
-        """Move each along its chromosome."""
+        """Return the spans moved along their chromosomes."""
         return replace(self, starts=self.starts + shifts, stops=self.stops + shifts)
 
     def clip(self, lengths: NDArray[np.int64]) -> Spans:
-        """Take the part of each that its chromosome has."""
+        """Return the spans cut at the ends of their chromosomes."""
         ends = lengths[self.chroms]
         starts = np.minimum(np.maximum(self.starts, 0), ends)
         return replace(self, starts=starts, stops=np.clip(self.stops, starts, ends))
 
 
 def spans_of(intervals: Intervals, genome: Genome, width: int | None) -> Spans:
-    """Find each interval's chromosome, and give it its width about its centre."""
+    """Return the range of each interval, resized to ``width`` around its centre."""
     numbers = {name: number for number, name in enumerate(genome.names)}
     if len(numbers) < len(genome.names):
         counts = Counter(genome.names)
@@ -60,7 +60,9 @@ def spans_of(intervals: Intervals, genome: Genome, width: int | None) -> Spans:
     chroms = np.array([numbers.get(name, -1) for name in intervals.chroms], np.int64)
     if (chroms < 0).any():
         row = int((chroms < 0).argmax())
-        raise intervals.fault(row, _missing(genome, intervals.chroms[row], numbers))
+        raise intervals.fault(
+            row, _missing_chrom_message(genome, intervals.chroms[row], numbers)
+        )
     starts, stops = intervals.starts, intervals.stops
     if width is not None:
         _check_summits(intervals)
@@ -72,8 +74,8 @@ def spans_of(intervals: Intervals, genome: Genome, width: int | None) -> Spans:
     return Spans(chroms, starts, stops)
 
 
-def _missing(genome: Genome, chrom: str, numbers: dict[str, int]) -> str:
-    """Describe a chromosome that the genome lacks, or has under another name."""
+def _missing_chrom_message(genome: Genome, chrom: str, numbers: dict[str, int]) -> str:
+    """Return the message for a chromosome that the genome lacks, or names differently."""
     bare = chrom.removeprefix("chr")
     others = [name for name in (bare, f"chr{bare}") if name in numbers]
     if chrom in {"MT", "chrMT", "M", "chrM"}:
@@ -83,12 +85,12 @@ def _missing(genome: Genome, chrom: str, numbers: dict[str, int]) -> str:
         return f"{what}, it has {others[0]!r}; use the names of the genome in the intervals"
     return (
         f"{what}, it has {list_some(genome.names)}; give the genome that the intervals are "
-        "of, or leave such lines out"
+        "of, or remove such lines"
     )
 
 
 def _check_summits(intervals: Intervals) -> None:
-    """Refuse summits outside their intervals, such as positions on the chromosome."""
+    """Raise for summits outside their intervals, such as chromosome positions."""
     outside = intervals.summits > intervals.stops - intervals.starts
     if outside.any():
         row = int(outside.argmax())
@@ -100,7 +102,7 @@ def _check_summits(intervals: Intervals) -> None:
             row,
             f"the summit is counted from the start: expected 0 to {stop - start}, or -1 "
             f"for none, found {summit}; subtract the start from a position on the "
-            "chromosome, or leave the column out",
+            "chromosome, or remove the column",
         )
 
 
@@ -112,48 +114,53 @@ def check_edges(
     jitter: int,
     edge: str,
 ) -> NDArray[np.int64]:
-    """List the spans that can be read; ``edge`` judges those that leave their sequence."""
+    """Return the rows to read; ``edge`` decides on those beyond the ends."""
     if edge not in EDGES:
         raise ArgumentError(f"edge must be one of {', '.join(EDGES)}; got {edge!r}")
     if edge == "error":
         row = int((intervals.starts < 0).argmax())
         if intervals.starts[row] < 0:
             found = f"start {intervals.starts[row]} and stop {intervals.stops[row]}"
-            expected = f"expected 0 <= start < stop, found {found}; {_WAYS_OUT}"
+            expected = f"expected 0 <= start < stop, found {found}; {_EDGE_REMEDIES}"
             raise intervals.fault(row, expected)
     ends = lengths[spans.chroms]
-    leaves = (spans.starts - jitter < 0) | (spans.stops + jitter > ends)
+    is_outside = (spans.starts - jitter < 0) | (spans.stops + jitter > ends)
     if edge == "drop":
-        return np.flatnonzero(~leaves)
+        return np.flatnonzero(~is_outside)
     if edge == "pad":
-        leaves = (intervals.starts >= ends) | (spans.starts >= ends) | (spans.stops <= 0)
-    if leaves.any():
-        row = int(leaves.argmax())
-        raise intervals.fault(row, _left(intervals, spans, row, int(ends[row]), jitter))
+        is_outside = (
+            (intervals.starts >= ends) | (spans.starts >= ends) | (spans.stops <= 0)
+        )
+    if is_outside.any():
+        row = int(is_outside.argmax())
+        raise intervals.fault(
+            row, _outside_message(intervals, spans, row, int(ends[row]), jitter)
+        )
     return np.arange(len(intervals))
 
 
-def _left(intervals: Intervals, spans: Spans, row: int, *rest: int) -> str:
-    """Say how an interval leaves its chromosome."""
+def _outside_message(intervals: Intervals, spans: Spans, row: int, *rest: int) -> str:
+    """Return the message for an interval beyond the ends of its chromosome."""
     end, jitter = rest
-    moved = f", {jitter} to either side" if jitter else ""
+    moved = f", with jitter {jitter}," if jitter else ""
     start, stop = int(spans.starts[row]), int(spans.stops[row])
     is_outside = start >= end or stop <= 0
     return (
-        f"{intervals.chroms[row]}:{start}-{stop}{moved} does not lie within the {end:,} "
-        f"letters of {intervals.chroms[row]}; " + (_WAY_OUT if is_outside else _WAYS_OUT)
+        f"{intervals.chroms[row]}:{start}-{stop}{moved} is not within the {end:,} "
+        f"residues of {intervals.chroms[row]}; "
+        + (_DROP_REMEDY if is_outside else _EDGE_REMEDIES)
     )
 
 
 def shifts(key: Key, ordinals: NDArray[np.int64], jitter: int) -> NDArray[np.int64]:
-    """Draw how far each interval is moved, up to ``jitter`` to either side."""
+    """Return random shifts of intervals, from -jitter to jitter."""
     words = key.each(ordinals).astype(np.uint64)
-    drawn = (words[:, 0] << np.uint64(32) | words[:, 1]) % np.uint64(2 * jitter + 1)
-    return drawn.astype(np.int64) - jitter
+    numbers = (words[:, 0] << np.uint64(32) | words[:, 1]) % np.uint64(2 * jitter + 1)
+    return numbers.astype(np.int64) - jitter
 
 
 class Genome:
-    """Chromosomes by number, read where they lie."""
+    """Reads ranges of chromosomes through an index."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -169,10 +176,10 @@ class Genome:
         *,
         num_threads: int,
     ) -> Ragged:
-        """Read parts of chromosomes, all of them inside."""
+        """Read ranges within chromosomes."""
         return self._index.fetch_intervals(chroms, starts, stops, num_threads=num_threads)
 
     def digest(self) -> bytes:
-        """Name the content, as it was when the file was indexed."""
+        """Return a hash of the file as it was when it was indexed."""
         content = (self._index.content, len(self._index), self._index.letters)
         return hashlib.blake2b(repr(content).encode(), digest_size=16).digest()
