@@ -131,8 +131,8 @@ axis.set(xlabel="accuracy on the test set", xlim=(0, 1.1))
 plt.show()
 
 # %% [markdown]
-# Expect the second accuracy for a peptide without relatives in the database. The first accuracy also counts
-# relatives of training peptides.
+# Expect the accuracy of the split by family for a peptide without relatives in the database. The accuracy of
+# the split by peptide also counts relatives of training peptides.
 #
 # ## What has the network learned?
 #
