@@ -137,7 +137,7 @@ CALLING = {
 @pytest.mark.parametrize("kind", CALLING)
 def test_functions_that_hide_a_module_are_refused(kind):
     for build in (nn.Sequential, Holder, lambda held: Holder({"a": [held]})):
-        with pytest.raises(ArgumentError, match=f"holds {kind}.*assign the module itself"):
+        with pytest.raises(ArgumentError, match=f"holds {kind}.*Assign the module itself"):
             build(CALLING[kind]())
 
 

@@ -93,7 +93,7 @@ def test_a_record_for_other_paths_is_refused_at_the_first_step_and_named(step):
     before = values_of(wrapped)
     message = (
         r"states of layers.0.weight, .* which are not parameters of this model, and none "
-        r"of inner.layers.0.weight, .* which would start at 0; .*keys="
+        r"of inner.layers.0.weight, .* which would start at 0\. .*keys="
     )
     with pytest.raises(RecordError, match=message):
         run(step, wrapped, other, 1)

@@ -204,7 +204,7 @@ def test_a_file_that_is_gone_or_cut_after_it_was_opened_is_an_error(tmp_path):
     with pytest.raises(RecordError, match="was changed after it was opened"):
         np.asarray(array)
     path.unlink()
-    with pytest.raises(RecordError, match="cannot be read any more"):
+    with pytest.raises(RecordError, match="can no longer be read"):
         np.asarray(array)
 
 

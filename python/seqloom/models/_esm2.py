@@ -54,9 +54,8 @@ class ESM2Config(ESM2Fields):
         mask_token: Token that masks a residue.
         eps: Number added to the variance in each layer norm.
         base: Base of the wavelengths of the rotary position embedding.
-        token_dropout: If True, mask tokens have a zero embedding, and the embeddings of
-            the other tokens are scaled by the fraction of masks, as in the training of
-            ESM-2.
+        token_dropout: If True, mask tokens have a zero embedding, as in the training of
+            ESM-2. The other embeddings are scaled by the fraction of masks.
         has_lm_head: If True, add a head that predicts tokens.
         has_contact_head: If True, add a head that predicts residue contacts.
 
@@ -163,7 +162,7 @@ class ESM2(Module):
         Raises:
             ArgumentError: `dtype` is not one of these types.
             BackendError: `dtype` would be slower than float32: half precision on NumPy,
-                on JAX on a CPU, or on a processor without instructions for it; int8 on
+                on JAX on a CPU, or on a processor without instructions for it. Or int8 on
                 any other backend than NumPy or PyTorch on a CPU.
             ConfigError: ``config.json`` does not describe an ESM-2 network.
             MissingFileError: The folder does not contain the settings or the weights.

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 
 # seqloom paths as patterns -> names in transformers without the prefix "esm.". The
-# first
-# match applies. Query, key and value are a single matrix in seqloom.
+# first match applies. Query, key and value are a single matrix in seqloom.
 _NAMES = {
     r"embedding\.": "embeddings.word_embeddings.",
     r"norm\.": "encoder.emb_layer_norm_after.",
@@ -45,9 +44,8 @@ _NAMES = {
 }
 _RATES = "encoder.layer.{}.attention.self.rotary_embeddings.inv_freq"
 _QKV_NAMES = ("query", "key", "value")
-# Variants of names in transformers: the prefix, the names of norms in some versions,
-# and
-# the rates of rotary positions, which some versions store in each layer.
+# Variants of names in transformers: the prefix, and in some versions the names of norms.
+# Some versions store the rates of rotary positions in each layer.
 _SYNONYMS = {
     r"^esm\.": "",
     r"(LayerNorm|layer_norm|layer_norm_after)\.gamma$": r"\1.weight",
@@ -55,12 +53,10 @@ _SYNONYMS = {
     r"^encoder\.layer\.[^.]+\.attention\.self\.(rotary_embeddings\.inv_freq)$": r"\1",
 }
 # Number of elements by which settings may exceed the weights. Small mismatches are
-# reported
-# by array name instead.
+# reported by array name instead.
 _MAX_EXCESS = 1 << 20
 # Arrays that ESM2 does not use: positions that are not rotary, the decoder (which
-# equals the
-# embedding), and other heads.
+# equals the embedding), and other heads.
 _UNUSED = re.compile(
     r"embeddings\.position_(ids|embeddings\.weight)|lm_head\.decoder\.(weight|bias)"
     r"|pooler\..*|classifier\..*"
@@ -187,8 +183,7 @@ def _join(parts: list[Any], shape: tuple[int, ...]) -> Any:
 
 
 # Proteins for the calibration of 8-bit layers: ubiquitin, the alpha chain of
-# haemoglobin,
-# lysozyme and green fluorescent protein.
+# haemoglobin, lysozyme and green fluorescent protein.
 _PROTEINS = """
 MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG
 

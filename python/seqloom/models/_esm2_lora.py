@@ -151,7 +151,7 @@ class ESM2LoRAConfig(Config):
         if self.base_hash and self.base_hash != found:
             raise RecordError(
                 f"{self.base}: has other weights (checksum {found}) than the base network "
-                f"of the adapters ({self.base_hash}); pass the folder of those weights to "
+                f"of the adapters ({self.base_hash}). Pass the folder of those weights to "
                 "sl.models.load(run, base=FOLDER) (--base FOLDER)"
             )
         place = str(Path(self.base).resolve())

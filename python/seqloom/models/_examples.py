@@ -213,9 +213,8 @@ def _settings(inputs: str, channels: int, vocabulary: int | None = None) -> dict
 
 # Minimal length of fixed windows for pooling.
 _MIN_POOLED_LENGTH = 16
-# Number of records to inspect, and the fraction of residues in which variants of a
-# sequence
-# agree: about 0.3 in windows of a genome, 0.9 in mutants of a protein.
+# Number of records to inspect, and the fraction of residues in which variants agree. It
+# is about 0.3 in windows of a genome, and 0.9 in mutants of a protein.
 _MAX_INSPECTED = 256
 _MIN_AGREEMENT = 0.6
 # With fewer records, many residues agree by chance.

@@ -195,7 +195,7 @@ class GenotypeMLP(Module):
         if x.ndim != 2 or x.shape[1] != wanted:  # noqa: PLR2004 - rows and columns
             raise ShapeError(
                 f"this model reads {config.variants:,} variants and {config.covariates:,} "
-                f"covariates of each sample, got an array {x.shape}; open the genotypes "
+                f"covariates of each sample, got an array {x.shape}. Open the genotypes "
                 "with the encoder that it was trained with"
             )
         if mask is not None:
@@ -258,8 +258,6 @@ def _sum(x: Tensor, weight: Param) -> Tensor:
 def _find_scale(inputs: int) -> float:
     """Return the factor of the weights, which also scales the optimiser's steps."""
     # An output sums over all inputs, so with more inputs each weight must change less
-    # (Yang
-    # et al. 2021). With few inputs it may change more, but not so much that it
-    # oscillates.
+    # (Yang et al. 2021). With few inputs it may change more, but must not oscillate.
     share = _REFERENCE_VARIANTS / inputs
     return min(share, share**0.5)

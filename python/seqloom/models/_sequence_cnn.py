@@ -46,9 +46,9 @@ class SequenceCNNConfig(Config):
             `length`; default: all 1.
         dropout: Probability of dropping a feature before the head in training.
         inputs: Form of a record: ``"channels"`` (channel, position), one-hot residues;
-            ``"tokens"`` (position), integers below ``vocabulary`` that an embedding maps
-            to channels; ``"numbers"`` (position), such as qualities; or ``"counts"``
-            (k-mer), without positions, where each layer reads all counts.
+            ``"tokens"`` (position), integers below ``vocabulary``; ``"numbers"``
+            (position), such as qualities; or ``"counts"`` (k-mer). Tokens get an
+            embedding. Counts have no positions, so each layer reads all counts.
         vocabulary: Number of different tokens.
         aligned: Number of hidden features of a branch with weights for each residue at
             each position, plus a linear model; 0 for no branch. It suits variants of one
@@ -231,7 +231,7 @@ class SequenceCNN(Module):
     """Convolutional network with batch norm and a linear head.
 
     Positions after the end of a sequence are zero in every layer, and excluded from means
-    and maxima. So the score of a record does not depend on the lengths of other records.
+    and maxima. The score of a record does not depend on the lengths of other records.
 
     Args:
         config: Settings of the network.

@@ -45,8 +45,7 @@ class NumberInput(Module):
 
     def __init__(self, channels: int) -> None:
         # Error probabilities vary little, so eps must be tiny. A k-mer that is absent
-        # from
-        # training must not become a huge number, so eps must be larger for counts.
+        # from training must not become a huge number, so eps must be larger for counts.
         self.norm = BatchNorm1d(channels, eps=1e-12 if channels == 1 else 1e-2)
 
     def __call__(self, x: Tensor, mask: Tensor | None) -> Tensor:
@@ -94,14 +93,10 @@ class Aligned(Module):
     """Linear model of the residues at each position, plus a hidden layer."""
 
     # If most residues are those of one sequence, other residues are rare. So the mean
-    # record
-    # is subtracted first, and all weights share one second average in the optimiser:
-    # with
-    # weight decay, effects seen in few records shrink, as in ridge regression. The
-    # hidden
-    # layer reads residues through an embedding that all positions share. Both branches
-    # are
-    # initialised to zero.
+    # record is subtracted first, and all weights share one second average in the
+    # optimiser. With weight decay, effects seen in few records then shrink, as in ridge
+    # regression. The hidden layer reads residues through an embedding that all
+    # positions share. Both branches are initialised to zero.
 
     one_scale: ClassVar[tuple[str, ...]] = ("*linear", "*dense.weight")
     mean: "MeanSubtraction"

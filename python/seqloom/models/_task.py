@@ -75,7 +75,7 @@ class Task(JsonConfig, ABC):
     def measure(
         self, labels: Labels, scores: Scores, *, order: Outputs | None = None
     ) -> dict[str, float]:
-        """Compute the metrics; higher is better unless the name says otherwise.
+        """Compute the metrics; higher is better, except for `rmse`.
 
         Args:
             labels: True labels.

@@ -250,8 +250,7 @@ def to_torch(value: Any) -> Any:
 def _seed(number: int, device: str) -> None:
     """Seed the generators of the host and a device."""
     # torch.manual_seed is slow: for each unused kind of device it stores a call with
-    # its
-    # stack, which took 0.16 ms per step (AMD EPYC, AVX-512).
+    # its stack, which took 0.16 ms per step (AMD EPYC, AVX-512).
     torch: Any = sys.modules["torch"]
     torch.default_generator.manual_seed(number)
     kind = torch.device(device or "cpu").type

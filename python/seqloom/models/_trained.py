@@ -132,11 +132,11 @@ def load(
         The trained model in evaluation mode.
 
     Raises:
-        ArgumentError: The folder does not describe the network, and `model` is None;
-            `base` is passed, but the network has no adapters; or an argument has a wrong
+        ArgumentError: The folder does not describe the network, and `model` is None. Or
+            `base` is passed, but the network has no adapters. Or an argument has a wrong
             type.
         ConfigError: ``config.json`` cannot be read, or a newer version wrote it.
-        MissingFileError: The folder does not exist or is not a run folder, its run was
+        MissingFileError: The folder does not exist, or is not a run folder. Or its run was
             stopped before a model was saved, or the base network of its adapters is
             missing.
         RecordError: A weight file is damaged or belongs to another run, or the base
@@ -311,9 +311,9 @@ def _network(home: Path, config: object, model: Any, *, base: object) -> Module:
             "" if model is None else f", which model={type(model).__name__} does not give"
         )
         raise ArgumentError(
-            f"{home}: does not name the class of its network{found}; in Python pass a new "
+            f"{home}: does not name the class of its network{found}. In Python, pass a new "
             "network or the Config that builds it: trained = sl.models.load(folder, "
-            'model=Net()), for PyTorch with backend="torch"; sl.export.save(trained, '
+            'model=Net()), for PyTorch with backend="torch". sl.export.save(trained, '
             '"model.seqloom") then writes a file for `seqloom predict`'
         )
     return network

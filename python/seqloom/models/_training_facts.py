@@ -139,8 +139,7 @@ class LearnedEncoder(Protocol):
     """Encoder that is fitted to a training set: `seqloom.data.GenotypeEncoder`."""
 
     # The settings identify the fitted arrays by a digest, so equal encoders return
-    # equal
-    # numbers. Its datasets have `with_encoder`, which replaces the encoder of the
+    # equal numbers. Its datasets have `with_encoder`, which replaces the encoder of the
     # records.
 
     @property

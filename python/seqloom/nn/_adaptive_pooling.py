@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 def adaptive_avg_pool1d(x: Tensor, output_size: int) -> Tensor:
     """Compute the means of a given number of windows.
 
-    Of m windows in a row of length l, window i starts at ``floor(i * l / m)`` and ends
-    before ``ceil((i + 1) * l / m)``. Window lengths differ by at most one, and neighbours
-    may overlap by one position.
+    If a row of length l is divided into m windows, window i starts at
+    ``floor(i * l / m)`` and ends before ``ceil((i + 1) * l / m)``. Window lengths differ
+    by at most one, and neighbours may overlap by one position.
 
     Args:
         x: ``(n, c, l)``, or ``(c, l)``.

@@ -60,7 +60,7 @@ def batch_norm(
         # With one value for each channel, the result would always be 0.
         raise ShapeError(
             "batch_norm: expected more than 1 value for each channel in training, got "
-            f"shape {x.shape}; use larger batches, leave out a smaller last batch "
+            f"shape {x.shape}. Use larger batches, leave out a smaller last batch "
             "(Batches(..., drop_last=True), --drop-last), or call model.eval() to use the "
             "running averages"
         )

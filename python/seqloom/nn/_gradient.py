@@ -34,10 +34,10 @@ def value_and_grad(
     """Create a function that returns the loss and the gradients of a module.
 
     During the call, only the trainable parameters of the module record gradients. They do
-    so on the calling thread, and on other threads without a `value_and_grad` call, such
-    as those of a pool that computes terms of the loss. Inside another `value_and_grad`,
-    the outer call also records the gradients of the inner one, which gives second
-    derivatives.
+    so on the calling thread. They also do so on other threads without a `value_and_grad`
+    call, such as those of a pool that computes terms of the loss. Inside another
+    `value_and_grad`, the outer call also records the gradients of the inner one, which
+    gives second derivatives.
 
     Args:
         function: Function whose first argument is a module. It returns a loss (a scalar

@@ -60,7 +60,7 @@ def require_visible_field(owner: object, name: str, value: object) -> None:
             raise ArgumentError(describe_unannotated(owner, name, value))
         if isinstance(value, Tensor):
             raise ArgumentError(
-                f"{type(owner).__name__}.{name} is a tensor but is not annotated; add "
+                f"{type(owner).__name__}.{name} is a tensor but is not annotated. Add "
                 f"`{name}: Tensor` to the class for a constant (neither trained nor saved, "
                 "moved by `to`), or assign a Buffer (saved) or a Param (trained and saved)"
             )
@@ -156,8 +156,8 @@ def _require_visible(owner: object, name: str, path: str, value: object) -> None
     if used and used - _find_stored_ids(owner):
         raise ArgumentError(
             f"{label} holds {_CALLABLES[type(value)]} that calls a module's parameters, "
-            "so they would be neither trained nor saved; assign the module itself, or "
-            "write a Module that holds it in a field and calls it"
+            "so they would be neither trained nor saved. Assign the module itself, or "
+            "write a Module with a field for it"
         )
     kind: Any = type(value)
     if issubclass(kind, _SINGLE_USE):
@@ -170,7 +170,7 @@ def _require_visible(owner: object, name: str, path: str, value: object) -> None
     if inside := next((at for at, part in parts if id(part) not in own), None):
         raise ArgumentError(
             f"{label} holds parameters inside a {type(value).__name__} ({inside}), so they "
-            "would be neither trained nor saved; put them into a list, a tuple or a dict, "
+            "would be neither trained nor saved. Put them into a list, a tuple or a dict, "
             "or make their class a Module"
         )
 

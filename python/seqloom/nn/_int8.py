@@ -48,7 +48,7 @@ class Int8Linear(Module):
         bias: If True, add a bias.
 
     Raises:
-        ArgumentError: `in_features` is so large that a 32-bit sum might overflow.
+        ArgumentError: `in_features` is above 65,536; a 32-bit sum might overflow.
 
     Examples:
         >>> import seqloom as sl

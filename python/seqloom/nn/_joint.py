@@ -174,7 +174,7 @@ def find_tracked(param: int, path: str) -> Tensor | None:
         raise GradientError(
             f"{path} is read in a separate thread while value_and_grad runs on "
             f"{len(eager)} other threads with this parameter, so it is unclear which of "
-            "them needs the gradient; call value_and_grad in this thread, or give each "
-            "thread a copy of the module"
+            "them needs the gradient. Call value_and_grad in this thread, or use a copy of "
+            "the module in each thread"
         )
     return eager[-1].params[param] if eager else None

@@ -56,7 +56,7 @@ def _apply_to_one_output(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tens
         given = "no bias" if bias is None else f"a bias of shape {bias.shape}"
         raise ShapeError(
             "linear: expected a weight of shape (out, in) and a bias (out,), or a weight "
-            f"(in,) and a bias (), got a weight of shape {weight.shape} and {given}"
+            f"(in,) and a bias (). Got a weight of shape {weight.shape} and {given}"
         )
     out = apply("matmul", x, weight)
     return out if bias is None else out + bias

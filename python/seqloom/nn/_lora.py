@@ -93,8 +93,8 @@ def add_lora(
 ) -> Network:
     """Add adapters to linear layers of a module, and freeze all other parameters.
 
-    A record of the module then contains only the adapters, and `Module.load_record`
-    accepts such a record; the other parameters keep the values of the base model. Layers
+    A record of the module then contains only the adapters. `Module.load_record` accepts
+    such a record, and the other parameters keep the values of the base model. Layers
     that are added later, such as a head, are trained and saved as usual.
 
     Args:

@@ -89,7 +89,7 @@ class Module:
     _has_made_init: ClassVar[bool] = True
 
     def __init_subclass__(cls, *, init: bool = True, **options: Any) -> None:
-        del init  # `init=False` tells type checkers that a class inherits a constructor
+        del init  # for type checkers: `init=False` means an inherited constructor
         super().__init_subclass__(**options)
         for name in vars(cls).get("__annotations__", {}):
             if hasattr(Module, name) and name != "training":

@@ -352,8 +352,7 @@ def attend_with_weights(
         allowed = apply("logical_and", allowed, scores > -math.inf)
     scores = apply("where", allowed, scores, -math.inf)
     # The softmax of a row of -inf is NaN, and so is its gradient. Set the scores of
-    # such a
-    # row to 0, and afterwards its weights to 0.
+    # such a row to 0, and afterwards its weights to 0.
     some = apply("any", allowed, axis=-1, keepdims=True)
     weights = apply("softmax", apply("where", some, scores, 0.0))
     weights = apply("where", apply("logical_and", allowed, some), weights, 0.0)

@@ -243,8 +243,7 @@ def join_records(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Normalise each group of channels of each record; None for one group per channel."""
     # A batch norm of one record whose channels are the groups of all records. Returns
-    # the
-    # output, and the means and biased variances of all groups.
+    # the output, and the means and biased variances of all groups.
     records, channels = x.shape[:2]
     groups = channels if groups is None else as_size("num_groups", groups, 1)
     values = math.prod(x.shape[1:]) // max(groups, 1)

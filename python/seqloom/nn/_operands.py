@@ -40,7 +40,7 @@ def read_host_array(data: Any) -> NDArray[Any] | None:
     library = type(raw).__module__.partition(".")[0]
     if library not in {"torch", "jaxlib"}:
         return None if isinstance(data, Tensor) else np.asarray(raw)
-    is_here = "cpu" in str(raw.device).lower()  # jax says CPU
+    is_here = "cpu" in str(raw.device).lower()  # JAX reports CPU
     return np.asarray(raw) if is_here else None
 
 
@@ -66,8 +66,7 @@ def replace_negative(data: Tensor, count: int) -> Tensor:
 
 
 # Cache of dtype objects that passed `is_inexact`, by `id`. The dict keeps them alive,
-# so no
-# other object can get the same id.
+# so no other object can get the same id.
 _FLOAT_DTYPES: dict[int, Any] = {}
 
 
@@ -208,10 +207,10 @@ def masked_max(x: Tensor, mask: object = None) -> Tensor:
 class Packing(NamedTuple):
     """Layout of concatenated sequences."""
 
-    offsets: Tensor  # (n + 1,), the start of each sequence, and the total
-    longest: int  # length of the longest sequence
-    owner: Tensor  # (total,), the index of each position's sequence
-    position: Tensor  # (total,), the index of each position in its sequence
+    offsets: Tensor  # (n + 1,), the start of each sequence, and the total.
+    longest: int  # Length of the longest sequence.
+    owner: Tensor  # (total,), the index of each position's sequence.
+    position: Tensor  # (total,), the index of each position in its sequence.
 
 
 def find_packing(
@@ -373,6 +372,6 @@ def require_window(
         if spacing * (size - 1) + 1 > length + 2 * around:
             raise ShapeError(
                 f"{name}: a window of {list(kernel)} positions does not fit into an input "
-                f"of {list(x.shape[2:])} with its padding and dilation; pass a longer "
+                f"of {list(x.shape[2:])} with its padding and dilation. Pass a longer "
                 "input or a smaller kernel"
             )

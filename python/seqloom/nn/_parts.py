@@ -76,7 +76,7 @@ def _require_no_cycle(value: object, path: str, above: tuple[object, ...]) -> No
     if any(value is other for other in above):
         raise ArgumentError(
             f"{type(above[0]).__name__}: {path[1:]} is a module that contains this field, "
-            "so paths would never end; to refer to a module without owning it, assign "
+            "so paths would never end. To refer to a module without owning it, assign "
             "weakref.ref(module)"
         )
     if is_module(value):

@@ -262,7 +262,7 @@ class LSTM(Recurrent, init=False):
 
         Returns:
             The outputs of the last layer ``(n, l, directions * hidden)``, in the form of
-            `x` and 0 at padding; and a pair of the final states and the final cells, each
+            `x` and 0 at padding. And a pair of the final states and the final cells, each
             ``(layers * directions, n, hidden)``.
 
         Raises:

@@ -88,7 +88,7 @@ class _LoadedArray(NamedTuple):
 # Number of elements that are converted at a time.
 _BLOCK_ELEMENTS = 1 << 18
 
-# Last report of each module. As a field it would be a key of the compiled programs.
+# Last report of each module. A field would be part of the keys of compiled programs.
 _reports: WeakKeyDictionary[HasParts, LoadReport] = WeakKeyDictionary()
 
 
@@ -103,9 +103,9 @@ def collect_by_path(module: HasParts) -> dict[str, Stored]:
     for path, part in module.named(Stored):
         if path in parts:
             raise ArgumentError(
-                f"{type(module).__name__} has two parts with the path {path!r}, of which a "
-                "record would keep one; rename one of them (the keys 1 and '1' of a dict, "
-                "or a dot in a key, make equal paths)"
+                f"{type(module).__name__} has two parts with the path {path!r}, but a "
+                "record can store only one. Rename one (the keys 1 and '1' of a dict, or a "
+                "dot in a key, make equal paths)"
             )
         parts[path] = part
     return parts
@@ -150,7 +150,7 @@ def list_custom_records(module: HasParts) -> dict[str, Any]:
 
 
 def _is_below(path: str, prefixes: Iterable[str]) -> bool:
-    """Return whether a path lies within one of the submodules."""
+    """Return whether a path is within one of the submodules."""
     return any(path.startswith(f"{prefix}.") for prefix in prefixes)
 
 

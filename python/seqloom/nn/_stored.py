@@ -165,8 +165,8 @@ class Stored(Leaf):
         Raises:
             ShapeError: The shape of `values` differs.
             DTypeError: The element type cannot represent `values`: they are complex, or
-                too large; or the type is an integer type, and `values` is a tensor of a
-                type that it does not include.
+                too large. Or `values` is a tensor whose type an integer type does not
+                include.
 
         Examples:
             >>> import seqloom as sl

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 class LayerSummary:
     """Sizes and costs of one module, including all its submodules."""
 
-    path: str  # empty for the outermost module
-    name: str  # of the class
-    output_shape: Any  # of the last call: a tuple, a list of tuples, or None
-    parameters: int  # scalars; a shared parameter counts once
+    path: str  # Empty for the outermost module.
+    name: str  # Name of the class.
+    output_shape: Any  # Shape in the last call: a tuple, a list of tuples, or None.
+    parameters: int  # Number of scalars; a shared parameter counts once.
     trainable: int
-    bytes: int  # of parameters and buffers
+    bytes: int  # Size of parameters and buffers.
     multiply_adds: int
 
 

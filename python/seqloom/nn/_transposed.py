@@ -161,9 +161,8 @@ class ConvTranspose1d(Module):
         dilation: Distance between neighbouring elements of the kernel.
 
     Raises:
-        ArgumentError: A size is not an integer or too small; `groups` does not divide the
-            numbers of channels; or `output_padding` is not below the stride or the
-            dilation.
+        ArgumentError: A size is not an integer or too small; or `groups` does not divide
+            the numbers of channels. Or `output_padding` is not below stride and dilation.
 
     Examples:
         >>> import seqloom as sl

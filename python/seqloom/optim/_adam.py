@@ -186,8 +186,8 @@ class ScheduleFreeAdamW(SimpleOptimizer):
     computed. The state contains ``z``, which the steps update. The result is ``x``, a
     weighted average of all ``z``: `apply_average` returns the model at ``x``. Train with
     a constant learning rate, and evaluate and export the model that `apply_average`
-    returns. A record of the trained model contains ``y``; the optimiser's record says so
-    in its metadata.
+    returns. A record of the trained model contains ``y``, as
+    the metadata of the optimiser's record state.
 
     Args:
         betas: Weight of the average ``x`` in ``y``, in (0, 1); decay rate of the squared

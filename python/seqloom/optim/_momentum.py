@@ -85,8 +85,7 @@ class SGD(Optimizer):
 
 
 # Coefficients of the polynomial x (a + b x^2 + c x^4), which quickly moves singular
-# values
-# close to 1 (Jordan 2024).
+# values close to 1 (Jordan 2024).
 _COEFFICIENTS = (3.4445, -4.775, 2.0315)
 _SCALE_MODES = ("original", "match_rms_adamw")
 

@@ -109,9 +109,9 @@ class Optimizer(ABC):
             The model.
 
         Raises:
-            ArgumentError: No gradient belongs to a parameter of `model`, `lr` is negative
-                or not a number, the optimiser has the states of another model, or a group
-                matches no parameter.
+            ArgumentError: No gradient belongs to a parameter of `model`, or a group
+                matches no parameter. Or `lr` is negative or not a number, or the
+                optimiser has the states of another model.
             DTypeError: A gradient does not have the dtype of its parameter, and the
                 backend cannot combine them.
 
@@ -235,8 +235,8 @@ class Optimizer(ABC):
         Raises:
             ArgumentError: A pattern of `keys` matches no path.
             RecordError: `record` does not come from such an optimiser. The next `step`
-                also raises if the record has states for paths that are not in the model,
-                but none for some parameters of the model.
+                also raises if the record has states for unknown paths, but none for some
+                parameters of the model.
 
         Examples:
             >>> import seqloom as sl

@@ -153,7 +153,7 @@ def _to_array(name: str, value: Any, backend: Backend, *, dtype: str) -> Array:
     if not isinstance(value, (np.bool_, Real)):
         raise DTypeError(
             f"the field {name} of an optimiser's state must be a tensor, a number or a "
-            f"bool, got {type(value).__name__}; use a separate field for each array, and "
+            f"bool, got {type(value).__name__}. Use a separate field for each array, and "
             "store values that do not change between steps as attributes of the optimiser"
         )
     if isinstance(value, (bool, np.bool_)):
@@ -163,7 +163,7 @@ def _to_array(name: str, value: Any, backend: Backend, *, dtype: str) -> Array:
     if not _MIN_INT32 <= int(value) <= _MAX_INT32:
         raise DTypeError(
             f"the field {name} of an optimiser's state is {value}, but integers of a state "
-            f"are int32, from {_MIN_INT32} to {_MAX_INT32}; use a float or two fields"
+            f"are int32, from {_MIN_INT32} to {_MAX_INT32}. Use a float or two fields"
         )
     return backend.asarray(np.asarray(value, "int32"))
 

@@ -109,7 +109,7 @@ class States:
             raise RecordError(
                 f"the optimiser has states of {_list_some(unused)}, which are not "
                 f"parameters of this model, and none of {_list_some(new)}, which would "
-                "start at 0; map the paths: load_record(optimizer.to_record(), "
+                "start at 0. Map the paths: load_record(optimizer.to_record(), "
                 'keys={"old": "new"}), or drop states with keys={"old": None}'
             )
 
@@ -194,8 +194,7 @@ class Counts:
     """Number of steps in total, and of parameters that were not updated in each step."""
 
     # Parameters that were always updated together share a counter, so a step of the
-    # whole
-    # model increments a single number.
+    # whole model increments a single number.
 
     def __init__(self) -> None:
         self.total = Counter()

@@ -119,8 +119,8 @@ def _to_json(value: Any) -> Any:
 
 
 # Name of the algorithm in files. Each MiB of an array is hashed with 64-bit XXH3. The
-# dtype,
-# the shape and these hashes are then hashed in the same way, until one hash is left.
+# dtype, the shape and these hashes are then hashed in the same way, until one hash is
+# left.
 ALGORITHM = "xxh3-64-mib"
 _HASH_BYTES = 8
 CHECKSUM_PLACEHOLDER = "0" * 2 * _HASH_BYTES  # written before the checksum is known

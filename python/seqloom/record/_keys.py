@@ -12,8 +12,7 @@ from seqloom.errors import ArgumentError, RecordError
 from seqloom.record._array import LazyArray, to_numpy
 
 # A new path, or a path and a function that transforms the array (such as
-# `np.transpose`);
-# None skips the array.
+# `np.transpose`); None skips the array.
 NewKey: TypeAlias = str | tuple[str, Callable[[Any], Any]] | None
 _Table: TypeAlias = Mapping[str, NewKey]
 KeyMap: TypeAlias = _Table | Callable[[str], NewKey]

@@ -41,11 +41,11 @@ def load(
 ) -> Record:
     """Open a record file; each array is read and checked on first use.
 
-    Files of other programs can be read, too: safetensors; ``.pt`` and ``.bin`` files that
-    torch.save wrote since version 1.6; ``.h5`` and ``.keras`` files of Keras (with the
-    extra ``h5``); and Hugging Face folders with one weight file, or several files and an
-    index. Only arrays and plain values are read. Nothing is unpickled: an object that
-    needs code to be loaded raises an error that names it.
+    Files of other programs can be read, too. These are safetensors, and ``.pt`` and
+    ``.bin`` files from torch.save since version 1.6. With the extra ``h5``, also ``.h5``
+    and ``.keras`` files of Keras. A Hugging Face folder may have one weight file, or
+    several and an index. Only arrays and plain values are read. Nothing is unpickled: an
+    object that needs code to be loaded raises an error that names it.
 
     Args:
         path: Path of a file or a folder.

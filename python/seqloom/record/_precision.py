@@ -90,8 +90,7 @@ class Double(Precision):
 
 
 # One precision; precisions by path pattern, where the last match applies; or a function
-# of
-# path and dtype that returns a dtype, or None to keep the dtype.
+# of path and dtype. The function returns a dtype, or None to keep the dtype.
 PrecisionPolicy: TypeAlias = (
     Precision | Mapping[str, Precision] | Callable[[str, np.dtype[Any]], Any]
 )
@@ -107,7 +106,7 @@ def require_policy(policy: object) -> None:
     ):
         raise ArgumentError(
             "precision must be a precision such as sl.record.Half(), a dict of precisions "
-            f"by path pattern, or a function of path and dtype, got {policy!r}"
+            f"by path pattern, or a function of path and dtype. Got {policy!r}"
         )
 
 

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind")
 Size = Annotated[int, msgspec.Meta(ge=0)]
 
-LENGTH_BYTES = 8  # size of the integer that contains the header's length
-_MAX_HEADER_BYTES = 100_000_000  # limit of the format
+LENGTH_BYTES = 8  # Size of the integer that contains the header's length.
+_MAX_HEADER_BYTES = 100_000_000  # Limit of the format.
 # The facts are a single entry of the header's string table, because other writers may
 # reorder several entries. The entry is a mark, the checksum, and the facts as JSON.
 _FACTS, _MARK = "seqloom", "seqloom facts "

@@ -130,7 +130,7 @@ class RecordSource:
             return io.BytesIO(self._memory.data)
         file = self._checked_path().open("rb")
         try:
-            # The path may refer to another file by now.
+            # The path may refer to another file in the meantime.
             self._check(os.fstat(file.fileno()))
         except RecordError:
             file.close()
@@ -199,8 +199,8 @@ class RecordSource:
         try:
             hashes = _native.read_pieces(path, start, out, _count_threads(out.size))
         except FileError as error:
-            raise RecordError(f"{self.name}: cannot be read any more ({error})") from None
-        self._checked_path()  # the path may refer to another file by now
+            raise RecordError(f"{self.name}: can no longer be read ({error})") from None
+        self._checked_path()  # the file may have been replaced
         return out, hashes
 
     def _checked_path(self) -> Path:
@@ -209,7 +209,7 @@ class RecordSource:
         try:
             now = path.stat()
         except OSError as error:
-            raise RecordError(f"{path}: cannot be read any more ({error})") from None
+            raise RecordError(f"{path}: can no longer be read ({error})") from None
         self._check(now)
         return path
 

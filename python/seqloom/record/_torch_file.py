@@ -55,7 +55,7 @@ def read_torch(source: RecordSource) -> Record:
         if path in arrays or path in metadata:
             raise RecordError(
                 f"{source.name}: two values have the path {path!r}, because keys of nested "
-                "dicts are joined by dots; rename one key in torch, and save the file again"
+                "dicts are joined by dots. Rename one key in torch, and save the file again"
             )
         if isinstance(value, TensorEntry):
             if value.key not in storages:
@@ -80,7 +80,7 @@ def reject_pickle(source: RecordSource) -> Record:
     """Raise for a pickle, because only executing code could load it."""
     raise RecordError(
         f"{source.name}: is a pickle, perhaps of torch.save in its old format; a pickle "
-        "may run any code and is not loaded; load it in torch with weights_only=True, and "
+        "may run any code and is not loaded. Load it in torch with weights_only=True, and "
         "save it again with torch.save"
     )
 

@@ -92,8 +92,8 @@ def require_known(path: Path, graph: Graph) -> None:
     for node in graph.nodes:
         if node.operator not in OPERATORS and node.operator != "If":
             raise OperationError(
-                f"{path}: {node.label} has an operator that from_onnx does not support; "
-                "export the model with other operators (a newer opset often has them), or "
+                f"{path}: {node.label} has an operator that from_onnx does not support. "
+                "Export the model with other operators (a newer opset often has them), or "
                 "pass output= a value that is computed before this node"
             )
         for inner in node.graphs:

@@ -128,9 +128,8 @@ _DIRECTIONS = (".forward", ".reverse")
 
 
 # For each gate in PyTorch's order, its index in ONNX. LSTM: ONNX has input, output,
-# forget,
-# cell; PyTorch input, forget, cell, output. GRU: ONNX has update, reset, new; PyTorch
-# reset, update, new.
+# forget, cell; PyTorch input, forget, cell, output. GRU: ONNX has update, reset, new;
+# PyTorch reset, update, new.
 GATES = {"GRU": (1, 0, 2), "LSTM": (0, 2, 3, 1), "RNN": (0,)}
 _AXES = 3  # direction, gates * width, in
 

@@ -259,7 +259,7 @@ class OnnxModule(Module):
         if len(others) != 1 or len(masks) > 1:
             raise ArgumentError(
                 f"this file has the inputs {', '.join(names)}, but logits only accepts "
-                "records and a mask; call the module with all inputs, in fit with "
+                "records and a mask. Call the module with all inputs, in fit with "
                 "step=function(model, batch, key)"
             )
         if not masks:
