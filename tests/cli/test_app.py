@@ -17,20 +17,20 @@ def run(*words):
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
 
-def test_no_command_shows_all_of_them(call):
+def test_help_lists_every_command(call):
     said = call()
     assert said.code == 0
     assert all(f"│ {name} " in said.out for name in COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_each_help_has_an_example_that_names_the_command(call, command):
+def test_each_command_help_has_an_example(call, command):
     said = call(command, "--help")
     assert said.code == 0
     assert f"Example: seqloom {command}" in said.out
 
 
-def test_the_help_of_train_lists_every_usual_option(call):
+def test_help_of_train_lists_the_common_options(call):
     said = call("train", "--help")
     options = (
         "--labels --out --valid --valid-share --folds --test --task --alphabet --id-column "
@@ -43,7 +43,7 @@ def test_the_help_of_train_lists_every_usual_option(call):
     assert [name for name in names.split() if name not in said.out] == []
 
 
-def test_version(call):
+def test_version_option_prints_the_version(call):
     assert call("--version").out.strip() == version()
 
 
@@ -67,9 +67,7 @@ def test_version(call):
     ],
     ids=lambda value: value[-1] if isinstance(value, list) else None,
 )
-def test_a_word_that_makes_no_sense_is_two_lines_that_lead_to_the_help(
-    call, words, expected
-):
+def test_an_invalid_command_line_prints_two_lines_that_name_the_help(call, words, expected):
     said = call(*words)
     assert (said.code, said.out) == (2, "")
     first, second = said.err.splitlines()
@@ -77,20 +75,20 @@ def test_a_word_that_makes_no_sense_is_two_lines_that_lead_to_the_help(
     assert "--help lists the options" in second
 
 
-def test_an_error_leaves_a_process_with_code_2_and_one_line():
+def test_an_error_exits_with_code_2_and_prints_one_line():
     done = run("inspect", "none.fa")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "error: none.fa: no such file\n"
 
 
-def test_traceback_shows_where_an_error_arose(call):
+def test_traceback_option_prints_a_traceback(call):
     said = call("inspect", "none.fa", "--traceback")
     assert said.code == 2
     assert said.err.startswith("Traceback")
     assert said.err.endswith("error: none.fa: no such file\n")
 
 
-def test_starting_loads_nothing_heavy():
+def test_starting_the_command_imports_no_heavy_packages():
     code = "import sys, json, seqloom.cli; print(json.dumps(list(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert not HEAVY & set(json.loads(done.stdout))

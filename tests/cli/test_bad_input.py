@@ -230,7 +230,9 @@ def contents(home):
 
 
 @pytest.mark.parametrize(("words", "essential"), CASES.values(), ids=CASES)
-def test_is_one_or_two_lines_and_touches_nothing(here, call, words, essential):
+def test_bad_input_prints_one_or_two_lines_and_writes_no_files(
+    here, call, words, essential
+):
     before = contents(here)
     said = call(*words.split())
     assert said.code == 2
@@ -243,7 +245,7 @@ def test_is_one_or_two_lines_and_touches_nothing(here, call, words, essential):
 @pytest.mark.sample(7)
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("words", [words for words, _ in CASES.values()], ids=CASES)
-def test_traceback_shows_where_it_arose(call, words):
+def test_traceback_option_prints_the_traceback_of_bad_input(call, words):
     plain = call(*words.split()).err
     said = call(*words.split(), "--traceback")
     assert said.code == 2
@@ -252,7 +254,7 @@ def test_traceback_shows_where_it_arose(call, words):
 
 
 @pytest.mark.usefixtures("here")
-def test_a_process_ends_with_code_2_and_its_error_comes_last():
+def test_a_process_exits_with_code_2_and_prints_its_error_last():
     words = CASES["a letter"][0].split()
     command = [sys.executable, "-m", "seqloom", *words]
     done = subprocess.run(
@@ -265,14 +267,14 @@ def test_a_process_ends_with_code_2_and_its_error_comes_last():
 
 
 @pytest.mark.usefixtures("here")
-def test_a_process_with_an_unknown_option_prints_two_lines():
+def test_an_unknown_option_prints_two_lines():
     command = [sys.executable, "-m", "seqloom", "inspect", "two.fa", "--jsno"]
     done = subprocess.run(command, capture_output=True, check=False, text=True)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 2)
 
 
 @pytest.mark.usefixtures("here")
-def test_a_folder_that_may_not_be_written_is_an_error(call, monkeypatch):
+def test_an_unwritable_folder_is_an_error(call, monkeypatch):
     monkeypatch.setattr(Path, "mkdir", refuse)  # root may write everywhere
     said = call(*f"train two.fa {NEW}".split())
     assert (said.code, said.err) == (

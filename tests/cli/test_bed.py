@@ -53,7 +53,7 @@ def read(path):
         return bed.read(dtype="int8"), {name: list(v) for name, v in bed.properties.items()}
 
 
-def test_inspect_says_what_the_set_holds(bed):
+def test_bed_inspect_prints_a_summary_of_the_set(bed):
     said = seqloom("inspect", bed)
     facts = dict(line.split(maxsplit=1) for line in said.stdout.splitlines())
     assert facts["chromosomes"].strip() == "1: 60, 2: 60, X: 60, Y: 60"
@@ -61,7 +61,7 @@ def test_inspect_says_what_the_set_holds(bed):
     assert facts["individuals"].strip() == "41, 41 of them founders"
 
 
-def test_inspect_prints_json_for_programs(bed, call):
+def test_bed_inspect_prints_json(bed, call):
     told = json.loads(seqloom("inspect", bed, "--json").stdout)
     _, columns = read(bed)
     assert told["male"] == columns["sex"].count(1)
@@ -69,13 +69,13 @@ def test_inspect_prints_json_for_programs(bed, call):
     assert json.loads(call("inspect", bed, "--json").out) == told
 
 
-def test_inspect_of_sequences_names_what_looks_into_genotypes(bed):
+def test_bed_inspect_of_sequences_names_the_right_command(bed):
     with pytest.raises(FormatError, match=r"PLINK \.bed") as raised:
         inspect(bed)
     assert "inspect_bed" in raised.value.__notes__[0]
 
 
-def test_a_cut_file_is_bad_input(bed, tmp_path):
+def test_a_truncated_bed_is_an_error(bed, tmp_path):
     for suffix in (".fam", ".bim"):
         (tmp_path / f"cut{suffix}").write_bytes(bed.with_suffix(suffix).read_bytes())
     (tmp_path / "cut.bed").write_bytes(bed.read_bytes()[:-1])
@@ -86,7 +86,7 @@ def test_a_cut_file_is_bad_input(bed, tmp_path):
     assert not list(tmp_path.glob("y.*"))
 
 
-def test_stats_are_printed_and_written_as_a_table_and_a_picture(bed, tmp_path):
+def test_bed_stats_writes_a_table_and_a_plot(bed, tmp_path):
     out, plot = tmp_path / "x.tsv", tmp_path / "x.svg"
     said = seqloom("stats", bed, "--out", out, "--plot", plot, "--threads", 1)
     assert said.stdout.startswith("genotypes        41 individuals x 240 variants")
@@ -99,7 +99,7 @@ def test_stats_are_printed_and_written_as_a_table_and_a_picture(bed, tmp_path):
 
 
 @needs_plink
-def test_ids_are_chosen_as_plink_chooses_them(bed, tmp_path, call):
+def test_individuals_are_filtered_like_plink(bed, tmp_path, call):
     _, columns = read(bed)
     pairs = list(zip(columns["fid"], columns["iid"], strict=True))
     keep = lines(tmp_path / "keep", (f"{fid} {iid} x" for fid, iid in pairs[::2]))
@@ -130,13 +130,13 @@ def test_ids_are_chosen_as_plink_chooses_them(bed, tmp_path, call):
         ),
     ],
 )
-def test_variants_are_chosen_as_plink_chooses_them(bed, tmp_path, ours, theirs, call):
+def test_variants_are_filtered_like_plink(bed, tmp_path, ours, theirs, call):
     run(bed, tmp_path / "plink", *theirs, "--make-bed")
     assert call("bed", "subset", bed, tmp_path / "ours.bed", *ours).code == 0
     assert read(tmp_path / "ours.bed")[1]["sid"] == read(tmp_path / "plink.bed")[1]["sid"]
 
 
-def test_one_column_of_ids_is_that_of_iids_and_unknown_ones_are_named(bed, tmp_path, call):
+def test_a_list_with_one_column_contains_iids(bed, tmp_path, call):
     keep = lines(tmp_path / "keep", ["i3", "i40", "nobody"])
     said = call("bed", "subset", bed, tmp_path / "y.bed", "--keep", keep)
     assert said.out.endswith(f"note: 1 ids of {keep} are not in the set: nobody\n")
@@ -145,20 +145,20 @@ def test_one_column_of_ids_is_that_of_iids_and_unknown_ones_are_named(bed, tmp_p
     np.testing.assert_array_equal(values, read(bed)[0][[3, 40]])
 
 
-def test_nothing_left_is_an_error_and_no_file(bed, tmp_path, call):
+def test_a_filter_that_keeps_nothing_is_an_error(bed, tmp_path, call):
     said = call("bed", "subset", bed, tmp_path / "y.bed", "--chromosome", "7")
     assert (said.code, said.err[:27]) == (2, "error: no variant passes th")
     assert not list(tmp_path.iterdir())
 
 
-def test_ids_of_another_set_are_named_where_nothing_is_left(bed, tmp_path, call):
+def test_ids_of_another_set_are_named_in_the_error(bed, tmp_path, call):
     keep = lines(tmp_path / "keep.txt", ["nobody"])
     said = call("bed", "subset", bed, tmp_path / "y.bed", "--keep", keep)
     assert said.code == 2
     assert said.err.endswith(f"note: 1 ids of {keep} are not in the set: nobody\n")
 
 
-def test_a_folder_that_is_not_there_is_told_before_anything_is_counted(bed, tmp_path, call):
+def test_a_missing_output_folder_is_reported_before_counting(bed, tmp_path, call):
     for words in (
         ("stats", bed, "--out", tmp_path / "no/y.tsv"),
         ("convert", bed, tmp_path / "no/y.raw"),
@@ -169,7 +169,7 @@ def test_a_folder_that_is_not_there_is_told_before_anything_is_counted(bed, tmp_
         assert f"the folder {tmp_path / 'no'} does not exist" in said.err
 
 
-def test_a_table_and_a_picture_have_two_names(bed, tmp_path, call):
+def test_table_and_plot_need_different_names(bed, tmp_path, call):
     said = call(
         "bed", "stats", bed, "--out", tmp_path / "y.svg", "--plot", tmp_path / "y.svg"
     )
@@ -177,7 +177,7 @@ def test_a_table_and_a_picture_have_two_names(bed, tmp_path, call):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_file_that_is_read_is_not_written(bed, tmp_path, call):
+def test_an_input_file_is_never_overwritten(bed, tmp_path, call):
     for words in (
         ("subset", bed, bed),
         ("convert", bed, bed),
@@ -190,7 +190,7 @@ def test_a_file_that_is_read_is_not_written(bed, tmp_path, call):
     assert said.err.startswith(f"error: {tmp_path / 'y.fam'}: already exists")
 
 
-def test_the_other_layout_and_back_is_the_same_file(bed, tmp_path, call):
+def test_converting_the_layout_twice_returns_the_same_file(bed, tmp_path, call):
     turned, back = tmp_path / "turned.bed", tmp_path / "back.bed"
     assert call("bed", "convert", bed, turned).code == 0
     assert bed_reader.open_bed(turned).major == "individual"
@@ -201,7 +201,7 @@ def test_the_other_layout_and_back_is_the_same_file(bed, tmp_path, call):
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
-def test_arrays_are_what_bed_reader_reads(bed, tmp_path, dtype, call):
+def test_exported_arrays_equal_those_of_bed_reader(bed, tmp_path, dtype, call):
     values = bed_reader.open_bed(bed).read(dtype=dtype)
     for name in ("y.npy", "y.npz"):
         call("bed", "convert", bed, tmp_path / name, "--dtype", dtype)
@@ -212,7 +212,7 @@ def test_arrays_are_what_bed_reader_reads(bed, tmp_path, dtype, call):
 
 
 @needs_plink
-def test_the_additive_table_is_that_of_plink(bed, tmp_path, call):
+def test_a_raw_file_equals_that_of_plink(bed, tmp_path, call):
     run(bed, tmp_path / "plink", "--recode", "A")
     assert call("bed", "convert", bed, tmp_path / "ours.raw").code == 0
     ours, theirs = table(tmp_path / "ours", "raw"), table(tmp_path / "plink", "raw")
@@ -232,7 +232,7 @@ PHENOTYPES = {
 
 @needs_plink
 @pytest.mark.parametrize("phenotypes", PHENOTYPES.values(), ids=PHENOTYPES)
-def test_missing_phenotypes_and_sexes_are_written_as_plink_does(tmp_path, phenotypes, call):
+def test_missing_phenotypes_and_sexes_are_written_like_plink(tmp_path, phenotypes, call):
     path = tmp_path / "x.bed"
     properties = {"pheno": phenotypes, "sex": [0, 1, 2, 3, -9, 1]}
     bed_reader.to_bed(path, np.zeros((6, 2), "int8"), properties=properties)
@@ -243,7 +243,7 @@ def test_missing_phenotypes_and_sexes_are_written_as_plink_does(tmp_path, phenot
         assert list(ours[name]) == list(theirs[name])
 
 
-def test_a_phenotype_that_is_half_a_number_is_not_written(tmp_path, call):
+def test_a_phenotype_with_a_decimal_comma_is_an_error(tmp_path, call):
     path = tmp_path / "x.bed"
     bed_reader.to_bed(path, np.zeros((2, 1), "int8"), properties={"pheno": ["1,25", "2"]})
     said = call("bed", "convert", path, tmp_path / "x.raw")
@@ -251,7 +251,7 @@ def test_a_phenotype_that_is_half_a_number_is_not_written(tmp_path, call):
     assert not (tmp_path / "x.raw").exists()
 
 
-def test_a_table_has_a_line_for_each_individual(bed, tmp_path, call):
+def test_a_tsv_has_one_line_for_each_individual(bed, tmp_path, call):
     call("bed", "convert", bed, tmp_path / "y.tsv")
     heading, *rows = [
         line.split("\t") for line in (tmp_path / "y.tsv").read_text().splitlines()
@@ -261,7 +261,7 @@ def test_a_table_has_a_line_for_each_individual(bed, tmp_path, call):
     np.testing.assert_array_equal(values, read(bed)[0])
 
 
-def test_a_name_that_says_no_format_is_bad_input(bed, tmp_path, call):
+def test_an_output_name_without_a_known_format_is_an_error(bed, tmp_path, call):
     said = call("bed", "convert", bed, tmp_path / "y.vcf")
     assert (said.code, ".npz, .raw, .tsv" in said.err) == (2, True)
     assert call("bed", "stats").err.endswith("seqloom bed stats --help lists the options\n")
@@ -280,7 +280,7 @@ def odd_bed(folder):
 
 
 @pytest.mark.parametrize("words", ["inspect", "stats", "convert y.npy", "subset y.bed"])
-def test_the_check_of_lines_ends_may_be_left_out(tmp_path, call, words):
+def test_the_check_of_padding_can_be_skipped(tmp_path, call, words):
     command, *target = words.split()
     place = [tmp_path / name for name in target]
     bed = odd_bed(tmp_path)
@@ -290,7 +290,7 @@ def test_the_check_of_lines_ends_may_be_left_out(tmp_path, call, words):
 
 
 @pytest.mark.parametrize("words", ["inspect", "stats", "convert y.npy", "subset y.bed"])
-def test_a_warning_is_a_line_without_the_place_in_the_program(tmp_path, words):
+def test_a_warning_prints_one_line_without_a_source_location(tmp_path, words):
     bed_reader.to_bed(tmp_path / "x.bed", np.resize([[0], [1], [2], [1], [2]], (5, 20)))
     content = bytearray((tmp_path / "x.bed").read_bytes())
     content[4::2] = [byte | 0x54 for byte in content[4::2]]
@@ -303,7 +303,7 @@ def test_a_warning_is_a_line_without_the_place_in_the_program(tmp_path, words):
 
 
 @pytest.mark.parametrize("header", ["#FID IID", "FID\tIID\tSID", "#IID FID", "iid"])
-def test_a_header_of_a_list_of_individuals_names_its_columns(bed, tmp_path, call, header):
+def test_an_id_list_may_have_a_header(bed, tmp_path, call, header):
     _, columns = read(bed)
     ids = {"FID": columns["fid"], "IID": columns["iid"], "SID": ["x"] * 3}
     names = header.lstrip("#").upper().split()
@@ -315,7 +315,7 @@ def test_a_header_of_a_list_of_individuals_names_its_columns(bed, tmp_path, call
 
 
 @pytest.mark.parametrize("option", ["--keep", "--remove", "--extract", "--exclude"])
-def test_a_byte_order_mark_of_a_list_is_no_part_of_an_id(bed, tmp_path, call, option):
+def test_a_byte_order_mark_is_not_part_of_an_id(bed, tmp_path, call, option):
     _, columns = read(bed)
     is_variant = option in {"--extract", "--exclude"}
     first = columns["sid"][0] if is_variant else f"{columns['fid'][0]} {columns['iid'][0]}"

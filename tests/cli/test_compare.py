@@ -14,7 +14,7 @@ def two(trained, tmp_path):
     return tmp_path / "one", tmp_path / "two"
 
 
-def test_prints_a_row_for_each_run(call, two):
+def test_compare_prints_one_row_for_each_run(call, two):
     said = call("compare", *two)
     assert (said.code, said.err) == (0, "")
     rows = [line.split() for line in said.out.split("\n")]
@@ -25,13 +25,13 @@ def test_prints_a_row_for_each_run(call, two):
     assert "not the same records" not in said.out
 
 
-def test_writes_the_page_and_says_where(call, two, tmp_path):
+def test_compare_writes_a_page_and_prints_its_path(call, two, tmp_path):
     said = call("compare", *two, "--out", tmp_path / "c.html")
     assert said.out.endswith(f"page   {tmp_path / 'c.html'}\n")
     assert "2 runs compared" in (tmp_path / "c.html").read_text("utf-8")
 
 
-def test_replaces_a_page_only_if_asked(call, two, tmp_path):
+def test_an_existing_page_is_replaced_only_with_overwrite(call, two, tmp_path):
     (tmp_path / "c.html").write_text("mine")
     said = call("compare", *two, "--out", tmp_path / "c.html")
     assert (said.code, (tmp_path / "c.html").read_text()) == (2, "mine")
@@ -40,24 +40,24 @@ def test_replaces_a_page_only_if_asked(call, two, tmp_path):
     assert call("compare", *two, *words).code == 0
 
 
-def test_a_folder_that_is_no_run_is_named_with_a_remedy(call, two, tmp_path):
+def test_a_folder_without_a_run_is_an_error(call, two, tmp_path):
     said = call("compare", two[0], tmp_path)
     assert said.code == 2
     assert f"{tmp_path}: no config.json in it; expected a run folder" in said.err
     assert "seqloom train --out" in said.err
 
 
-def test_one_run_is_not_enough(call, two):
+def test_compare_needs_two_runs(call, two):
     said = call("compare", two[0])
     assert said.code == 2
     assert "as in seqloom compare runs/a runs/b" in said.err
 
 
-def test_one_folder_stands_for_the_runs_in_it(call, two):
+def test_a_folder_of_runs_compares_all_its_runs(call, two):
     assert call("compare", two[0].parent).out == call("compare", *two).out
 
 
-def test_json_has_the_numbers_of_each_runs_results(call, two):
+def test_compare_json_contains_the_metrics_of_each_run(call, two):
     said = call("compare", *two, "--json")
     assert (said.code, said.err) == (0, "")
     for folder, run in zip(two, json.loads(said.out)["runs"], strict=True):
@@ -69,7 +69,7 @@ def test_json_has_the_numbers_of_each_runs_results(call, two):
         assert run["history"] == [json.loads(line) for line in lines]
 
 
-def test_json_names_the_settings_that_differ(call, two):
+def test_compare_json_contains_the_settings_that_differ(call, two):
     path = two[1] / "results.json"
     results = json.loads(path.read_text())
     results["settings"]["lr"] = "0.5"
@@ -78,7 +78,7 @@ def test_json_names_the_settings_that_differ(call, two):
     assert compared["settings_that_differ"] == ["lr"]
 
 
-def test_json_says_whether_runs_were_judged_on_the_same_records(call, two):
+def test_compare_json_reports_whether_runs_have_equal_test_records(call, two):
     assert json.loads(call("compare", *two, "--json").out)["comparable"] is True
     path = two[1] / "results.json"
     results = json.loads(path.read_text())
@@ -87,14 +87,14 @@ def test_json_says_whether_runs_were_judged_on_the_same_records(call, two):
     assert json.loads(call("compare", *two, "--json").out)["comparable"] is False
 
 
-def test_json_alone_is_on_standard_output_where_a_page_is_written(call, two, tmp_path):
+def test_compare_prints_only_json_on_standard_output(call, two, tmp_path):
     said = call("compare", *two, "--json", "--out", tmp_path / "c.html")
     assert len(json.loads(said.out)["runs"]) == 2
     assert said.err == f"page   {tmp_path / 'c.html'}\n"
     assert "2 runs compared" in (tmp_path / "c.html").read_text("utf-8")
 
 
-def test_json_has_settings_as_they_are(call, two):
+def test_compare_json_keeps_the_types_of_settings(call, two):
     run = json.loads(call("compare", *two, "--json").out)["runs"][0]
     settings = run["settings"]
     assert (settings["epochs"], settings["seed"], settings["batch size"]) == (2, 3, 64)
@@ -105,7 +105,7 @@ def test_json_has_settings_as_they_are(call, two):
     assert {type(it) for it in settings.values()} >= {int, float, bool, str, list}
 
 
-def test_json_has_the_test_of_each_run_beside_the_best(call, two):
+def test_compare_json_contains_tests_against_the_best_run(call, two):
     found = json.loads(call("compare", *two, "--json").out)
     same = {"difference": 0, "only_this": 0, "only_best": 0, "p": 1, "p_holm": 1}
     assert [run["beside_best"] for run in found["runs"]] == [None, same]
@@ -134,7 +134,7 @@ def tables_of(text):
 
 
 @pytest.mark.parametrize("width", [40, 80, 250])
-def test_eight_runs_fit_any_terminal_and_nothing_is_cut(call, eight, monkeypatch, width):
+def test_a_table_of_eight_runs_fits_any_terminal_width(call, eight, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
     lines = tables_of(call("compare", eight).out)
     assert max(map(len, lines)) <= width
@@ -145,7 +145,7 @@ def test_eight_runs_fit_any_terminal_and_nothing_is_cut(call, eight, monkeypatch
     assert "".join(lines).replace(" ", "").count("x") >= 8 * 80
 
 
-def test_runs_are_printed_the_best_first(call, eight):
+def test_compare_prints_the_best_run_first(call, eight):
     rows = [
         line.split()[0]
         for line in tables_of(call("compare", eight).out)[4:]

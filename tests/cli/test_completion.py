@@ -54,7 +54,7 @@ def test_bash_completes_commands_options_and_choices(script, words, expected):
     assert run(script("bash"), "bash", "-c", ASK, "bash", *words) == expected
 
 
-def test_bash_completes_files_where_neither_command_nor_option_fits(script):
+def test_bash_completes_file_names(script):
     asked = "source ./script; complete -p seqloom"
     assert "default" in run(script("bash"), "bash", "-c", asked)
 
@@ -64,6 +64,6 @@ def test_fish_completes_commands(script):
     assert "train" in run(script("fish"), "fish", "--no-config", "-c", asked)
 
 
-def test_zsh_knows_the_function_that_completes(script):
+def test_zsh_script_defines_the_completion_function(script):
     asked = 'autoload -U compinit; compinit -u -D; eval "$(<script)"; echo $_comps[seqloom]'
     assert run(script("zsh"), "zsh", "-f", "-c", asked) == ["_cyclopts_seqloom"]

@@ -21,7 +21,7 @@ def reads(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["b.fq", "b.fq.gz", "b.fq.bgz"])
-def test_another_container_holds_the_same_text(reads, call, name):
+def test_converting_the_compression_keeps_the_text(reads, call, name):
     said = call("convert", "reads.fq", name)
     content = (reads / name).read_bytes()
     text = content if name == "b.fq" else gzip.decompress(content)
@@ -29,12 +29,12 @@ def test_another_container_holds_the_same_text(reads, call, name):
     assert said.out == "read      40\nwritten   40\n"
 
 
-def test_fastq_becomes_fasta(reads, call):
+def test_fastq_converts_to_fasta(reads, call):
     call("convert", "reads.fq", "b.fa", "--line-width", 30)
     assert (reads / "b.fa").read_text().endswith(f">r40 x\n{'A' * 30}\n{'A' * 10}\n")
 
 
-def test_what_goes_is_counted_by_its_reason(reads, call):
+def test_dropped_records_are_counted_by_reason(reads, call):
     said = call(
         *("convert", "reads.fq", "b.fq", "--min-length", 10, "--max-length", 35),
         *("--min-mean-quality", 20),
@@ -48,21 +48,21 @@ def test_what_goes_is_counted_by_its_reason(reads, call):
     assert (inspect("b.fq").shortest, inspect("b.fq").longest) == (20, 35)
 
 
-def test_the_declared_encoding_decides_the_scores(reads, call):
+def test_the_quality_encoding_determines_the_mean_quality(reads, call):
     (reads / "old.fq").write_text("@a\nAC\n+\nhh\n@b\nAC\n+\nBB\n")
     call("convert", "old.fq", "b.fq", "--quality", "phred64", "--min-mean-quality", 30)
     with open_sequences("b.fq") as reader:
         assert [(record.id, record.quality) for record in reader] == [("a", b"hh")]
 
 
-def test_standard_output_has_the_records_alone(reads):
+def test_standard_output_contains_only_records(reads):
     command = [sys.executable, "-m", "seqloom", "convert", "-", "-", "--min-length", "40"]
     done = subprocess.run(command, input=READS.encode(), capture_output=True, check=True)
     assert done.stdout.decode() == f"@r40 x\n{'A' * 40}\n+\n{'I' * 40}\n"
     assert done.stderr.decode().startswith("read      40\nwritten   1\n")
 
 
-def test_faults_are_left_out_and_counted_where_asked(reads, call):
+def test_on_error_skip_counts_invalid_records(reads, call):
     (reads / "odd.fa").write_text(">a\nAC GT\n>b\nGG\n")
     said = call("convert", "odd.fa", "b.fa", "--on-error", "skip")
     assert said.out.split("\n")[1:3] == [
@@ -73,7 +73,7 @@ def test_faults_are_left_out_and_counted_where_asked(reads, call):
     assert (reads / "c.fa").read_text() == ">a\nACGT\n>b\nGG\n"
 
 
-def test_a_reader_that_wants_no_more_is_no_error(reads):
+def test_a_closed_output_pipe_is_not_an_error(reads):
     (reads / "many.fa").write_text(">a\nACGT\n" * 200_000)
     command = [sys.executable, "-m", "seqloom", "convert", "many.fa", "-"]
     with subprocess.Popen(command, stdout=-1, stderr=-1) as process:
@@ -89,19 +89,19 @@ def test_a_reader_that_wants_no_more_is_no_error(reads):
         (["--min-mean-quality", "nan"], "must be a number, got nan"),
     ],
 )
-def test_a_selection_that_nothing_can_meet_is_refused(reads, call, options, words):
+def test_contradictory_filters_are_an_error(reads, call, options, words):
     said = call("convert", "reads.fq", "b.fq", *options)
     assert (said.code, words in said.err) == (2, True)
     assert not (reads / "b.fq").exists()
 
 
-def test_a_folder_that_is_not_there_is_said_to_be_unwritable(reads, call):
+def test_a_missing_output_folder_is_an_error(reads, call):
     said = call("convert", "reads.fq", "none/b.fq")
     assert (said.code, reads.exists()) == (2, True)
     assert said.err == "error: none/b.fq: cannot be written: No such file or directory\n"
 
 
-def test_a_file_that_is_there_is_replaced_only_where_asked(reads, call):
+def test_an_existing_output_is_replaced_only_with_overwrite(reads, call):
     (reads / "mates.fq").write_text("@a\nAC\n+\nII\n")
     said = call("convert", "reads.fq", "mates.fq")
     assert (said.code, "--overwrite" in said.err) == (2, True)
@@ -110,21 +110,21 @@ def test_a_file_that_is_there_is_replaced_only_where_asked(reads, call):
     assert (reads / "mates.fq").read_bytes() == (reads / "reads.fq").read_bytes()
 
 
-def test_a_second_file_of_reads_asks_whether_a_pair_was_meant(reads, call):
+def test_an_existing_fastq_output_suggests_the_options_for_pairs(reads, call):
     (reads / "mates.fq").write_text(READS)
     said = call("convert", "reads.fq", "mates.fq")
     assert (said.code, len(said.err.splitlines())) == (2, 1)
     assert "for a read pair: seqloom convert R1 R2 --out OUT1 OUT2" in said.err
 
 
-def test_a_file_that_holds_no_sequences_is_no_mate(reads, call):
+def test_an_existing_output_without_sequences_does_not_suggest_pairs(reads, call):
     (reads / "notes.fa").write_text("Dear reader,\n")
     said = call("convert", "reads.fq", "notes.fa")
     assert said.err == "error: notes.fa: already exists; --overwrite replaces it\n"
 
 
 @pytest.mark.parametrize("kind", ["path", "symlink", "hard link"])
-def test_a_file_is_never_written_over_itself(reads, call, kind):
+def test_a_file_is_never_converted_onto_itself(reads, call, kind):
     if kind == "symlink":
         (reads / "b.fq").symlink_to("reads.fq")
     elif kind == "hard link":
@@ -135,7 +135,7 @@ def test_a_file_is_never_written_over_itself(reads, call, kind):
     assert (reads / "reads.fq").read_text() == READS
 
 
-def test_a_selection_that_keeps_nothing_is_said_last(reads, call):
+def test_an_empty_result_prints_a_warning_last(reads, call):
     said = call("convert", "reads.fq", "b.fq", "--min-length", 99)
     assert (said.code, (reads / "b.fq").read_bytes()) == (0, b"")
     assert said.out.splitlines()[-1].startswith("warning: no record was kept")
@@ -152,10 +152,10 @@ def watched(change=None):
 
 
 @pytest.mark.usefixtures("reads")
-def test_a_terminal_shows_how_much_was_read():
+def test_a_terminal_shows_a_progress_bar():
     assert "kB" in watched()
 
 
-def test_a_file_that_changes_behind_the_bar_is_an_error(reads):
+def test_a_file_that_changes_during_conversion_is_an_error(reads):
     with pytest.raises(FileError, match=r"reads\.fq: changed while"):
         watched(lambda: (reads / "reads.fq").write_text(READS * 2))

@@ -39,7 +39,7 @@ ALL = [(f"r{row}/1", f"r{row}/2") for row in range(4)]
 TWO = ("convert", "1.fq", "2.fq", "--out")
 
 
-def test_two_files_become_two_files(pairs, call):
+def test_a_pair_of_files_converts_to_a_pair_of_files(pairs, call):
     said = call(*TWO, "o1.fq.gz", "o2.fa")
     assert (said.code, said.out) == (0, "read      4 pairs\nwritten   4 pairs\n")
     assert ids("o1.fq.gz", "o2.fa") == ALL
@@ -55,14 +55,14 @@ def test_two_files_become_two_files(pairs, call):
     ids=lambda value: value[0] if isinstance(value, list) else None,
 )
 @pytest.mark.usefixtures("pairs")
-def test_a_pair_is_kept_only_if_both_reads_are(call, options, kept, dropped):
+def test_a_pair_is_kept_only_if_both_reads_pass(call, options, kept, dropped):
     said = call(*TWO, "o1.fq", "o2.fq", *options)
     assert f"written   1 pairs\ndropped   {dropped}\n" in said.out
     assert ids("o1.fq", "o2.fq") == [ALL[row] for row in kept]
 
 
 @pytest.mark.usefixtures("pairs")
-def test_reads_that_alternate_are_put_together_and_apart(call):
+def test_pairs_are_interleaved_and_separated(call):
     assert call(*TWO, "both.fq", "--interleaved").code == 0
     assert ids("both.fq", interleaved=True) == ALL
     assert call("convert", "both.fq", "--out", "o1.fq", "o2.fq", "--interleaved").code == 0
@@ -70,14 +70,14 @@ def test_reads_that_alternate_are_put_together_and_apart(call):
 
 
 @pytest.mark.usefixtures("pairs")
-def test_one_file_of_pairs_keeps_whole_pairs(call):
+def test_an_interleaved_file_keeps_whole_pairs(call):
     call(*TWO, "both.fq", "--interleaved")
     call("convert", "both.fq", "o.fq", "--interleaved", "--min-length", 20)
     assert ids("o.fq", interleaved=True) == ALL[2:3]
 
 
 @pytest.mark.usefixtures("pairs")
-def test_standard_input_may_be_one_of_two(call, monkeypatch):
+def test_standard_input_can_be_one_file_of_a_pair(call, monkeypatch):
     text = io.TextIOWrapper(io.BytesIO(reads(1, [10, 30, 30, 10]).encode()))
     monkeypatch.setattr("sys.stdin", text)
     assert call("convert", "-", "2.fq", "--out", "o1.fq", "o2.fq").code == 0
@@ -85,7 +85,7 @@ def test_standard_input_may_be_one_of_two(call, monkeypatch):
 
 
 @pytest.mark.usefixtures("pairs")
-def test_standard_output_takes_both_reads_in_turn(capfdbinary):
+def test_standard_output_receives_interleaved_pairs(capfdbinary):
     with pytest.raises(SystemExit):
         main([*TWO[:-1], "--out=-", "--interleaved", "--min-length", "20"])
     said = capfdbinary.readouterr()
@@ -114,7 +114,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("files", "out", "words"), BAD.values(), ids=BAD)
-def test_what_is_wrong_is_one_line_and_leaves_neither_file(pairs, call, files, out, words):
+def test_invalid_pairs_print_one_line_and_write_no_file(pairs, call, files, out, words):
     (pairs / "odd.fq").write_text(reads(2, [10] * 4).replace("r0", "x"))
     (pairs / "few.fq").write_text(reads(2, [10]))
     (pairs / "cut.fq").write_text(reads(2, [10])[:-9])
@@ -135,13 +135,13 @@ def test_what_is_wrong_is_one_line_and_leaves_neither_file(pairs, call, files, o
     ids=lambda value: value[0] if isinstance(value, list) else None,
 )
 @pytest.mark.usefixtures("pairs")
-def test_options_that_do_not_go_with_two_files_are_refused(call, options, words):
+def test_options_for_single_files_are_rejected_for_pairs(call, options, words):
     said = call(*TWO, "o1.fq", "o2.fq", *options)
     assert (said.code, words in said.err) == (2, True)
 
 
 @pytest.mark.usefixtures("pairs")
-def test_two_files_that_are_there_are_replaced_where_asked(call):
+def test_existing_outputs_of_a_pair_are_replaced_only_with_overwrite(call):
     call(*TWO, "o1.fq", "o2.fq", "--min-length", 20)
     assert call(*TWO, "o1.fq", "o2.fq", "--overwrite").code == 0
     assert ids("o1.fq", "o2.fq") == ALL
@@ -157,7 +157,7 @@ def test_two_files_that_are_there_are_replaced_where_asked(call):
     ],
     ids=" ".join,
 )
-def test_no_file_of_a_pair_is_written_over_itself(pairs, call, words):
+def test_a_file_of_a_pair_is_never_overwritten_by_itself(pairs, call, words):
     before = [(pairs / name).read_bytes() for name in ("1.fq", "2.fq")]
     said = call(*words, "--overwrite")
     assert (said.code, "is both read and written" in said.err) == (2, True)
@@ -165,7 +165,7 @@ def test_no_file_of_a_pair_is_written_over_itself(pairs, call, words):
 
 
 @pytest.mark.usefixtures("pairs")
-def test_a_selection_that_keeps_no_pair_is_said_last(call):
+def test_a_filter_that_keeps_no_pair_prints_a_warning_last(call):
     said = call(*TWO, "o1.fq", "o2.fq", "--min-length", 99)
     assert said.code == 0
     assert said.out.splitlines()[-1].startswith("warning: no record was kept")
@@ -183,11 +183,11 @@ def watched(change=None):
     return shown.getvalue()
 
 
-def test_one_bar_shows_how_much_was_read_of_both(pairs):
+def test_one_progress_bar_covers_both_files(pairs):
     total = sum((pairs / name).stat().st_size for name in ("1.fq", "2.fq"))
     assert f"/{total} bytes" in watched()
 
 
-def test_a_second_file_that_changes_behind_the_bar_is_an_error(pairs):
+def test_a_second_file_that_changes_during_conversion_is_an_error(pairs):
     with pytest.raises(FileError, match=r"2\.fq: changed while"):
         watched(lambda: (pairs / "2.fq").write_text(""))

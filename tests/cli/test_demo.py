@@ -32,7 +32,7 @@ def windows(part):
     )
 
 
-def test_prints_the_comparison_and_where_the_report_lies(said):
+def test_demo_prints_the_comparison_and_the_path_of_the_report(said):
     assert said.code == 0
     for words in ("test accuracy", "95 % interval", "95.9 %", "logistic regression"):
         assert words in said.out
@@ -40,7 +40,7 @@ def test_prints_the_comparison_and_where_the_report_lies(said):
 
 
 @pytest.mark.usefixtures("said")
-def test_the_accuracy_is_that_of_the_scores_file():
+def test_demo_accuracy_equals_that_of_the_scores_file():
     found = json.loads(Path("seqloom-demo/demo.json").read_text())
     rows = [
         line.split("\t")
@@ -62,7 +62,7 @@ def test_the_accuracy_is_that_of_the_scores_file():
 
 
 @pytest.mark.usefixtures("said")
-def test_the_report_holds_the_comparison():
+def test_demo_report_contains_the_comparison():
     page = Path("seqloom-demo/report.html").read_text("utf-8")
     for words in (
         "Primate splice junctions",
@@ -73,7 +73,7 @@ def test_the_report_holds_the_comparison():
         assert words in page
 
 
-def test_the_report_is_drawn_once(call, monkeypatch):
+def test_demo_writes_the_report_once(call, monkeypatch):
     drawn = []
     monkeypatch.setattr(
         "seqloom.report._page.make_page", lambda it: drawn.append(it) or make_page(it)
@@ -83,18 +83,18 @@ def test_the_report_is_drawn_once(call, monkeypatch):
 
 
 @pytest.mark.usefixtures("said")
-def test_a_second_demo_just_works(call):
+def test_demo_can_run_twice(call):
     assert call("demo").code == 0
 
 
-def test_a_run_of_ones_own_is_not_replaced(call, trained):
+def test_demo_does_not_replace_another_run(call, trained):
     before = (trained / "model.safetensors").read_bytes()
     said = call("demo", "--out", trained)
     assert said.code == 2
     assert (trained / "model.safetensors").read_bytes() == before
 
 
-def test_copies_its_files_and_trains_nothing(call):
+def test_demo_files_copies_files_without_training(call):
     for _ in range(2):
         assert call("demo", "--files", "files").code == 0
     found = {path.name: path.read_bytes() for path in Path("files").iterdir()}
@@ -109,7 +109,7 @@ def test_copies_its_files_and_trains_nothing(call):
 @pytest.mark.parametrize(
     ("out", "advice"), [("seqloom-demo", "the same command"), ("new", "remove new")]
 )
-def test_ctrl_c_says_how_to_begin_anew(call, monkeypatch, out, advice):
+def test_ctrl_c_during_the_demo_prints_how_to_restart(call, monkeypatch, out, advice):
     monkeypatch.setattr(command, "_fit_network", press_ctrl_c)
     said = call("demo", "--out", out)
     assert said.code == 130

@@ -30,7 +30,7 @@ def ask(*words, **variables):
     return done.stdout
 
 
-def test_it_names_versions_processor_threads_and_cache(tmp_path):
+def test_doctor_prints_versions_processor_threads_and_cache(tmp_path):
     said = ask(SEQLOOM_CACHE=str(tmp_path), COLUMNS="200")
     for fact in (
         metadata.version("seqloom"),
@@ -43,20 +43,20 @@ def test_it_names_versions_processor_threads_and_cache(tmp_path):
         assert fact in said
 
 
-def test_the_cache_is_counted(tmp_path):
+def test_doctor_counts_the_files_of_the_cache(tmp_path):
     (tmp_path / "x").write_bytes(bytes(1_500_000))
     said = json.loads(ask("--json", SEQLOOM_CACHE=str(tmp_path)))
     assert said["facts"]["cache"] == f"{tmp_path}, 1 files, 1.5 MB"
 
 
 @pytest.mark.parametrize(("variable", "value"), ADVICE.items())
-def test_a_variable_that_slows_it_down_is_named_with_a_remedy(variable, value):
+def test_doctor_names_a_variable_that_slows_seqloom_down(variable, value):
     advice = json.loads(ask("--json", **{variable: value}))["advice"]
     (found,) = [one for one in advice if variable in one["what"]]
     assert found["remedy"]
 
 
-def test_fewer_threads_than_cores_are_named(monkeypatch):
+def test_doctor_reports_fewer_threads_than_cores(monkeypatch):
     from seqloom.cli import _doctor
 
     monkeypatch.setattr(_doctor, "count_cores", lambda: 8)
@@ -66,7 +66,7 @@ def test_fewer_threads_than_cores_are_named(monkeypatch):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_cache_that_cannot_be_written_is_named(tmp_path):
+def test_doctor_reports_an_unwritable_cache(tmp_path):
     tmp_path.chmod(0o500)
     advice = json.loads(ask("--json", SEQLOOM_CACHE=str(tmp_path)))["advice"]
     assert any(str(tmp_path) in one["what"] for one in advice)

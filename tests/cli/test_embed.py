@@ -28,7 +28,7 @@ def type_command(*words):
     )
 
 
-def test_a_file_becomes_embeddings_of_every_record(folder):
+def test_embed_writes_embeddings_of_every_record(folder):
     done = type_command("p.fa", "--model", "small", "--out", "e")
     assert done.returncode == 0, done.stderr
     assert "embeddings of 3 records: e" in done.stdout
@@ -39,7 +39,7 @@ def test_a_file_becomes_embeddings_of_every_record(folder):
     np.testing.assert_allclose(sl.infer.load("e")["P2"], expected, rtol=1e-5, atol=1e-6)
 
 
-def test_backends_agree(call, folder):
+def test_embeddings_of_all_backends_agree(call, folder):
     for backend in ("numpy", "torch"):
         words = ("p.fa", "--model", "small", "--out", backend, "--backend", backend)
         assert call("embed", *words).code == 0
@@ -47,14 +47,14 @@ def test_backends_agree(call, folder):
     np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
-def test_several_layers_of_each_residue_go_to_parquet(call, folder):
+def test_embed_writes_several_layers_to_parquet(call, folder):
     words = ("--pool", "none", "--layers", "0", "-1", "--format", "parquet")
     done = call("embed", "p.fa", "--model", "small", "--out", "e", *words)
     assert done.code == 0, done.err
     assert sl.infer.load("e").get("P3", layer=0).shape == (18, 16)
 
 
-def test_a_stop_within_a_sequence_is_taken_where_symbols_says_so(call, folder):
+def test_embed_accepts_stop_symbols_with_the_option_symbols(call, folder):
     Path("stop.fa").write_text(">a\nMKT\n>b\nMK*T\n")
     words = ("stop.fa", "--model", "small", "--out", "e")
     refused = call("embed", *words)
@@ -75,7 +75,7 @@ def test_a_stop_within_a_sequence_is_taken_where_symbols_says_so(call, folder):
         (("--dtype", "bfloat16"), 'use dtype="int8" or "float32" (--dtype)'),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(call, folder, words, message):
+def test_invalid_arguments_of_embed_print_one_line(call, folder, words, message):
     first = call("embed", "p.fa", "--model", "small", "--out", "e")
     assert first.code == 0
     out = "f" if "--max-tokens" in words else "e"
@@ -86,9 +86,7 @@ def test_what_is_wrong_is_said_in_a_line(call, folder, words, message):
     assert "Traceback" not in done.err
 
 
-def test_a_part_says_what_is_left_to_others_and_the_last_one_that_all_is_there(
-    call, folder, monkeypatch
-):
+def test_each_part_of_a_job_reports_the_remaining_shards(call, folder, monkeypatch):
     words = ("p.fa", "--model", "small", "--out", "e", "--shard-size", "1")
     first = call("embed", *words, "--part", "2/2")
     assert "this part is complete; 2 of 3 shards remain for other parts: e" in first.out
@@ -101,7 +99,7 @@ def test_a_part_says_what_is_left_to_others_and_the_last_one_that_all_is_there(
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written_is_named(call, folder):
+def test_embed_names_an_unwritable_folder(call, folder):
     Path("e").mkdir(mode=0o500)
     done = call("embed", "p.fa", "--model", "small", "--out", "e")
     assert (done.code, "cannot be written" in done.err) == (2, True)

@@ -23,7 +23,7 @@ def few(tmp_path):
     return tmp_path / "few.fa"
 
 
-def test_a_process_writes_the_table_that_python_gives(trained, few, tmp_path):
+def test_explain_writes_the_same_table_as_python(trained, few, tmp_path):
     words = ["explain", trained, few, "--out", tmp_path / "t.tsv", "--target", "EI"]
     command = [sys.executable, "-m", "seqloom", *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -32,7 +32,7 @@ def test_a_process_writes_the_table_that_python_gives(trained, few, tmp_path):
     assert f"explained 5 sequences: {tmp_path / 't.tsv'}" in done.stdout
 
 
-def test_standard_input_becomes_a_table_on_standard_output(trained, few):
+def test_explain_reads_standard_input_and_writes_standard_output(trained, few):
     words = ["explain", str(trained), "-", "--out", "-", "--method", "mutations"]
     command = [sys.executable, "-m", "seqloom", *words]
     done = subprocess.run(command, input=few.read_bytes(), capture_output=True, check=True)
@@ -41,7 +41,9 @@ def test_standard_input_becomes_a_table_on_standard_output(trained, few):
     assert len(rows) == 5 * 60
 
 
-def test_a_page_draws_some_and_says_how_many_it_does_not(call, trained, few, tmp_path):
+def test_a_page_with_a_limit_reports_the_number_of_omitted_sequences(
+    call, trained, few, tmp_path
+):
     page = tmp_path / "letters.html"
     said = call("explain", trained, few, "--out", page, "--limit", 2)
     assert said.code == 0
@@ -51,7 +53,7 @@ def test_a_page_draws_some_and_says_how_many_it_does_not(call, trained, few, tmp
     assert "The first 2 of 5 sequences are drawn, 3 are not" in text
 
 
-def test_a_page_names_model_files_date_and_version(call, trained, few, tmp_path):
+def test_a_page_contains_model_files_date_and_version(call, trained, few, tmp_path):
     call("explain", trained, few, "--out", tmp_path / "letters.html")
     text = (tmp_path / "letters.html").read_text()
     today = date.today().isoformat()  # noqa: DTZ011 - the day of this machine
@@ -60,14 +62,14 @@ def test_a_page_names_model_files_date_and_version(call, trained, few, tmp_path)
     assert str(tmp_path) not in text
 
 
-def test_a_window_is_passed_on(call, trained, few, tmp_path):
+def test_the_window_option_reaches_the_method(call, trained, few, tmp_path):
     call("explain", trained, few, "--out", tmp_path / "t.tsv", "--window", 20)
     rows = (tmp_path / "t.tsv").read_text().splitlines()[1:]
     weights = np.array([row.split("\t")[4] for row in rows], float).reshape(5, 3, 20)
     assert (weights == weights[..., :1]).all()
 
 
-def test_parts_of_a_genome_are_explained(call, trained, tmp_path):
+def test_explain_accepts_genome_intervals(call, trained, tmp_path):
     genome, peaks = tmp_path / "g.fa", tmp_path / "p.bed"
     genome.write_text(f">chr1\n{'ACGTTGCATA' * 20}\n")
     peaks.write_text("chr1\t40\t80\nchr1\t90\t110\n")
@@ -87,7 +89,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("words", "expected"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_makes_no_sense_is_an_error_and_writes_nothing(
+def test_invalid_arguments_of_explain_write_no_file(
     call, trained, few, monkeypatch, words, expected
 ):
     monkeypatch.chdir(few.parent)
@@ -96,12 +98,14 @@ def test_what_makes_no_sense_is_an_error_and_writes_nothing(
     assert [it.name for it in few.parent.iterdir()] == ["few.fa"]
 
 
-def test_genotypes_have_no_letters_to_change(call, trained, tmp_path):
+def test_genotypes_cannot_be_explained(call, trained, tmp_path):
     said = call("explain", trained, _demo.path("example.bed"), "--out", tmp_path / "t.tsv")
     assert (said.code, "but FILES are genotypes" in said.err) == (2, True)
 
 
-def test_a_file_is_replaced_only_when_asked(call, trained, few, tmp_path):
+def test_an_existing_page_is_replaced_only_with_the_option_overwrite(
+    call, trained, few, tmp_path
+):
     (tmp_path / "t.tsv").write_text("mine")
     words = ["explain", trained, few, "--out", tmp_path / "t.tsv"]
     assert "--overwrite replaces it" in call(*words).err
@@ -115,7 +119,7 @@ def test_quiet_explain_prints_nothing(call, trained, few, tmp_path):
     assert (said.code, said.out, said.err) == (0, "", "")
 
 
-def test_an_exported_model_is_refused(call, trained, few, tmp_path):
+def test_explain_rejects_an_exported_model(call, trained, few, tmp_path):
     sl.export.save(trained, tmp_path / "x.zip")
     said = call("explain", tmp_path / "x.zip", few, "--out", tmp_path / "letters.html")
     assert said.code == 2

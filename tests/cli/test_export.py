@@ -21,7 +21,7 @@ def run(tmp_path_factory):
     return place / "run"
 
 
-def test_a_run_becomes_a_folder(call, run, tmp_path):
+def test_a_run_is_exported_to_a_folder(call, run, tmp_path):
     done = call("export", run, "--out", tmp_path / "model")
     assert done.code == 0, done.err
     assert "exported SequenceCNN" in done.out
@@ -29,7 +29,7 @@ def test_a_run_becomes_a_folder(call, run, tmp_path):
     assert operations(tmp_path / "model")[-1] == "linear"
 
 
-def test_a_run_becomes_a_file_of_onnx(call, run, tmp_path):
+def test_a_run_is_exported_to_an_onnx_file(call, run, tmp_path):
     onnx = pytest.importorskip("onnx")
     done = call("export", run, "--onnx", "--out", tmp_path / "model.onnx", "--quiet")
     assert (done.code, done.out) == (0, "")
@@ -37,14 +37,14 @@ def test_a_run_becomes_a_file_of_onnx(call, run, tmp_path):
     assert json.loads(found["classes"]) == ["no", "yes"]
 
 
-def test_an_export_is_replaced_by_overwrite_only(call, run, tmp_path):
+def test_an_export_is_replaced_only_with_overwrite(call, run, tmp_path):
     for options, code in (((), 0), ((), 2), (("--overwrite",), 0)):
         done = call("export", run, "--out", tmp_path / "model.zip", *options)
         assert done.code == code
         assert ("--overwrite" in done.err) == (code == 2)
 
 
-def test_what_is_no_run_is_named(call, tmp_path):
+def test_exporting_a_folder_without_a_run_is_an_error(call, tmp_path):
     done = call("export", tmp_path / "none", "--out", tmp_path / "model")
     assert done.code == 2
     assert "no such folder" in done.err

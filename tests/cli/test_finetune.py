@@ -27,7 +27,7 @@ def words(home, out, *more):
     return [*base, *more]
 
 
-def test_a_run_is_trained_scored_and_found_again_with_a_moved_base(call, home, tmp_path):
+def test_a_lora_run_loads_after_its_base_network_moves(call, home, tmp_path):
     adapters = ["--finetune", "lora", "--model", home / "esm2", "--rank", 2]
     assert call(*words(home, tmp_path / "run", *adapters)).code == 0
     written = sl.record.load(tmp_path / "run" / "model.safetensors")
@@ -60,7 +60,7 @@ def test_a_run_is_trained_scored_and_found_again_with_a_moved_base(call, home, t
         ),
     ],
 )
-def test_options_that_do_not_go_together_are_refused(call, home, tmp_path, more, said):
+def test_contradictory_options_of_finetuning_are_errors(call, home, tmp_path, more, said):
     found = call(*words(home, tmp_path / "run", *more))
     assert found.code != 0
     assert said in " ".join(found.err.split())

@@ -36,7 +36,7 @@ def absent(name):
     return [fold for fold, it in enumerate(tables, 1) if f"\t{name}\n" not in it]
 
 
-def test_a_mean_is_of_the_folds_that_define_the_metric_and_says_of_how_many(train):
+def test_the_mean_over_folds_ignores_folds_with_an_undefined_metric(train):
     found = json.loads(train(TWO_OF_A, "--json", "--quiet").out)
     values = [fold["validation"]["auroc"] for fold in found["folds"]]
     (lacking,) = absent("a")
@@ -49,7 +49,7 @@ def test_a_mean_is_of_the_folds_that_define_the_metric_and_says_of_how_many(trai
     assert said in found["notes"]
 
 
-def test_the_table_of_folds_says_what_a_mean_is_of(train):
+def test_the_table_of_folds_shows_the_number_of_folds_in_a_mean(train):
     said = train(TWO_OF_A)
     (row,) = [line.split() for line in said.out.split("\n") if line.startswith(" AUROC")]
     assert row[row.index("of") + 1] == "2"
@@ -57,7 +57,7 @@ def test_the_table_of_folds_says_what_a_mean_is_of(train):
     assert "the mean is over the other 2" in said.out
 
 
-def test_a_fold_without_records_of_a_class_is_named(train):
+def test_a_note_names_folds_without_validation_records_of_a_class(train):
     found = json.loads(train(ONE_RARE, "--json", "--quiet").out)
     first, second = absent("rare")
     assert (
@@ -66,14 +66,14 @@ def test_a_fold_without_records_of_a_class_is_named(train):
     ) in found["notes"]
 
 
-def test_a_fold_that_could_not_learn_a_class_is_named(train):
+def test_a_note_names_folds_without_training_records_of_a_class(train):
     said = train(ONE_RARE)
     (fold,) = {1, 2, 3} - {*absent("rare")}
     assert f"note: fold {fold}: no training record has 'rare', so the model" in said.out
     assert f"warning: fold {fold} of 3: the validation set has the class 'rare'" in said.out
 
 
-def test_a_label_that_no_record_of_a_fold_has_is_named(train):
+def test_a_note_names_labels_that_are_constant_in_a_fold(train):
     labels = ["x", "x,y", "y", "x", "", "x", "y", "x,y", "z"]
     found = json.loads(train(labels, "--task", "multilabel", "--json", "--quiet").out)
     tables = [Path(f"runs/fold-{it}/labels-valid.tsv").read_text() for it in (1, 2, 3)]
@@ -84,7 +84,7 @@ def test_a_label_that_no_record_of_a_fold_has_is_named(train):
     assert note.startswith(f"folds {' and '.join(lacking)}: all or no validation records")
 
 
-def test_of_a_metric_that_no_fold_defines_there_is_no_mean(train):
+def test_a_metric_that_no_fold_defines_has_no_mean(train):
     said = train([0.1, 0.5, 0.9], "--task", "regress", "--json", "--quiet")
     found = json.loads(said.out)
     assert (found["mean"]["r2"], found["deviation"]["r2"]) == (None, None)
@@ -92,7 +92,7 @@ def test_of_a_metric_that_no_fold_defines_there_is_no_mean(train):
     assert "folds 1, 2 and 3: undefined: r2, pearson and spearman" in found["notes"]
 
 
-def test_folds_that_define_everything_have_no_notes(train):
+def test_folds_that_define_all_metrics_have_no_notes(train):
     found = json.loads(train(["a", "b"] * 12, "--json", "--quiet").out)
     assert found["notes"] == []
     assert set(found["folds_in_mean"].values()) == {3}

@@ -44,7 +44,7 @@ def test_help_lists_at_most_30_options(call, command):
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("command", ["train", "predict", "evaluate", "explain"])
-def test_help_ends_with_how_to_list_the_others(call, command):
+def test_help_ends_with_the_command_for_more_options(call, command):
     last = call(command, "--help").out.strip().splitlines()[-1]
     assert last == f"seqloom {command} --set help lists more options."
     said = call(command, "--set", "help")
@@ -66,7 +66,7 @@ def test_help_ends_with_how_to_list_the_others(call, command):
     ],
     ids=["own names", "set", "TOML"],
 )
-def test_each_way_to_give_an_option_means_the_same(call, words):
+def test_every_way_to_set_an_option_has_the_same_effect(call, words):
     Path("more.toml").write_text("clip_norm = 2.5\nwidth = [4, 8]\ndrop_last = true\n")
     said = call(*TRAIN.split(), "--batch-size", "4", *words)
     assert said.code == 0, said.err
@@ -79,7 +79,7 @@ def test_each_way_to_give_an_option_means_the_same(call, words):
 
 
 @pytest.mark.usefixtures("here")
-def test_the_command_line_wins_over_the_file_and_resume_takes_the_rest(call):
+def test_the_command_line_takes_precedence_over_the_config_file(call):
     Path("more.toml").write_text("epochs = 7\naccumulate = 2\n")
     assert call(*TRAIN.split(), "--config", "more.toml").code == 0
     assert kept()["epochs"] == ["1"]
@@ -115,7 +115,7 @@ ERRORS = {
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(("words", "parts"), ERRORS.values(), ids=ERRORS)
-def test_what_makes_no_sense_names_option_value_and_what_is_expected(call, words, parts):
+def test_an_invalid_set_option_names_option_value_and_expected_form(call, words, parts):
     Path("x.toml").write_text("kep = 2\n")
     Path("y.toml").write_text("keep = 0\n")
     Path("table.toml").write_text("[keep]\n")
@@ -128,7 +128,7 @@ def test_what_makes_no_sense_names_option_value_and_what_is_expected(call, words
 
 
 @pytest.mark.usefixtures("here")
-def test_types_defaults_and_texts_are_those_of_the_values(call):
+def test_options_have_the_types_defaults_and_texts_of_the_dataclass_fields(call):
     text = " ".join(call("train", "--set", "help").out.split())
     assert f"[default: {RunFolder().keep}]" in text
     first = re.search(r"early_stop: (.+?)\.\n", inspect.getdoc(Epochs) or "", re.DOTALL)
@@ -136,7 +136,7 @@ def test_types_defaults_and_texts_are_those_of_the_values(call):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_list_of_commands_has_the_first_sentence_of_each(command):
+def test_the_command_list_shows_the_first_sentence_of_each_help(command):
     module, summary = COMMANDS[command]
     found = vars(import_module(f"seqloom.cli.{module}"))[command]
     text = found.help if command == "bed" else inspect.getdoc(found).splitlines()[0]

@@ -57,7 +57,7 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
-def test_no_command_prints_what_a_terminal_obeys(folder, call, words):
+def test_no_command_prints_terminal_control_characters(folder, call, words):
     named = [folder / word[1:] if word[0] == "@" else word for word in words.split()]
     said = call(*named)
     assert said.out + said.err
@@ -65,7 +65,7 @@ def test_no_command_prints_what_a_terminal_obeys(folder, call, words):
     assert "\nerror: forged" not in said.out + said.err
 
 
-def test_every_command_prints_by_the_console_that_obeys_nothing():
+def test_every_command_prints_with_the_plain_console():
     sources = Path(seqloom.cli.__file__).parent.glob("*.py")
     makes = re.compile(r"= Console\(|[( ]Console\(\w")
     assert not [path.name for path in sources if makes.search(path.read_text("utf-8"))]

@@ -4,7 +4,7 @@ from seqloom import _demo
 from seqloom.io import SequenceIndex
 
 
-def test_it_says_what_was_written(call, tmp_path):
+def test_index_prints_the_written_files(call, tmp_path):
     file = tmp_path / "train.fa.gz"
     file.write_bytes(_demo.path("train.fa.gz").read_bytes())
     said = call("index", file)
@@ -14,19 +14,19 @@ def test_it_says_what_was_written(call, tmp_path):
     assert len(SequenceIndex(file, build=False)) == 2000
 
 
-def test_a_plain_file_is_said_to_be_not_compressed(call, tmp_path):
+def test_index_of_an_uncompressed_file_prints_not_compressed(call, tmp_path):
     (tmp_path / "a.fa").write_text(">a\nACGT\n")
     assert "4 residues, fasta, not compressed\n" in call("index", tmp_path / "a.fa").out
 
 
-def test_the_files_of_samtools_are_written_on_request(call, tmp_path):
+def test_the_option_fai_writes_samtools_indexes(call, tmp_path):
     (tmp_path / "a.fa").write_text(">a\nACGT\n")
     said = call("index", tmp_path / "a.fa", "--fai")
     assert "a.fa.fai (10 bytes)" in said.out
     assert (tmp_path / "a.fa.fai").read_text() == "a\t4\t3\t4\t5\n"
 
 
-def test_a_cut_file_needs_overwrite(call, tmp_path):
+def test_a_truncated_file_is_indexed_again_only_with_overwrite(call, tmp_path):
     (tmp_path / "a.fa").write_text(">a\nACGT\n")
     call("index", tmp_path / "a.fa")
     (tmp_path / "a.fa").write_text(">a\nAC\n")
@@ -36,14 +36,14 @@ def test_a_cut_file_needs_overwrite(call, tmp_path):
     assert "1 records, 2 residues" in call("index", tmp_path / "a.fa", "--overwrite").out
 
 
-def test_what_is_no_sequence_file_is_an_error(call, tmp_path):
+def test_indexing_another_file_format_is_an_error(call, tmp_path):
     (tmp_path / "a.txt").write_text("hello")
     said = call("index", tmp_path / "a.txt")
     assert said.code == 2
     assert "a.txt" in said.err
 
 
-def test_a_folder_where_the_index_would_be_is_an_error(call, tmp_path):
+def test_a_folder_with_the_name_of_the_index_is_an_error(call, tmp_path):
     (tmp_path / "a.fa").write_text(">a\nACGT\n")
     (tmp_path / "a.fa.sli").mkdir()
     said = call("index", tmp_path / "a.fa")
@@ -51,7 +51,7 @@ def test_a_folder_where_the_index_would_be_is_an_error(call, tmp_path):
     assert "a.fa.sli: is a folder; expected a file path" in said.err
 
 
-def test_standard_input_has_no_index(call):
+def test_standard_input_cannot_be_indexed(call):
     said = call("index", "-")
     assert (said.code, said.err) == (
         2,

@@ -15,20 +15,20 @@ from seqloom.io import inspect, open_sequences
 TRAIN = _demo.path("train.fa.gz")
 
 
-def test_the_table_says_what_the_file_holds(call):
+def test_inspect_prints_a_table_of_facts(call):
     said = call("inspect", TRAIN)
     assert (said.code, said.err) == (0, "")
     for words in ("gzip", "2,000", "120,000", "all 60", "dna", "52.7 %", "C 26.5 %"):
         assert words in said.out
 
 
-def test_json_is_the_summary_and_nothing_else(call):
+def test_inspect_json_prints_only_the_summary(call):
     said = call("inspect", TRAIN, "--json")
     assert json.loads(said.out) == json.loads(json.dumps(inspect(TRAIN).to_dict()))
 
 
 @pytest.mark.parametrize(("encoding", "block"), [("utf-8", "█"), ("ascii", "#")])
-def test_the_longest_bar_stands_for_most_records(
+def test_the_longest_bar_is_that_of_the_most_frequent_length(
     call, tmp_path, monkeypatch, encoding, block
 ):
     monkeypatch.setattr("rich.console.Console.encoding", encoding)
@@ -51,7 +51,7 @@ def stdin(monkeypatch):
     return put
 
 
-def test_standard_input_is_inspected(call, stdin):
+def test_inspect_reads_standard_input(call, stdin):
     stdin(TRAIN.read_bytes())
     said = call("inspect", "-")
     assert (said.code, said.err) == (0, "")
@@ -60,7 +60,7 @@ def test_standard_input_is_inspected(call, stdin):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
-def test_a_pipe_is_refused_and_standard_input_named(call, tmp_path):
+def test_inspect_rejects_a_pipe_and_suggests_standard_input(call, tmp_path):
     os.mkfifo(tmp_path / "a.fa")
     said = call("inspect", tmp_path / "a.fa")
     assert said.code == 2
@@ -69,7 +69,7 @@ def test_a_pipe_is_refused_and_standard_input_named(call, tmp_path):
     )
 
 
-def test_ids_that_stand_twice_in_standard_input_are_counted_not_named(call, stdin):
+def test_duplicate_ids_of_standard_input_are_counted_without_examples(call, stdin):
     stdin(b">a\nA\n>a\nA\n>b\nA\n")
     found = json.loads(call("inspect", "-", "--json").out)
     assert (found["path"], found["duplicate_ids"], found["duplicate_examples"]) == (
@@ -88,13 +88,13 @@ def test_an_empty_standard_input_is_an_error(call, stdin):
     )
 
 
-def test_what_was_counted_is_shown_where_no_picture_can_be_written(call, tmp_path):
+def test_the_summary_is_printed_even_if_the_plot_cannot_be_written(call, tmp_path):
     said = call("inspect", TRAIN, "--plot", tmp_path / "none" / "a.svg")
     assert (said.code, "2,000" in said.out) == (2, True)
     assert said.err.endswith("a.svg: cannot be written: No such file or directory\n")
 
 
-def test_a_picture_of_another_format_is_refused_before_anything_is_read(call):
+def test_an_unknown_plot_format_is_an_error_before_reading(call):
     said = call("inspect", "none.fa", "--plot", "a.png")
     assert (said.code, said.out) == (2, "")
     assert said.err == (
@@ -102,7 +102,7 @@ def test_a_picture_of_another_format_is_refused_before_anything_is_read(call):
     )
 
 
-def test_a_second_file_is_named_as_one_too_many(call):
+def test_inspect_rejects_a_second_file(call):
     said = call("inspect", TRAIN, "b.fa")
     assert (said.code, "Unexpected file or word: b.fa." in said.err) == (
         2,
@@ -111,7 +111,7 @@ def test_a_second_file_is_named_as_one_too_many(call):
 
 
 @pytest.mark.parametrize("text", [b">a\nACGT\n>\nGG\n", b"@a\nAC\n+\nII\n@\nG\n+\nI\n"])
-def test_headers_without_a_word_in_standard_input_are_numbered_where_asked(
+def test_ids_number_numbers_headers_without_ids_in_standard_input(
     call, stdin, tmp_path, text
 ):
     out = str(tmp_path / "out.fa")
@@ -129,7 +129,7 @@ TABLE = "id,sequence,label\na,ACGT,x\nb,GGNN,y\na,aT,x\n"
 
 
 @pytest.mark.parametrize("kind", ["csv", "gzip", "parquet", "no suffix"])
-def test_a_table_of_sequences_is_summarised_as_its_fasta(call, tmp_path, kind):
+def test_a_table_of_sequences_has_the_summary_of_the_same_fasta(call, tmp_path, kind):
     path = (
         tmp_path
         / {"csv": "t.csv", "gzip": "t.tsv.gz", "parquet": "t", "no suffix": "t"}[kind]
@@ -156,7 +156,7 @@ def test_a_table_of_sequences_is_summarised_as_its_fasta(call, tmp_path, kind):
     }
 
 
-def test_the_columns_of_a_table_to_inspect_may_have_other_names(call, tmp_path):
+def test_inspect_accepts_other_column_names(call, tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(TABLE.replace("id,sequence", "name,dna"))
     said = call("inspect", path, "--sequence-column", "dna", "--id-column", "name")

@@ -94,7 +94,7 @@ def run(here, shell):
     return shell(TRAIN)
 
 
-def test_training_is_that_on_the_slices_that_biopython_cuts(run, shell):
+def test_training_on_intervals_equals_training_on_slices_by_biopython(run, shell):
     write_slices(PEAKS)
     rows = "".join(f"{c}:{a}-{b}({s})\t{name}\n" for c, a, b, name, _, s in PEAKS)
     Path("slices.tsv").write_text("id\tlabel\n" + rows)
@@ -111,9 +111,7 @@ def test_training_is_that_on_the_slices_that_biopython_cuts(run, shell):
 @pytest.mark.parametrize(
     ("words", "strands"), [("--length 50", "-"), ("--length 50 --ignore-strand", "")]
 )
-def test_scores_are_those_of_the_slices_in_the_order_of_the_file(
-    run, shell, words, strands
-):
+def test_interval_scores_equal_those_of_slices_in_file_order(run, shell, words, strands):
     rows = [("chr2", 870, 890, "x", 0, "-"), ("chr1", 3, 13, "y", 0, "+"), *PEAKS[::-1]]
     Path("new.bed").write_text(bed(rows))
     write_slices(rows, length=50, strands=strands)
@@ -126,7 +124,7 @@ def test_scores_are_those_of_the_slices_in_the_order_of_the_file(
 
 
 @pytest.mark.parametrize("tail", ["", "\t.\t0\t+"])
-def test_scores_of_intervals_without_names_have_no_column_of_names(run, shell, tail):
+def test_scores_of_unnamed_intervals_have_no_name_column(run, shell, tail):
     Path("new.bed").write_text(f"chr1\t10\t60{tail}\nchr1\t60\t110{tail}\n")
     shell("predict run genome.fa --intervals new.bed --out a.tsv")
     assert column("a.tsv", 0)[0].startswith("chr1:10-60(")
@@ -134,7 +132,7 @@ def test_scores_of_intervals_without_names_have_no_column_of_names(run, shell, t
 
 
 @pytest.mark.usefixtures("here")
-def test_chromosomes_are_held_out(shell):
+def test_chromosomes_can_be_held_out(shell):
     words = "--valid-chromosomes chr3 --test-chromosomes chr4 chr1 --jitter 3 --edge pad"
     said = shell(f"{TRAIN} {words} --reverse-complement")
     ids = [f"{c}:{a}-{b}({s})" for c, a, b, _, _, s in PEAKS]
@@ -145,7 +143,7 @@ def test_chromosomes_are_held_out(shell):
 
 
 @pytest.mark.usefixtures("here")
-def test_other_intervals_choose_and_judge(shell):
+def test_separate_interval_files_can_be_validation_and_test_sets(shell):
     Path("valid.bed").write_text(bed(PEAKS[:9]))
     Path("test.bed").write_text(bed(PEAKS[9:20]))
     words = "--valid valid.bed --test test.bed --jitter 3 --edge pad"
@@ -162,7 +160,7 @@ def test_other_intervals_choose_and_judge(shell):
 
 
 @pytest.mark.usefixtures("here")
-def test_overlaps_are_counted_as_by_hand():
+def test_overlapping_intervals_are_counted_correctly():
     for _ in range(40):
         taught, asked = (
             [(start, start + RNG.randint(1, 9)) for start in RNG.sample(range(60), n)]
@@ -173,7 +171,7 @@ def test_overlaps_are_counted_as_by_hand():
 
 
 @pytest.mark.usefixtures("here")
-def test_what_jitter_reaches_overlaps():
+def test_jitter_counts_as_overlap():
     asked = dataset([(125, 150), (10, 15)])
     taught = [(100, 120), (40, 60)]
     counts = [count_overlaps(dataset(taught, jitter=n), asked) for n in (5, 6, 25, 26)]
@@ -188,7 +186,7 @@ def dataset(spans, **options):
 
 
 @pytest.mark.usefixtures("here")
-def test_labels_come_from_a_table_by_name_or_place(shell):
+def test_interval_labels_are_joined_by_name_or_coordinates(shell):
     rows = [(c, a, b, f"p{i}", 0, s) for i, (c, a, b, *_, s) in enumerate(PEAKS)]
     Path("peaks.bed").write_text(bed(rows))
     labels = {f"p{i}": "ab"[i % 2] for i in range(1, len(rows))}
@@ -201,7 +199,7 @@ def test_labels_come_from_a_table_by_name_or_place(shell):
 
 
 @pytest.mark.usefixtures("here")
-def test_each_file_of_intervals_is_a_class(shell):
+def test_each_interval_file_can_be_a_class(shell):
     for name in ("open", "shut"):
         Path(f"{name}.bed").write_text(bed(row for row in PEAKS if row[3] == name))
     words = "--intervals open.bed shut.bed --label-from-file --epochs 1 --out run"
@@ -211,7 +209,7 @@ def test_each_file_of_intervals_is_a_class(shell):
 
 
 @pytest.mark.usefixtures("here")
-def test_numbers_of_a_column_are_learned_and_judged_by_it(shell):
+def test_regression_on_a_column_of_the_intervals(shell):
     said = shell(f"{WORDS} --label-column score --task regress --quiet --json")
     assert json.loads(said.out)["classes"] == ["score"]
     said = shell("evaluate run genome.fa --intervals peaks.bed --json")
@@ -220,7 +218,7 @@ def test_numbers_of_a_column_are_learned_and_judged_by_it(shell):
     assert Path("s.tsv").read_text().startswith("id\tinterval_name\tscore\n")
 
 
-def test_a_run_goes_on_with_the_same_intervals_alone(run, shell):
+def test_a_run_resumes_only_with_the_same_intervals(run, shell):
     before = Path("run/model.safetensors").read_bytes()
     shell(f"{TRAIN} --resume")
     assert Path("run/model.safetensors").read_bytes() == before
@@ -228,7 +226,7 @@ def test_a_run_goes_on_with_the_same_intervals_alone(run, shell):
     assert "begun with other training data" in shell(f"{TRAIN} --resume", code=2).err
 
 
-def test_intervals_that_are_dropped_are_counted_and_not_scored(run, shell):
+def test_dropped_intervals_are_counted_and_not_scored(run, shell):
     Path("new.bed").write_text(bed([*PEAKS, ("chr1", 880, 930, "x", 0, "+")]))
     said = shell("predict run genome.fa --intervals new.bed --edge drop --out s.tsv")
     told = (
@@ -332,7 +330,7 @@ CASES = {
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(("words", "essential"), CASES.values(), ids=CASES)
-def test_what_is_wrong_is_one_line_that_helps(shell, words, essential):
+def test_invalid_interval_options_print_one_line(shell, words, essential):
     for name, text in FILES.items():
         Path(name).write_text(text)
     said = shell(words, code=2)
@@ -340,7 +338,7 @@ def test_what_is_wrong_is_one_line_that_helps(shell, words, essential):
     assert not {"new", "s.tsv"} & {path.name for path in Path().iterdir()}
 
 
-def test_another_length_names_the_option_for_it(run, shell):
+def test_another_interval_length_names_the_option_length(run, shell):
     Path("short.bed").write_text("chr1\t0\t40\n")
     words = "predict run genome.fa --intervals short.bed --out s.tsv"
     assert "--length 50" in shell(words, code=2).err

@@ -24,7 +24,7 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("mark", ["nan", "NA", ".", ""])
-def test_a_missing_label_is_an_error_or_left_out_and_counted(call, here, mark):
+def test_a_missing_label_is_an_error_or_is_skipped(call, here, mark):
     here([mark, *["neg", "pos"] * 5, "neg"])
     said = call(*TRAIN.split())
     assert said.code == 2
@@ -35,13 +35,13 @@ def test_a_missing_label_is_an_error_or_left_out_and_counted(call, here, mark):
     assert "sequences skipped because they have no label: 1 (s0)" in said.out
 
 
-def test_a_caller_names_what_is_missing(call, here):
+def test_the_option_missing_sets_the_marks_of_missing_labels(call, here):
     here(["-9", *["NA", "EU"] * 5, "NA"])
     words = ["--unlabelled", "skip", "--missing", "-9"]
     assert "EU 5, NA 6" in call(*TRAIN.split(), *words).out
 
 
-def test_numbers_with_a_decimal_comma_are_no_classes(call, here):
+def test_numbers_with_a_decimal_comma_are_not_classes(call, here):
     here([f"1,{i}5" for i in range(12)])
     said = call(*TRAIN.split())
     assert said.code == 2
@@ -49,7 +49,7 @@ def test_numbers_with_a_decimal_comma_are_no_classes(call, here):
     assert not Path("run/model.safetensors").exists()
 
 
-def test_a_class_for_each_record_is_an_error(call, here):
+def test_a_distinct_class_for_each_record_is_an_error(call, here):
     here(range(12))
     said = call(*TRAIN.split())
     assert said.code == 2
@@ -57,14 +57,14 @@ def test_a_class_for_each_record_is_an_error(call, here):
     assert call(*TRAIN.split(), "--task", "regress").code == 0
 
 
-def test_a_task_that_is_guessed_says_so(call, here):
+def test_an_inferred_task_is_printed(call, here):
     here(["x", "y"] * 6)
     assert "task classify, inferred from the labels" in call(*TRAIN.split()).out
     said = call(*TRAIN.split(), "--overwrite", "--task", "classify")
     assert "guessed" not in said.out
 
 
-def test_each_file_is_a_class(call, here, tmp_path):
+def test_each_file_can_be_a_class(call, here, tmp_path):
     for name, letter in (("pos", "A"), ("neg", "C")):
         rows = "".join(f">s{i}\n{letter * 6}\n" for i in range(6))
         Path(f"{name}.fa").write_text(rows)
@@ -78,7 +78,7 @@ def test_each_file_is_a_class(call, here, tmp_path):
     assert len(Path("s.tsv").read_text().splitlines()) == 13
 
 
-def test_two_places_of_labels_are_an_error(call, here):
+def test_two_sources_of_labels_are_an_error(call, here):
     here(["x", "y"] * 6)
     said = call(*TRAIN.split(), "--label-from-file")
     assert said.code == 2
@@ -90,7 +90,7 @@ SCAN = "mutant,mutated_sequence,score\n" + "".join(
 )
 
 
-def test_a_table_of_sequences_and_labels_is_all_there_is(call, here):
+def test_a_table_can_contain_sequences_and_labels(call, here):
     rows = "".join(f"{'AC'[i % 2] * 6},{'xy'[i % 2]}\n" for i in range(12))
     Path("t.csv").write_text(f"sequence,label\n{rows}")
     words = ["--alphabet", "dna", "--epochs", "2", "--out", "run"]
@@ -105,7 +105,7 @@ def test_a_table_of_sequences_and_labels_is_all_there_is(call, here):
     assert lines == Path("run/scores-test.tsv").read_text().splitlines()
 
 
-def test_columns_of_a_table_of_sequences_are_chosen(call, here):
+def test_columns_of_a_sequence_table_can_be_chosen(call, here):
     Path("t.csv").write_text(SCAN)
     columns = ["--sequence-column", "mutated_sequence", "--id-column", "mutant"]
     words = ["--alphabet", "dna", "--epochs", "1", "--task", "regress", "--out", "run"]
@@ -119,7 +119,7 @@ def test_columns_of_a_table_of_sequences_are_chosen(call, here):
     assert "--sequence-column" in said.err
 
 
-def test_how_letters_are_read_is_said_to_train_and_to_predict(call, here):
+def test_options_for_reading_apply_to_train_and_predict(call, here):
     here(["x", "y"] * 6)
     Path("a.fa").write_text(FASTA.replace("AAAAAA", "aaa AAA"))
     assert "whitespace" in call(*TRAIN.split()).err
@@ -131,7 +131,7 @@ def test_how_letters_are_read_is_said_to_train_and_to_predict(call, here):
     assert said.code == 0, said.err
 
 
-def test_ambiguous_and_soft_masked_letters_are_told(call, here):
+def test_ambiguous_and_soft_masked_residues_are_reported(call, here):
     here(["x", "y"] * 6)
     Path("a.fa").write_text(FASTA.replace("AAAAAA", "aaNNRA"))
     told = (
@@ -154,7 +154,7 @@ def table(tmp_path):
     return tmp_path / "t.csv"
 
 
-def test_a_table_without_ids_is_said_to_be_numbered(call, table, tmp_path):
+def test_a_table_without_ids_reports_numbered_ids(call, table, tmp_path):
     words = ["--alphabet", "dna", "--epochs", 1, "--out", tmp_path / "run"]
     said = call("train", table, *words)
     assert said.code == 0, said.err
@@ -163,7 +163,7 @@ def test_a_table_without_ids_is_said_to_be_numbered(call, table, tmp_path):
     assert "12 (" in next(each for each in said.out.splitlines() if line in each)
 
 
-def test_a_table_with_ids_is_not_said_to_be_numbered(call, table, tmp_path):
+def test_a_table_with_ids_does_not_report_numbered_ids(call, table, tmp_path):
     rows = table.read_text().splitlines()
     named = [f"name,{rows[0]}", *(f"r{i},{row}" for i, row in enumerate(rows[1:]))]
     table.write_text("\n".join(named) + "\n")
@@ -197,7 +197,7 @@ PATTERNS = {
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_a_pattern_that_finds_no_labels_says_what_it_found(call, headers, pattern):
+def test_a_header_pattern_without_matches_shows_an_example(call, headers, pattern):
     words = ["--alphabet", "dna", "--label-from-header", pattern, "--epochs", 1]
     said = call("train", headers, *words, "--out", headers.parent / "run")
     assert said.code == 2
@@ -205,13 +205,13 @@ def test_a_pattern_that_finds_no_labels_says_what_it_found(call, headers, patter
     assert re.search(".*".join(pieces), said.err), said.err
 
 
-def test_a_single_file_as_a_class_is_refused_with_the_call_of_two(call, headers):
+def test_a_single_class_file_is_an_error(call, headers):
     words = ["--alphabet", "dna", "--label-from-file", "--out", headers.parent / "run"]
     said = call("train", headers, *words)
     assert "its own file (seqloom train a.fa b.fa --label-from-file)" in said.err
 
 
-def test_a_table_in_a_cut_gzip_file_is_said_to_be_cut(call, table, tmp_path):
+def test_a_truncated_gzip_table_is_an_error(call, table, tmp_path):
     cut = tmp_path / "t.csv.gz"
     cut.write_bytes(gzip.compress(table.read_bytes())[:-12])
     said = call("train", cut, "--epochs", 1, "--out", tmp_path / "run")
@@ -249,7 +249,7 @@ GROUPS = {
 
 
 @pytest.mark.parametrize("how", GROUPS)
-def test_folds_cut_no_group(call, here, how):
+def test_folds_keep_groups_together(call, here, how):
     here("xy" * 6)
     _table_of_families("t.tsv", ["id", "label", "family"])
     _table_of_families("g.tsv", ["id", "other", "group"])
@@ -261,7 +261,7 @@ def test_folds_cut_no_group(call, here, how):
     assert not first & second
 
 
-def test_a_column_of_the_table_of_sequences_may_be_the_groups(call, here):
+def test_a_column_of_the_sequence_table_can_be_the_group(call, here):
     here("xy" * 6)
     rows = {
         f"s{i}": f"{'ACGT'[i % 4] * 6}\t{family}"
@@ -283,7 +283,7 @@ def test_a_column_of_the_table_of_sequences_may_be_the_groups(call, here):
         ("--groups gap.tsv", "groups names no group for 1 of 12 records: 's0'"),
     ],
 )
-def test_groups_that_some_records_lack_are_an_error(call, here, words, message):
+def test_records_without_a_group_are_an_error(call, here, words, message):
     here("xy" * 6)
     _table_of_families("short.tsv", ["id", "x", "group"], {"s0": "f0"})
     _table_of_families("gap.tsv", ["id", "x", "group"], {**FAMILIES, "s0": "NA"})
@@ -291,14 +291,14 @@ def test_groups_that_some_records_lack_are_an_error(call, here, words, message):
     assert (said.code, message in said.err) == (2, True), said.err
 
 
-def test_groups_without_a_cut_are_refused(call, here):
+def test_groups_without_a_split_are_an_error(call, here):
     here("xy" * 6)
     said = call(*TRAIN.split(), "--group-column", "file")
     assert said.code == 2
     assert "only with a split of FILES, by --valid-share or --folds" in said.err
 
 
-def test_uniprots_accessions_are_the_ids_that_the_shell_names(call, here):
+def test_a_header_pattern_extracts_uniprot_accessions(call, here):
     here("xy" * 6)
     text = re.sub(r">(s\d+)", r">sp|\1|NAME Protein", FASTA)
     Path("u.fa").write_text(text)
@@ -324,7 +324,7 @@ WIDE = "id\tp\tq\tr\n" + "".join(
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate"])
-def test_columns_after_one_option_are_answered_by_the_option_for_each(call, here, command):
+def test_several_columns_after_one_option_suggest_repeating_it(call, here, command):
     here("xy" * 6)
     Path("w.tsv").write_text(WIDE)
     words = (
@@ -338,7 +338,7 @@ def test_columns_after_one_option_are_answered_by_the_option_for_each(call, here
     assert "--label-column p --label-column q --label-column r." in said.err
 
 
-def test_columns_of_zeros_and_ones_are_several_labels(call, here):
+def test_columns_of_zeros_and_ones_are_a_multilabel_task(call, here):
     here("xy" * 6)
     Path("w.tsv").write_text(WIDE)
     columns = [word for name in "pqr" for word in ("--label-column", name)]

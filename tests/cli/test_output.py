@@ -39,12 +39,12 @@ def test_predict_reads_standard_input_and_writes_standard_output(trained):
     assert b"scored 1,186 sequences: standard output" in done.stderr
 
 
-def test_standard_input_is_read_alone(call, trained):
+def test_standard_input_must_be_the_only_input(call, trained):
     said = call("predict", trained, "-", TEST, "--out", "-")
     assert (said.code, "standard input must be the only input" in said.err) == (2, True)
 
 
-def test_an_unknown_option_of_predict_is_no_file(call, trained):
+def test_an_unknown_option_of_predict_is_not_read_as_a_file(call, trained):
     said = call("predict", trained, TEST, "--quite", "--out", "-")
     assert (said.code, "Unknown option: --quite" in said.err) == (2, True)
 
@@ -64,19 +64,19 @@ def test_evaluate_prints_json(call, trained):
     assert "1,186 sequences" in said.err
 
 
-def test_quiet_evaluate_prints_its_table_alone(call, trained):
+def test_quiet_evaluate_prints_only_its_table(call, trained):
     said = call("evaluate", trained, TEST, "--labels", TEST_LABELS, "--quiet")
     assert "accuracy" in said.out
     assert "backend" not in said.out + said.err
 
 
-def test_quiet_train_prints_nothing_but_warnings(call, few):
+def test_quiet_train_prints_only_warnings(call, few):
     said = call(*few, "--valid", "few.fa", "--quiet")
     assert (said.code, said.out) == (0, "")
     assert said.err.splitlines()[0].startswith("warning: --valid few.fa is also a training")
 
 
-def test_train_prints_json_and_the_rest_to_standard_error(call, few):
+def test_train_json_prints_everything_else_to_standard_error(call, few):
     said = call(*few, "--valid", "few.fa", "--json")
     found = json.loads(said.out)
     assert (found["folder"], found["epochs"], found["best_epoch"]) == ("run", 1, 1)
@@ -85,19 +85,19 @@ def test_train_prints_json_and_the_rest_to_standard_error(call, few):
     assert "samples/s" in said.err
 
 
-def test_json_of_folds_has_means(call, few):
+def test_train_json_of_folds_contains_means(call, few):
     found = json.loads(call(*few, "--folds", 2, "--json", "--quiet").out)
     values = [fold["validation"]["accuracy"] for fold in found["folds"]]
     assert found["mean"]["accuracy"] == pytest.approx(sum(values) / 2)
 
 
-def test_a_number_that_json_lacks_is_null(call, few):
+def test_json_output_has_null_for_nan(call, few):
     Path("one.fa").write_text(">s0\nGGCCACGG\n")
     said = call(*few, "--valid", "one.fa", "--json", "--quiet")
     assert json.loads(said.out)["validation"]["auroc"] is None
 
 
-def test_the_network_is_as_the_options_say(call, few):
+def test_network_options_set_the_architecture(call, few):
     words = "--width 4 6 --kernel-size 3 --dropout 0.25 --weight-decay 0.5"
     assert call(*few, *words.split()).code == 0
     model = json.loads(Path("run/config.json").read_text())["model"]
@@ -105,18 +105,18 @@ def test_the_network_is_as_the_options_say(call, few):
     assert "weight decay" in Path("run/report.html").read_text()
 
 
-def test_other_widths_keep_the_kernels_that_the_data_choose(call, few):
+def test_the_option_width_keeps_the_default_kernel_size(call, few):
     assert call(*few, "--width", 4, 4, 4, 4).code == 0
     model = json.loads(Path("run/config.json").read_text())["model"]
     assert model["kernel_size"] == [3, 5, 5, 5]
 
 
-def test_an_even_kernel_is_an_error(call, few):
+def test_an_even_kernel_size_is_an_error(call, few):
     said = call(*few, "--kernel-size", 4)
     assert (said.code, "kernel_size must be odd" in said.err) == (2, True)
 
 
-def test_reverse_complements_are_learned_from_and_not_judged(call, few):
+def test_the_option_reverse_complement_augments_only_training_records(call, few):
     assert call(*few, "--valid", "few.fa").code == 0
     plain = Path("run/metrics.jsonl").read_text()
     assert call(*few, "--valid", "few.fa", "--reverse-complement", "--overwrite").code == 0
@@ -126,7 +126,7 @@ def test_reverse_complements_are_learned_from_and_not_judged(call, few):
     assert said.out == Path("run/scores-valid.tsv").read_text()
 
 
-def test_a_run_is_not_resumed_with_another_augmentation(call, few):
+def test_a_run_does_not_resume_with_another_augmentation(call, few):
     assert call(*few).code == 0
     said = call(*few, "--reverse-complement", "--resume")
     assert (said.code, "augmentation" in said.err) == (2, True)
@@ -160,7 +160,7 @@ REPLACING = {
 
 
 @pytest.mark.parametrize(("words", "name"), REPLACING.values(), ids=REPLACING)
-def test_a_file_is_replaced_only_with_overwrite(call, few, words, name):
+def test_existing_files_are_replaced_only_with_overwrite(call, few, words, name):
     if words.startswith("predict"):
         call(*few)
     if words.startswith("bed"):
@@ -176,7 +176,7 @@ def test_a_file_is_replaced_only_with_overwrite(call, few, words, name):
     assert Path(name).read_bytes() != b"mine"
 
 
-def test_scores_are_written_to_an_open_file():
+def test_scores_can_be_written_to_an_open_file():
     import numpy as np
 
     from seqloom.infer import Scores
@@ -186,7 +186,7 @@ def test_scores_are_written_to_an_open_file():
     assert written.getvalue() == "id\tgc\na\t0.5\n"
 
 
-def test_predict_writes_the_format_that_the_name_says(call, few, trained):
+def test_the_output_name_selects_the_format_of_predict(call, few, trained):
     del few
     Path("new.fa").write_text(">a,b\n" + "ACGT" * 15 + "\n")
     assert call("predict", trained, "new.fa", "--out", "s.csv").code == 0
@@ -198,7 +198,7 @@ def test_predict_writes_the_format_that_the_name_says(call, few, trained):
     assert said.code != 0
 
 
-def test_evaluate_of_an_exported_model_says_what_to_give(call, few, trained):
+def test_evaluating_an_exported_model_suggests_the_run_folder(call, few, trained):
     del few
     assert call("export", trained, "--out", "made").code == 0
     said = call("evaluate", "made", TEST, "--labels", TEST_LABELS)

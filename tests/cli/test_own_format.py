@@ -63,7 +63,7 @@ def words_of(file, out):
 
 
 @pytest.mark.usefixtures("registered")
-def test_a_format_of_ones_own_gives_the_bits_of_fasta(call, home):
+def test_a_custom_format_gives_the_same_bits_as_fasta(call, home):
     for file in ("a.beads", "a.fa"):
         run, scores = home / f"run-{file}", home / f"{file}.tsv"
         assert call(*words_of(home / file, run)).code == 0
@@ -73,14 +73,14 @@ def test_a_format_of_ones_own_gives_the_bits_of_fasta(call, home):
 
 
 @pytest.mark.usefixtures("registered")
-def test_an_option_of_other_files_is_refused_for_a_format_of_ones_own(call, home):
+def test_a_custom_format_rejects_options_of_other_formats(call, home):
     said = call(*words_of(home / "a.beads", home / "none"), "--whitespace", "strip")
     expected = "--whitespace: only for sequences, but FILES are beads (an example format)"
     assert (said.code, expected in said.err) == (2, True)
 
 
 @pytest.mark.usefixtures("registered")
-def test_options_of_the_network_go_with_a_format_of_ones_own(call, home):
+def test_network_options_apply_to_a_custom_format(call, home):
     options = ("--set", "width=8 8", "--set", "kernel_size=5", "--set", "dropout=0.1")
     said = call(*words_of(home / "a.beads", home / "set"), *options)
     assert (said.code, said.err) == (0, "")
@@ -91,14 +91,14 @@ def test_options_of_the_network_go_with_a_format_of_ones_own(call, home):
 
 
 @pytest.mark.usefixtures("registered")
-def test_a_format_of_ones_own_does_not_adapt_a_language_model(call, home):
+def test_a_custom_format_cannot_finetune_a_language_model(call, home):
     options = ("--set", "finetune=lora", "--set", "model=esm2")
     said = call(*words_of(home / "a.beads", home / "none"), *options)
     expected = "--finetune lora needs protein sequences, but FILES are beads"
     assert (said.code, expected in said.err) == (2, True)
 
 
-def test_importing_the_library_loads_no_kinds_of_packages(installed):
+def test_importing_seqloom_does_not_import_registered_kinds(installed):
     code = "import sys, seqloom.infer, seqloom.cli; print('custom_format' in sys.modules)"
     code += "\nfrom seqloom.infer._kinds import kind_of_files; kind_of_files([])"
     code += "; print('custom_format' in sys.modules)"
@@ -107,7 +107,7 @@ def test_importing_the_library_loads_no_kinds_of_packages(installed):
     assert done.stdout.split() == ["False", "True"]
 
 
-def test_an_installed_package_brings_a_format(home, installed):
+def test_an_installed_package_adds_a_format(home, installed):
     command = [sys.executable, "-m", "seqloom", *words_of(home / "a.beads", home / "other")]
     options: Any = {"env": installed, "capture_output": True, "text": True}
     done = subprocess.run(command, check=False, **options)
@@ -115,7 +115,7 @@ def test_an_installed_package_brings_a_format(home, installed):
     assert sl.models.load(home / "other").trained_on.records == RECORDS
 
 
-def test_without_the_module_the_file_is_an_error(call, home):
+def test_a_file_of_an_uninstalled_format_is_an_error(call, home):
     said = call(*words_of(home / "a.beads", home / "none"))
     assert said.code == 2
     assert "a.beads" in said.err

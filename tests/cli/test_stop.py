@@ -18,7 +18,7 @@ TRAIN, LABELS = str(_demo.path("train.fa.gz")), str(_demo.path("train.tsv"))
     [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGUSR1, 138)],
     ids=["Ctrl-C", "SIGTERM", "SIGUSR1"],
 )
-def test_a_signal_stops_a_run_that_says_how_to_go_on(tmp_path, sent, code):
+def test_a_stopped_run_prints_how_to_resume(tmp_path, sent, code):
     words = ["train", TRAIN, "--labels", LABELS, "--out", str(tmp_path / "run")]
     command = [sys.executable, "-u", "-m", "seqloom", *words, "--epochs", "500"]
     process = subprocess.Popen(command, stdout=-1, stderr=-1, text=True)
@@ -35,7 +35,7 @@ def test_a_signal_stops_a_run_that_says_how_to_go_on(tmp_path, sent, code):
     assert again == ["seqloom", *words, "--epochs", "500", "--resume"]
 
 
-def test_ctrl_c_while_the_commands_load_is_one_line(call, monkeypatch):
+def test_ctrl_c_during_imports_prints_one_line(call, monkeypatch):
     monkeypatch.setattr("seqloom.cli._app.run", press_ctrl_c)
     said = call("demo")
     assert (said.code, said.err) == (130, "\nstopped\n")
@@ -45,7 +45,7 @@ def press_ctrl_c(_):
     raise KeyboardInterrupt
 
 
-def test_a_signal_that_was_ignored_stays_ignored(call):
+def test_an_ignored_signal_stays_ignored(call):
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with fatal_signals_interrupting():
@@ -54,12 +54,12 @@ def test_a_signal_that_was_ignored_stays_ignored(call):
         signal.signal(signal.SIGHUP, before)
 
 
-def test_signals_mean_what_they_meant_after_a_command(call):
+def test_signal_handlers_are_restored_after_a_command(call):
     call("--version")
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
-def test_resume_in_an_empty_folder_begins_and_says_so(call, tmp_path):
+def test_resume_in_an_empty_folder_starts_a_run(call, tmp_path):
     (tmp_path / "a.fa").write_text(">a\nACGT\n>b\nGGCC\n")
     (tmp_path / "a.tsv").write_text("id\tlabel\na\tyes\nb\tno\n")
     words = [
@@ -79,7 +79,7 @@ def test_resume_in_an_empty_folder_begins_and_says_so(call, tmp_path):
     assert "kept   epoch 3 of 3" in longer.out
 
 
-def test_resume_without_files_where_no_run_is_asks_for_them(call, tmp_path):
+def test_resume_without_a_run_needs_files(call, tmp_path):
     said = call("train", "--out", tmp_path / "run", "--resume")
     assert said.code == 2
     assert "run: contains no run of seqloom train" in said.err
@@ -87,7 +87,7 @@ def test_resume_without_files_where_no_run_is_asks_for_them(call, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "[1]", '{"files": "a.fa"}', '{"files": [1]}', "null"])
-def test_options_that_cannot_be_read_are_an_error_with_a_way_out(call, tmp_path, text):
+def test_an_unreadable_command_json_is_an_error(call, tmp_path, text):
     (tmp_path / "command.json").write_text(text)
     said = call("train", "--out", tmp_path, "--resume")
     assert said.code == 2

@@ -21,7 +21,7 @@ def metric(text, name):
     return float(re.search(rf"{name} .*?([0-9.]+)\s*$", text, re.MULTILINE)[1])
 
 
-def test_predict_gives_the_scores_that_training_gave(call, trained, tmp_path):
+def test_predict_equals_the_scores_of_training(call, trained, tmp_path):
     said = call("predict", trained, TEST, "--out", tmp_path / "scores.tsv")
     assert said.code == 0
     assert (tmp_path / "scores.tsv").read_bytes() == (
@@ -29,7 +29,7 @@ def test_predict_gives_the_scores_that_training_gave(call, trained, tmp_path):
     ).read_bytes()
 
 
-def test_evaluate_counts_what_the_scores_file_holds(call, trained):
+def test_evaluate_counts_equal_those_of_the_scores_file(call, trained):
     rows = [
         line.split("\t") for line in (trained / "scores-test.tsv").read_text().split("\n")
     ]
@@ -40,19 +40,19 @@ def test_evaluate_counts_what_the_scores_file_holds(call, trained):
     assert metric(said.out, "accuracy") == pytest.approx(right, abs=5e-5)
 
 
-def test_evaluate_warns_of_a_file_that_taught_the_model(call, trained, tmp_path):
+def test_evaluate_warns_about_a_training_file(call, trained, tmp_path):
     copy = tmp_path / "copy.fa.gz"
     copy.write_bytes(TRAIN.read_bytes())
     said = call("evaluate", trained, copy, "--labels", LABELS)
     assert f"warning: the model was trained on {copy}" in said.out
 
 
-def test_evaluate_warns_of_no_other_file(call, trained):
+def test_evaluate_does_not_warn_about_other_files(call, trained):
     said = call("evaluate", trained, TEST, "--labels", TEST_LABELS)
     assert "the model was trained on" not in said.out
 
 
-def test_evaluate_warns_of_records_that_taught_the_model(call, trained):
+def test_evaluate_warns_about_training_records(call, trained):
     said = call("evaluate", trained, TEST, "--labels", TEST_LABELS)
     taught, asked = (
         gzip.decompress(path.read_bytes()).decode().split("\n")[1::2]
@@ -64,7 +64,7 @@ def test_evaluate_warns_of_records_that_taught_the_model(call, trained):
     assert 0.8 * most < int(found[1]) <= most
 
 
-def test_a_part_that_is_cut_off_shares_no_sequence_with_training(call, tmp_path):
+def test_a_validation_split_shares_no_sequence_with_training(call, tmp_path):
     random = np.random.default_rng(1)
     rows = ["".join(random.choice(list("ACGT"), 20)) for _ in range(60)]
     text = "".join(f"{row},{'xy'[at % 2]}\n" for at, row in enumerate(rows * 2))
@@ -77,7 +77,7 @@ def test_a_part_that_is_cut_off_shares_no_sequence_with_training(call, tmp_path)
     assert 2 * len(ids) == len(scores)
 
 
-def test_a_sequence_in_two_classes_is_a_warning(call, tmp_path):
+def test_a_sequence_with_two_classes_is_a_warning(call, tmp_path):
     (tmp_path / "one.fa").write_text(">a\nACGTAC\n>b\nTTTTGA\n>c\nACACAC\n")
     (tmp_path / "two.fa").write_text(">d\nGGGTAC\n>e\nttttga\n>f\nCCACAC\n")
     files = [tmp_path / "one.fa", tmp_path / "two.fa"]
@@ -92,13 +92,13 @@ def test_a_sequence_in_two_classes_is_a_warning(call, tmp_path):
         assert "1 sequence has more than one class" in text
 
 
-def test_the_model_card_names_the_input_files(trained):
+def test_the_model_card_lists_the_input_files(trained):
     card = (trained / "README.md").read_text()
     assert "| training files | train.fa.gz |" in card
     assert "| test files | test.fa.gz |" in card
 
 
-def test_predict_warns_of_dna_for_a_model_of_proteins(call, tmp_path):
+def test_predict_warns_about_dna_for_a_protein_model(call, tmp_path):
     rows = [f"MKVLAAGIVGLLLAQW,{'xy'[i % 2]}\n" for i in range(80)]
     (tmp_path / "p.csv").write_text("sequence,label\n" + "".join(rows))
     words = ["train", tmp_path / "p.csv", "--epochs", 1, "--out", tmp_path / "r"]
@@ -109,7 +109,7 @@ def test_predict_warns_of_dna_for_a_model_of_proteins(call, tmp_path):
     assert "look like dna, but the model was trained on protein" in said.err
 
 
-def test_predict_warns_of_no_protein_for_a_model_of_proteins(call, tmp_path):
+def test_predict_does_not_warn_about_proteins_for_a_protein_model(call, tmp_path):
     rows = [f"MKVLAAGIVGLLLAQW,{'xy'[i % 2]}\n" for i in range(80)]
     (tmp_path / "p.csv").write_text("sequence,label\n" + "".join(rows))
     call("train", tmp_path / "p.csv", "--epochs", 1, "--out", tmp_path / "r")
@@ -117,7 +117,7 @@ def test_predict_warns_of_no_protein_for_a_model_of_proteins(call, tmp_path):
     assert "warning" not in call(*words).err
 
 
-def test_predict_warns_of_lengths_that_the_model_has_not_seen(call, tmp_path):
+def test_predict_warns_about_unseen_lengths(call, tmp_path):
     path = tmp_path / "t.csv"
     rows = [f"ACGTACGTACGT{'ACGT' * (i % 2)},{'xy'[i % 2]}\n" for i in range(8)]
     path.write_text("sequence,label\n" + "".join(rows))
@@ -132,12 +132,12 @@ def test_predict_warns_of_lengths_that_the_model_has_not_seen(call, tmp_path):
     ) in said.err
 
 
-def test_the_first_line_names_backend_device_and_threads(call, trained, tmp_path):
+def test_the_first_line_shows_backend_device_and_threads(call, trained, tmp_path):
     said = call("predict", trained, TEST, "--out", tmp_path / "s.tsv", "--threads", 1)
     assert re.match(r"seqloom \S+, backend numpy, device cpu, 1 thread\n", said.out)
 
 
-def test_an_existing_run_is_kept(call, trained):
+def test_an_existing_run_is_not_replaced(call, trained):
     before = (trained / "model.safetensors").read_bytes()
     said = call("train", TRAIN, *PARTS, "--out", trained, "--epochs", 2)
     assert said.code == 2
@@ -145,14 +145,14 @@ def test_an_existing_run_is_kept(call, trained):
     assert (trained / "model.safetensors").read_bytes() == before
 
 
-def test_a_finished_run_is_resumed_to_the_same_bits(call, trained):
+def test_resuming_a_finished_run_gives_the_same_bits(call, trained):
     before = (trained / "model.safetensors").read_bytes()
     said = call("train", TRAIN, *PARTS, "--out", trained, "--epochs", 2, "--resume")
     assert said.code == 0
     assert (trained / "model.safetensors").read_bytes() == before
 
 
-def test_other_settings_are_no_resume(call, trained):
+def test_a_run_does_not_resume_with_other_settings(call, trained):
     words = ["--out", trained, "--epochs", 2, "--lr", 1, "--resume"]
     said = call("train", TRAIN, *PARTS, *words)
     assert said.code == 2
@@ -184,9 +184,7 @@ def test_predict_and_evaluate_average_over_the_reverse_complement(call, trained,
     assert plain["auroc"] != averaged["auroc"]
 
 
-def test_clipping_accumulation_average_and_drop_last_are_options_that_resume_recalls(
-    call, few
-):
+def test_resume_restores_clipping_accumulation_averaging_and_drop_last(call, few):
     words = ["train", few / "few.fa", "--labels", few / "few.tsv"]
     words += ["--label-column", "rich", "--out", few / "run", "--batch-size", 7]
     words += ["--clip-norm", 0.5, "--accumulate", 2, "--weight-average", 0.9, "--drop-last"]
@@ -201,21 +199,21 @@ def test_clipping_accumulation_average_and_drop_last_are_options_that_resume_rec
     assert "(weight_average=, --weight-average)" in call(*other).err
 
 
-def test_resume_alone_takes_all_else_from_the_run_folder(call, begun):
+def test_resume_reads_all_options_from_the_run_folder(call, begun):
     before = (begun / "model.safetensors").read_bytes()
     said = call("train", "--out", begun, "--resume")
     assert (said.code, said.err) == (0, "")
     assert (begun / "model.safetensors").read_bytes() == before
 
 
-def test_resume_takes_what_is_given_and_keeps_it_for_the_next_time(call, begun):
+def test_options_given_to_resume_are_saved_for_the_next_resume(call, begun):
     assert call("train", "--out", begun, "--resume", "--epochs", 3).code == 0
     said = call("train", "--out", begun, "--resume")
     assert said.code == 0
     assert len((begun / "metrics.jsonl").read_text().splitlines()) == 3
 
 
-def test_resume_names_all_options_that_differ_at_once(call, begun):
+def test_resume_lists_all_options_that_differ(call, begun):
     words = ["--lr", 1, "--seed", 0, "--width", 8, "--batch-size", 64]
     said = call("train", "--out", begun, "--resume", *words)
     assert said.code == 2
@@ -223,7 +221,7 @@ def test_resume_names_all_options_that_differ_at_once(call, begun):
         assert found in said.err
 
 
-def test_resume_elsewhere_asks_for_the_files(call, few, begun):
+def test_resume_in_another_folder_needs_the_files(call, few, begun):
     kept = json.loads((begun / "command.json").read_text())
     kept["files"] = ["gone.fa"]
     (begun / "command.json").write_text(json.dumps(kept))
@@ -234,7 +232,7 @@ def test_resume_elsewhere_asks_for_the_files(call, few, begun):
     assert call("train", few / "few.fa", "--out", begun, "--resume").code == 0
 
 
-def test_another_augmentation_is_named_by_its_option(call, trained):
+def test_resume_names_the_option_of_another_augmentation(call, trained):
     words = ["train", TRAIN, *PARTS, "--epochs", 2, "--out", trained, "--resume"]
     said = call(*words, "--reverse-complement")
     assert said.code == 2
@@ -261,7 +259,7 @@ def few(tmp_path):
     ("letter", "options"),
     [("-", ["--symbols", "zeros"]), (".", ["--symbols", "keep"]), ("U", ["--rna-as-dna"])],
 )
-def test_an_option_that_allows_a_letter_needs_no_alphabet(call, few, letter, options):
+def test_an_option_for_rare_residues_needs_no_alphabet(call, few, letter, options):
     file = few / "few.fa"
     file.write_text(file.read_text().replace("T", letter, 1))
     words = ["--label-from-header", r"class=(\w+)", "--epochs", 1, *options]
@@ -270,7 +268,7 @@ def test_an_option_that_allows_a_letter_needs_no_alphabet(call, few, letter, opt
     assert told["encoder"]["alphabet"] == "dna"
 
 
-def test_labels_come_from_headers(call, few):
+def test_labels_can_come_from_headers(call, few):
     words = ["--label-from-header", r"class=(\w+)", "--epochs", 1, "--valid-share", 0]
     said = call("train", few / "few.fa", *words, "--out", few / "run")
     assert said.code == 0
@@ -278,7 +276,7 @@ def test_labels_come_from_headers(call, few):
     assert "kept   epoch 1 of 1, the last" in said.out
 
 
-def test_numbers_are_learned_and_judged_as_numbers(call, few):
+def test_numeric_labels_train_a_regression(call, few):
     table = ["--labels", few / "few.tsv", "--label-column", "gc"]
     words = [*table, "--task", "regress", "--epochs", 2, "--out", few / "run"]
     assert call("train", few / "few.fa", *words).code == 0
@@ -286,7 +284,7 @@ def test_numbers_are_learned_and_judged_as_numbers(call, few):
     assert {"r2", "pearson", "RMSE"} <= set(said.out.split())
 
 
-def test_predictions_of_a_number_bear_its_name(call, few):
+def test_the_prediction_column_of_a_regression_has_the_label_name(call, few):
     table = ["--labels", few / "few.tsv", "--label-column", "gc"]
     words = [*table, "--task", "regress", "--epochs", 1, "--out", few / "run"]
     call("train", few / "few.fa", *words)
@@ -294,7 +292,7 @@ def test_predictions_of_a_number_bear_its_name(call, few):
     assert (few / "scores.tsv").read_text().splitlines()[0] == "id\tgc"
 
 
-def test_folds_are_runs_of_their_own_with_a_mean(call, few):
+def test_each_fold_is_a_run_and_the_mean_is_printed(call, few):
     table = ["--labels", few / "few.tsv", "--label-column", "rich"]
     said = call(
         "train", few / "few.fa", *table, "--epochs", 1, "--folds", 3, "--out", few / "runs"
@@ -309,7 +307,7 @@ def test_folds_are_runs_of_their_own_with_a_mean(call, few):
     ]
 
 
-def test_sequences_without_a_label_are_left_out_and_counted(call, few):
+def test_unlabelled_sequences_are_skipped_and_counted(call, few):
     table = (few / "few.tsv").read_text().splitlines(keepends=True)
     (few / "less.tsv").write_text("".join(table[:-3]) + "ghost\t0.5\t1\t1\n")
     labels = [
@@ -325,7 +323,7 @@ def test_sequences_without_a_label_are_left_out_and_counted(call, few):
     assert "labels without a sequence in these files: 1 (ghost)" in said.out
 
 
-def test_several_labels_are_learned_at_once(call, few):
+def test_several_label_columns_train_together(call, few):
     table = [
         "--labels",
         few / "few.tsv",
@@ -340,7 +338,7 @@ def test_several_labels_are_learned_at_once(call, few):
     assert "95 % interval" not in said.out  # an answer is not a sequence here
 
 
-def test_a_validation_file_chooses_the_epoch(call, few):
+def test_a_validation_file_selects_the_epoch(call, few):
     table = ["--labels", few / "few.tsv", "--label-column", "rich"]
     words = [*table, "--valid", few / "few.fa", "--epochs", 1, "--out", few / "run"]
     assert call("train", few / "few.fa", *words).code == 0
@@ -348,7 +346,7 @@ def test_a_validation_file_chooses_the_epoch(call, few):
     assert "valid_loss" in row
 
 
-def test_lengths_that_differ_between_parts_just_work(call, tmp_path):
+def test_sets_may_have_sequences_of_different_lengths(call, tmp_path):
     cut, home = tmp_path / "cut.fa", tmp_path / "run"
     cut.write_bytes(gzip.decompress(TEST.read_bytes()).replace(b"\nC", b"\n"))
     words = ["--labels", LABELS, TEST_LABELS, "--epochs", 1, "--out", home]
@@ -357,7 +355,7 @@ def test_lengths_that_differ_between_parts_just_work(call, tmp_path):
     assert call("predict", home, cut, "--out", tmp_path / "s.tsv").code == 0
 
 
-def test_a_table_may_serve_several_parts(call, few):
+def test_one_label_table_can_serve_all_sets(call, few):
     (few / "more.tsv").write_text((few / "few.tsv").read_text() + "ghost\t0.5\t1\t1\n")
     records = (few / "few.fa").read_text().split(">")[1:]
     for name, part in (("train", records[:30]), ("valid", records[30:35])):
@@ -369,7 +367,7 @@ def test_a_table_may_serve_several_parts(call, few):
     assert "labels without a sequence in these files: 2 (s39, ghost)" in said.out
 
 
-def test_a_table_behind_a_symbolic_link_is_written_there(call, trained, tmp_path):
+def test_predict_writes_through_a_symbolic_link(call, trained, tmp_path):
     link = tmp_path / "link.tsv"
     link.symlink_to("target.tsv")
     assert call("predict", trained, TEST, "--out", link).code == 0
@@ -377,7 +375,7 @@ def test_a_table_behind_a_symbolic_link_is_written_there(call, trained, tmp_path
     assert (tmp_path / "target.tsv").read_bytes().startswith(b"id\t")
 
 
-def test_warns_of_what_is_seldom_meant(call, tmp_path, monkeypatch):
+def test_train_warns_about_probable_mistakes(call, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("a.fa").write_text(">a\nACGT\n>b\nACGA\n>c\nACGC\n")
     Path("b.fa").write_text(">d\nACGT\n")
@@ -399,13 +397,13 @@ def _train_on(call, labels):
     return call(*words.split())
 
 
-def test_warns_of_a_class_with_a_single_record(call, tmp_path, monkeypatch):
+def test_train_warns_about_a_class_with_one_record(call, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said = _train_on(call, ["free"] * 5 + ["bound"] * 4 + ["boundd"])
     assert "warning: the class 'boundd' has a single sequence" in said.out
 
 
-def test_warns_of_classes_that_differ_in_capitals_only(call, tmp_path, monkeypatch):
+def test_train_warns_about_classes_that_differ_only_in_case(call, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said = _train_on(call, ["free"] * 4 + ["Bound"] * 3 + ["bound"] * 3)
     assert (
@@ -414,7 +412,9 @@ def test_warns_of_classes_that_differ_in_capitals_only(call, tmp_path, monkeypat
     )
 
 
-def test_warns_of_a_class_that_is_only_in_validation(call, tmp_path, monkeypatch):
+def test_train_warns_about_a_class_that_occurs_only_in_validation(
+    call, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     Path("a.fa").write_text("".join(f">{name}\nACGT\n" for name in "abcde"))
     Path("t.tsv").write_text("id\tlabel\na\tx\nb\ty\nc\ty\nd\tx\ne\tz\n")
@@ -423,7 +423,7 @@ def test_warns_of_a_class_that_is_only_in_validation(call, tmp_path, monkeypatch
     assert "the validation set has the class 'z', but the training set has no" in said
 
 
-def test_checkpoints_are_written_and_kept_as_asked_for(call, tmp_path):
+def test_the_option_keep_sets_the_number_of_checkpoints(call, tmp_path):
     words = ["train", TRAIN, "--labels", LABELS, "--valid-share", 0.1]
     words += ["--epochs", 1, "--out", tmp_path / "run"]
     said = call(*words, "--checkpoint-every", 8, "--keep", 2)
@@ -434,7 +434,7 @@ def test_checkpoints_are_written_and_kept_as_asked_for(call, tmp_path):
     assert (said.code, "a time" in said.err) == (2, True)
 
 
-def test_optimiser_schedule_and_compiling_are_options(call, tmp_path):
+def test_train_accepts_optimizer_schedule_and_compile(call, tmp_path):
     options = ["--optimizer", "lion", "--schedule", "plateau", "--lr", 1e-4, "--no-compile"]
     said = call("train", TRAIN, *PARTS, "--out", tmp_path / "run", "--epochs", 1, *options)
     assert said.code == 0

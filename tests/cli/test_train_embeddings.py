@@ -41,7 +41,7 @@ def run(home):
     )
 
 
-def test_a_head_is_trained_judged_and_used_on_another_folder(call, home, tmp_path):
+def test_a_model_of_embeddings_is_trained_evaluated_and_applied(call, home, tmp_path):
     labels = ["--labels", home / "train.tsv", home / "test.tsv", "--test", home / "test"]
     settings = ["--epochs", 10, "--lr", 0.01, "--width", 16, "--out", tmp_path / "run"]
     assert call("train", home / "train", *labels, *settings).code == 0
@@ -54,7 +54,7 @@ def test_a_head_is_trained_judged_and_used_on_another_folder(call, home, tmp_pat
     assert sl.infer.evaluate(tmp_path / "run", data)["accuracy"] > 0.9
 
 
-def test_rows_are_those_of_the_folder_across_shards(home):
+def test_embeddings_are_read_across_shards(home):
     found = sl.infer.load(home / "train")
     data = sl.data.EmbeddingDataset(found, home / "train.tsv", layer=0)
     batch = data.batch([159, 0, 51])
@@ -62,12 +62,12 @@ def test_rows_are_those_of_the_folder_across_shards(home):
     np.testing.assert_array_equal(batch["inputs"], expected)
 
 
-def test_python_predicts_a_folder_by_its_path(home, run):
+def test_python_predicts_from_the_path_of_an_embedding_folder(home, run):
     found = sl.infer.predict(run, home / "test")
     assert found.ids == sl.infer.load(home / "test").ids
 
 
-def test_embeddings_of_another_network_are_refused(home, run, tmp_path):
+def test_embeddings_of_another_network_are_rejected(home, run, tmp_path):
     other = sl.models.ESM2Config(layers=1, width=16, heads=4).init("numpy", sl.Key(9))
     sl.infer.embed(other.eval(), home / "test.fa", out=tmp_path / "e", layers=(0, -1))
     with pytest.raises(sl.errors.ConfigError, match="embed the records by the same model"):
@@ -123,7 +123,9 @@ def test_embeddings_of_another_network_are_refused(home, run, tmp_path):
     ],
 )
 @pytest.mark.usefixtures("run")
-def test_what_does_not_fit_embeddings_is_refused(call, home, tmp_path, words, said):
+def test_options_for_sequences_are_rejected_for_embeddings(
+    call, home, tmp_path, words, said
+):
     places = {"home": home, "out": tmp_path / "out"}
     found = call(*[str(word).format(**places) for word in words])
     assert found.code != 0

@@ -38,14 +38,14 @@ def write_other(folder, order):
     return folder / "other.bed"
 
 
-def test_predict_gives_the_scores_that_training_gave(call, run, tmp_path):
+def test_predict_on_genotypes_equals_the_scores_of_training(call, run, tmp_path):
     said = call("predict", run, BED, "--out", tmp_path / "s.tsv", "--threads", 1)
     assert said.code == 0
     assert (tmp_path / "s.tsv").read_bytes() == (run / "scores-test.tsv").read_bytes()
     assert "scored 500 samples" in said.out
 
 
-def test_the_first_line_names_backend_device_and_threads(call, tmp_path):
+def test_training_on_genotypes_prints_backend_device_and_threads(call, tmp_path):
     said = call("train", BED, *Y1, *BRIEFLY, "--out", tmp_path / "run")
     assert re.match(r"seqloom \S+, backend numpy, device cpu, 1 thread\n", said.out)
     assert "450 samples" in said.out
@@ -53,7 +53,7 @@ def test_the_first_line_names_backend_device_and_threads(call, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["geno.dat", "geno.bim", "geno.fam"])
-def test_predict_replaces_no_file_of_a_bed_of_another_name(call, tmp_path, name):
+def test_predict_does_not_overwrite_the_tables_of_a_bed(call, tmp_path, name):
     for suffix in (".bed", ".bim", ".fam"):
         shutil.copy(BED.with_suffix(suffix), tmp_path / f"geno{suffix}")
     (tmp_path / "geno.bed").rename(tmp_path / "geno.dat")
@@ -63,7 +63,7 @@ def test_predict_replaces_no_file_of_a_bed_of_another_name(call, tmp_path, name)
     assert f"{name}: is also an input file" in said.err
 
 
-def test_another_order_of_variants_gives_the_same_scores(call, run, tmp_path):
+def test_the_order_of_variants_does_not_change_scores(call, run, tmp_path):
     other = write_other(tmp_path, np.arange(1000)[::-1])
     said = call("predict", run, other, "--out", tmp_path / "s.tsv", "--threads", 1)
     assert said.code == 0
@@ -71,34 +71,34 @@ def test_another_order_of_variants_gives_the_same_scores(call, run, tmp_path):
     assert (tmp_path / "s.tsv").read_text().splitlines() == lines
 
 
-def test_variants_that_are_missing_are_told(call, run, tmp_path):
+def test_missing_variants_are_reported(call, run, tmp_path):
     other = write_other(tmp_path, np.arange(990))
     said = call("predict", run, other, "--out", tmp_path / "s.tsv")
     assert said.code == 2
     assert "10 of them are not in it (991, 992, 993, ...)" in said.err
 
 
-def test_evaluate_agrees_with_python(call, run):
+def test_evaluate_on_genotypes_agrees_with_python(call, run):
     said = call("evaluate", run, BED, *Y1, "--threads", 1)
     data = sl.data.GenotypeDataset(BED, sl.data.Labels(TRAIT, label_column="Y1"))
     expected = sl.infer.evaluate(run, data, num_threads=1)["r2"]
     assert f"{expected:.4f}" in said.out
 
 
-def test_without_labels_the_fam_has_them(call, tmp_path):
+def test_labels_default_to_the_phenotype_of_the_fam(call, tmp_path):
     said = call("train", BED, *BRIEFLY, "--out", tmp_path / "run")
     assert said.code == 0
     assert sl.models.load(tmp_path / "run").classes == ("phenotype",)
 
 
-def test_folds_make_a_run_each(call, tmp_path):
+def test_each_fold_of_genotypes_is_a_run(call, tmp_path):
     said = call("train", BED, *Y1, *BRIEFLY, "--folds", 2, "--out", tmp_path / "run")
     assert said.code == 0
     digests = [sl.models.load(tmp_path / f"run/fold-{i}").encoder.digest for i in (1, 2)]
     assert digests[0] != digests[1]
 
 
-def test_covariates_are_read_everywhere(call, tmp_path):
+def test_covariates_apply_to_train_predict_and_evaluate(call, tmp_path):
     also = ["--covariates", COVARIATES, "--threads", 1]
     train = ["train", BED, *Y1, *also, "--covariate-column", "V2", "--epochs", 2]
     assert call(*train, "--out", tmp_path / "run").code == 0
@@ -111,7 +111,7 @@ def test_covariates_are_read_everywhere(call, tmp_path):
     assert "covariates V2 too: give --covariates TABLE" in said.err
 
 
-def test_covariates_that_a_model_does_not_read_are_left_out_and_named(call, run, tmp_path):
+def test_unused_covariates_are_ignored_and_named(call, run, tmp_path):
     lines = COVARIATES.read_text().splitlines()
     more = [f"{line} {'site' if not n else 'Oslo'}" for n, line in enumerate(lines)]
     (tmp_path / "more.txt").write_text("\n".join(more))
@@ -129,7 +129,7 @@ def test_covariates_that_a_model_does_not_read_are_left_out_and_named(call, run,
 
 
 @pytest.mark.parametrize("is_exchanged", [False, True])
-def test_a_variant_with_one_allele_in_the_file_gets_the_same_score(
+def test_a_variant_with_a_missing_allele_gets_the_same_score(
     call, run, tmp_path, is_exchanged
 ):
     other = write_other(tmp_path, np.arange(1000))
@@ -160,7 +160,7 @@ def test_a_variant_with_one_allele_in_the_file_gets_the_same_score(
     assert f"matched by the other allele: {count}\n" in said.out
 
 
-def test_a_run_is_resumed_to_the_same_bits(call, run):
+def test_resuming_a_run_on_genotypes_gives_the_same_bits(call, run):
     before = (run / "model.safetensors").read_bytes()
     words = [BED, *Y1, *BRIEFLY, "--test", BED, "--out", run, "--resume"]
     assert call("train", *words).code == 0
@@ -182,26 +182,26 @@ def test_a_run_is_resumed_to_the_same_bits(call, run):
         ),
     ],
 )
-def test_options_that_do_not_fit_the_files_are_refused(call, tmp_path, words, said):
+def test_options_for_sequences_are_rejected_for_genotypes(call, tmp_path, words, said):
     found = call("train", *words, *BRIEFLY, "--out", tmp_path / "run")
     assert found.code == 2
     assert said in found.err
     assert not (tmp_path / "run").exists()
 
 
-def test_a_model_of_genotypes_scores_no_sequences(call, run, tmp_path):
+def test_a_genotype_model_rejects_sequences(call, run, tmp_path):
     said = call("predict", run, FASTA, "--out", tmp_path / "s.tsv")
     assert said.code == 2
     assert "the model reads genotypes (a PLINK .bed), but FILES are sequences" in said.err
 
 
-def test_a_model_of_sequences_scores_no_genotypes(call, trained, tmp_path):
+def test_a_sequence_model_rejects_genotypes(call, trained, tmp_path):
     said = call("predict", trained, BED, "--out", tmp_path / "s.tsv")
     assert said.code == 2
     assert "the model reads sequences, but FILES are genotypes" in said.err
 
 
-def test_a_text_file_called_bed_is_refused(call, tmp_path):
+def test_a_text_file_named_bed_is_an_error(call, tmp_path):
     (tmp_path / "genes.bed").write_text("chr1\t10\t20\n")
     said = call("train", tmp_path / "genes.bed", "--out", tmp_path / "run")
     assert said.code == 2
@@ -209,7 +209,7 @@ def test_a_text_file_called_bed_is_refused(call, tmp_path):
 
 
 @pytest.mark.parametrize("read", ["own.fam", "own.bim", "own.bed", "own.txt"])
-def test_predict_replaces_nothing_that_it_reads(call, run, tmp_path, read):
+def test_predict_does_not_overwrite_its_inputs(call, run, tmp_path, read):
     for source in (BED, BED.with_suffix(".bim"), BED.with_suffix(".fam"), COVARIATES):
         (tmp_path / f"own{source.suffix}").write_bytes(source.read_bytes())
     before = (tmp_path / read).read_bytes()
@@ -235,7 +235,7 @@ def write_filled_up(folder):
     return path
 
 
-def test_the_check_of_lines_ends_may_be_left_out(call, tmp_path):
+def test_the_check_of_bed_padding_can_be_skipped(call, tmp_path):
     bed, folder = write_filled_up(tmp_path), tmp_path / "run"
     commands = (
         ["train", bed, *Y1, *BRIEFLY, "--out", folder],
@@ -250,7 +250,7 @@ def test_the_check_of_lines_ends_may_be_left_out(call, tmp_path):
     assert "--skip-format-check: only for genotypes" in said.err
 
 
-def test_a_bed_without_labels_is_bad_input(call, tmp_path):
+def test_a_bed_without_labels_is_an_error(call, tmp_path):
     sl.io.to_bed(tmp_path / "x.bed", np.eye(4, dtype="int8"))
     said = call("train", tmp_path / "x.bed", "--out", tmp_path / "run")
     assert said.code == 2
@@ -259,7 +259,9 @@ def test_a_bed_without_labels_is_bad_input(call, tmp_path):
 
 
 @pytest.mark.parametrize("words", [["--groups", "g.tsv"], ["--group-column", "fid"]])
-def test_the_validation_share_of_samples_cuts_no_group(call, tmp_path, monkeypatch, words):
+def test_the_validation_split_of_samples_keeps_groups_together(
+    call, tmp_path, monkeypatch, words
+):
     monkeypatch.chdir(tmp_path)
     bed = sl.io.open_bed(BED)
     families = np.array([f"f{i % 50}" for i in range(bed.iid_count)])
@@ -274,7 +276,7 @@ def test_the_validation_share_of_samples_cuts_no_group(call, tmp_path, monkeypat
     assert sum(group in held for group in family.values()) == len(lines)
 
 
-def test_files_of_two_kinds_are_an_error_that_names_one_of_each(call, tmp_path):
+def test_mixing_two_kinds_of_files_is_an_error_that_names_one_of_each(call, tmp_path):
     """Takes 0.1 s."""
     (tmp_path / "a.fa").write_text(">a\nACGT\n")
     sl.io.to_bed(tmp_path / "x.bed", [[0, 1], [2, 1]])

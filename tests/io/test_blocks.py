@@ -37,17 +37,17 @@ def check_end(path, whole):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("size", SIZES)
-def test_a_file_without_the_end_block_is_an_error(tmp_path, name, size):
+def test_a_bgzip_file_without_its_end_block_is_an_error(tmp_path, name, size):
     check_end(tmp_path / "a.bgz", bgzip((QUALITY / f"{name}.fastq").read_bytes(), size))
 
 
-def test_what_we_write_ends_with_the_end_block(tmp_path):
+def test_written_bgzip_files_end_with_the_end_block(tmp_path):
     write_sequences(tmp_path / "a.fa.bgz", [(f"r{n}", "ACGT" * n) for n in range(1, 99)])
     check_end(tmp_path / "a.fa.bgz", (tmp_path / "a.fa.bgz").read_bytes())
 
 
 @pytest.mark.parametrize("place", REAL, ids=lambda place: place[1])
-def test_a_real_file_without_the_end_block_is_an_error(tmp_path, place):
+def test_a_real_bgzip_file_without_its_end_block_is_an_error(tmp_path, place):
     check_end(tmp_path / "a", real(*place).read_bytes())
 
 
@@ -63,7 +63,7 @@ CASES = [(how, at) for how in CHANGES for at in range(len(BLOCKS) - (how[0] == "
 
 @pytest.mark.parametrize("kind", ["sli", "fai and gzi"])
 @pytest.mark.parametrize(("how", "at"), CASES)
-def test_an_index_finds_that_a_whole_block(tmp_path, how, at, kind):
+def test_an_index_detects_a_missing_bgzip_block(tmp_path, how, at, kind):
     path = tmp_path / "a.fa.gz"
     path.write_bytes(b"".join(BLOCKS) + BGZIP_END)
     index = SequenceIndex(path)

@@ -92,7 +92,7 @@ def text_of(path, threads):
     level=st.sampled_from([0, 1, 6]),
     threads=st.integers(2, 5),
 )
-def test_text_of_any_members_is_what_the_standard_library_packed(
+def test_text_of_any_gzip_members_equals_that_of_the_standard_library(
     tmp_path, borders, level, threads
 ):
     path = indexed(tmp_path / "r.fq.gz", members(*borders, level=level))
@@ -105,7 +105,7 @@ def test_text_of_any_members_is_what_the_standard_library_packed(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
-def test_a_changed_bit_says_the_same_for_any_number_of_threads(tmp_path, place, bit):
+def test_a_flipped_bit_gives_the_same_error_for_any_number_of_threads(tmp_path, place, bit):
     packed = bytearray(members(len(TEXT) // 3))
     path = indexed(tmp_path / "r.fq.gz", packed)
     packed[int(place * len(packed))] ^= 1 << bit
@@ -120,7 +120,7 @@ def test_a_changed_bit_says_the_same_for_any_number_of_threads(tmp_path, place, 
     ids=["nothing", "garbage", "a member"],
 )
 @pytest.mark.parametrize("cut", [0, 1, 9, 100_000])
-def test_a_file_that_was_cut_or_grew_is_read_as_without_its_index(tmp_path, cut, tail):
+def test_a_truncated_or_extended_gzip_is_read_as_if_without_index(tmp_path, cut, tail):
     packed = members(len(TEXT) // 2)
     path = indexed(tmp_path / "r.fq.gz", packed)
     change(path, packed[: len(packed) - cut] + tail)
@@ -129,7 +129,7 @@ def test_a_file_that_was_cut_or_grew_is_read_as_without_its_index(tmp_path, cut,
     assert with_index == text_of(path, 3)
 
 
-def test_a_wrong_checksum_is_found(tmp_path):
+def test_a_wrong_gzip_checksum_is_an_error(tmp_path):
     packed = bytearray(members())
     path = indexed(tmp_path / "r.fq.gz", packed)
     wrong = zlib.crc32(TEXT) ^ 1
@@ -137,14 +137,14 @@ def test_a_wrong_checksum_is_found(tmp_path):
     assert text_of(path, 3)[1] == text_of(path, 1)[1]
 
 
-def test_a_second_epoch_gives_what_the_first_one_gave(tmp_path):
+def test_a_second_epoch_equals_the_first(tmp_path):
     path = tmp_path / "r.fq.gz"
     path.write_bytes(members(len(TEXT) // 3, len(TEXT) // 2))
     epochs = [text_of(path, 3) for _ in range(3)]
     assert epochs == [(TEXT, None)] * 3
 
 
-def test_a_second_epoch_of_a_file_that_was_written_since_finds_what_is_wrong(tmp_path):
+def test_a_second_epoch_detects_corruption_since_the_first(tmp_path):
     packed = bytearray(members())
     path = tmp_path / "r.fq.gz"
     path.write_bytes(packed)
@@ -154,7 +154,7 @@ def test_a_second_epoch_of_a_file_that_was_written_since_finds_what_is_wrong(tmp
     assert text_of(path, 3) == text_of(path, 1)
 
 
-def test_a_stream_that_was_read_goes_on_inside_a_gzip_without_an_index(tmp_path):
+def test_a_stream_resumes_within_a_gzip_that_has_no_index(tmp_path):
     path = tmp_path / "r.fq.gz"
     path.write_bytes(members())
     stream = sl.data.SequenceStream(path, num_threads=2)
@@ -177,7 +177,7 @@ except KeyboardInterrupt:
 """
 
 
-def test_an_interrupt_ends_the_reading(tmp_path):
+def test_an_interrupt_stops_reading(tmp_path):
     path = indexed(tmp_path / "r.fq.gz", members())
     command = [sys.executable, "-c", STOPPED, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -186,7 +186,7 @@ def test_an_interrupt_ends_the_reading(tmp_path):
 
 @pytest.mark.parametrize("start", [1, READS // 2, READS - 1])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_stream_goes_on_inside_a_gzip(tmp_path, start, threads):
+def test_a_stream_resumes_within_a_gzip_file(tmp_path, start, threads):
     path = indexed(tmp_path / "r.fq.gz", members(len(TEXT) // 3))
     stream = sl.data.SequenceStream(path, num_threads=threads)
     stream.load_state_dict({**stream.state_dict(), "position": start})
@@ -194,7 +194,7 @@ def test_a_stream_goes_on_inside_a_gzip(tmp_path, start, threads):
 
 
 @pytest.mark.parametrize("count", [2, 5])
-def test_shards_of_a_gzip_have_each_record_once(tmp_path, count):
+def test_shards_of_a_gzip_contain_each_record_once(tmp_path, count):
     path = indexed(tmp_path / "r.fq.gz", members())
     stream = sl.data.SequenceStream(path)
     shards = [stream.shard(index, count) for index in range(count)]
@@ -202,7 +202,7 @@ def test_shards_of_a_gzip_have_each_record_once(tmp_path, count):
     assert found == [f"r{n}" for n in range(READS)]
 
 
-def test_a_stream_that_goes_on_finds_what_its_index_did_not_see(tmp_path):
+def test_a_resumed_stream_detects_corruption_that_its_index_missed(tmp_path):
     packed = bytearray(members())
     assert len(packed) > 8 * SEEN
     path = indexed(tmp_path / "r.fq.gz", packed)
@@ -214,7 +214,7 @@ def test_a_stream_that_goes_on_finds_what_its_index_did_not_see(tmp_path):
         list(stream)
 
 
-def test_a_stream_goes_on_in_a_file_whose_time_has_changed(tmp_path):
+def test_a_stream_resumes_in_a_file_with_another_modification_time(tmp_path):
     path = Path(indexed(tmp_path / "r.fq.gz", members()))
     os.utime(path)
     stream = sl.data.SequenceStream(path)

@@ -68,7 +68,7 @@ def container(request):
     return request.param
 
 
-def test_records_in_any_order_are_those_of_biopython(tmp_path, container):
+def test_random_access_returns_the_records_of_biopython(tmp_path, container):
     text = reads(3000)
     path = write(tmp_path / "r.fq", text, container)
     expected = [
@@ -86,7 +86,7 @@ def test_records_in_any_order_are_those_of_biopython(tmp_path, container):
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_parts_of_a_chromosome_are_slices_of_it(tmp_path, container, end):
+def test_ranges_of_a_chromosome_equal_its_slices(tmp_path, container, end):
     path = write(tmp_path / "g.fa", genome(end), container)
     index = SequenceIndex(path)
     with open_sequences(path) as reader:
@@ -102,7 +102,7 @@ def test_parts_of_a_chromosome_are_slices_of_it(tmp_path, container, end):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.lists(st.lists(st.text("ACGT", max_size=9), max_size=5), min_size=1), st.data())
-def test_lines_of_any_length_are_indexed(tmp_path, records, data):
+def test_lines_of_any_length_can_be_indexed(tmp_path, records, data):
     lines = [f">r{n}\n" + "\n".join(lines) for n, lines in enumerate(records)]
     path = write(tmp_path / "a.fa", "\n".join(lines).encode())
     build_index(path)
@@ -115,7 +115,7 @@ def test_lines_of_any_length_are_indexed(tmp_path, records, data):
     assert index.fetch(row, start, stop) == whole[row][start:stop]
 
 
-def test_a_record_is_found_by_its_id(tmp_path, container):
+def test_a_record_is_found_by_id(tmp_path, container):
     index = SequenceIndex(write(tmp_path / "g.fa", genome(), container))
     assert (index["chr2"].id, index[b"chr2"].id) == ("chr2", "chr2")
     assert index["chr2"].description == "of five"
@@ -124,7 +124,7 @@ def test_a_record_is_found_by_its_id(tmp_path, container):
     assert 2 not in index
 
 
-def test_an_unknown_id_names_the_file(tmp_path):
+def test_an_unknown_id_is_an_error_that_names_the_file(tmp_path):
     index = SequenceIndex(write(tmp_path / "g.fa", genome()))
     with pytest.raises(IdError, match=r"g\.fa: no record has the id 'chrX'"):
         index["chrX"]
@@ -132,7 +132,7 @@ def test_an_unknown_id_names_the_file(tmp_path):
         index.fetch("chrX", 0, 1)
 
 
-def test_an_id_that_stands_twice_is_ambiguous(tmp_path):
+def test_a_repeated_id_is_ambiguous(tmp_path):
     index = SequenceIndex(write(tmp_path / "a.fa", b">a\nA\n>b\nC\n>a x\nG\n>a\nT\n"))
     with pytest.raises(IdError, match=r"3 records have the id 'a' \(0, 2, 3\)"):
         index["a"]
@@ -140,7 +140,7 @@ def test_an_id_that_stands_twice_is_ambiguous(tmp_path):
     assert index[2].sequence == b"G"
 
 
-def test_beyond_the_end_is_an_index_error_with_the_size(tmp_path):
+def test_an_index_out_of_range_is_an_error_with_the_size(tmp_path):
     index = SequenceIndex(write(tmp_path / "g.fa", genome()))
     with pytest.raises(OutOfRangeError, match="record 5 of 5"):
         index[5]
@@ -156,7 +156,7 @@ def test_beyond_the_end_is_an_index_error_with_the_size(tmp_path):
 
 
 @pytest.mark.parametrize("number", [1 << 63, -(1 << 63) - 1, 10**30])
-def test_a_number_beyond_64_bits_is_an_index_error(tmp_path, number):
+def test_an_integer_beyond_64_bits_is_an_index_error(tmp_path, number):
     index = SequenceIndex(write(tmp_path / "g.fa", genome()))
     for wrong in (
         lambda: index[number],
@@ -167,14 +167,14 @@ def test_a_number_beyond_64_bits_is_an_index_error(tmp_path, number):
             wrong()
 
 
-def test_unsigned_numbers_do_not_count_from_the_end(tmp_path):
+def test_large_unsigned_integers_are_not_negative_indices(tmp_path):
     index = SequenceIndex(write(tmp_path / "g.fa", genome()))
     with pytest.raises(IndexError):
         index.fetch_many(np.array([2**64 - 1], np.uint64))
     assert index.fetch_many(np.array([4], np.uint64)).ids == ["chr4"]
 
 
-def test_an_index_that_is_wanted_no_more_is_not_written(tmp_path, container):
+def test_an_interrupted_index_is_not_written(tmp_path, container):
     path = write(tmp_path / "r.fq", reads(500), container)
     progress = _native.IndexProgress()
     progress.stop()
@@ -187,7 +187,7 @@ def press_ctrl_c(_):
     raise KeyboardInterrupt
 
 
-def test_ctrl_c_while_an_index_is_made_comes_through(tmp_path):
+def test_ctrl_c_stops_indexing(tmp_path):
     path = write(tmp_path / "r.fq", reads(500))
     with pytest.raises(KeyboardInterrupt):
         build_index(path, on_progress=press_ctrl_c)
@@ -195,7 +195,7 @@ def test_ctrl_c_while_an_index_is_made_comes_through(tmp_path):
 
 
 @pytest.mark.parametrize("cut", [1, 2])
-def test_a_gzip_cut_on_a_member_border_is_found(tmp_path, cut):
+def test_a_gzip_truncated_at_a_member_boundary_is_detected(tmp_path, cut):
     parts = [gzip.compress(text) for text in (b"@a\nAC\n+\nII\n", b"@b\nG\n+\nI\n") * 2]
     path = tmp_path / "r.fq.gz"
     path.write_bytes(b"".join(parts))
@@ -207,14 +207,14 @@ def test_a_gzip_cut_on_a_member_border_is_found(tmp_path, cut):
         SequenceIndex(path)
 
 
-def test_numbers_are_whole(tmp_path):
+def test_indices_must_be_integers(tmp_path):
     index = SequenceIndex(write(tmp_path / "g.fa", genome()))
     with pytest.raises(ArgumentError, match="expected integers"):
         index.fetch_many([0.5])
     assert len(index.fetch_many([])) == 0
 
 
-def test_an_index_is_used_again(tmp_path, container):
+def test_an_existing_index_is_reused(tmp_path, container):
     path = write(tmp_path / "r.fq", reads(500), container)
     SequenceIndex(path)
     side = Path(f"{path}.sli")
@@ -225,7 +225,7 @@ def test_an_index_is_used_again(tmp_path, container):
     assert side.stat().st_mtime_ns == before
 
 
-def test_a_fastq_cut_on_a_record_border_is_found(tmp_path):
+def test_a_fastq_truncated_at_a_record_boundary_is_detected(tmp_path):
     path = write(tmp_path / "r.fq", reads(500))
     SequenceIndex(path)
     text = path.read_bytes()
@@ -236,7 +236,7 @@ def test_a_fastq_cut_on_a_record_border_is_found(tmp_path):
         SequenceIndex(path)
 
 
-def test_a_fasta_cut_inside_its_last_record_is_found(tmp_path):
+def test_a_fasta_truncated_within_its_last_record_is_detected(tmp_path):
     path = write(tmp_path / "g.fa", genome())
     SequenceIndex(path)
     path.write_bytes(path.read_bytes()[:-100])
@@ -244,7 +244,7 @@ def test_a_fasta_cut_inside_its_last_record_is_found(tmp_path):
         SequenceIndex(path)
 
 
-def test_another_file_is_indexed_anew_with_a_warning(tmp_path, container):
+def test_a_replaced_file_is_indexed_again_with_a_warning(tmp_path, container):
     path = write(tmp_path / "r.fq", reads(500), container)
     SequenceIndex(path)
     write(path, reads(600, seed=5), container)
@@ -256,7 +256,7 @@ def test_another_file_is_indexed_anew_with_a_warning(tmp_path, container):
     assert SequenceIndex(path).note is None
 
 
-def test_a_letter_that_changed_is_found_when_it_is_read(tmp_path):
+def test_a_changed_base_is_detected_when_it_is_read(tmp_path):
     path = write(tmp_path / "r.fq", b"@a\nACGT\n+\nIIII\n@b\nACGT\n+\nIIII\n")
     index = SequenceIndex(path)
     with path.open("r+b") as file:
@@ -267,7 +267,7 @@ def test_a_letter_that_changed_is_found_when_it_is_read(tmp_path):
         index[0]
 
 
-def test_blocks_that_changed_places_are_found(tmp_path):
+def test_exchanged_bgzip_blocks_are_detected(tmp_path):
     text = b"".join(b">r%06d\n%s\n" % (n, b"ACGT" * 10) for n in range(9000))
     path = write(tmp_path / "a.fa.gz", text, "bgzip")
     index = SequenceIndex(path)
@@ -281,7 +281,7 @@ def test_blocks_that_changed_places_are_found(tmp_path):
 
 
 @pytest.mark.parametrize("place", [0, 9, 60, 300, -60])
-def test_a_damaged_index_is_made_anew(tmp_path, place):
+def test_a_corrupt_index_is_rebuilt(tmp_path, place):
     path = write(tmp_path / "r.fq", reads(500))
     side = build_index(path)
     data = bytearray(side.read_bytes())
@@ -297,7 +297,7 @@ def test_a_damaged_index_is_made_anew(tmp_path, place):
     assert found == whole
 
 
-def test_a_folder_that_cannot_be_written_keeps_the_index_in_memory(tmp_path):
+def test_in_a_read_only_folder_the_index_stays_in_memory(tmp_path):
     path = write(tmp_path / "r.fq", reads(50))
     index = SequenceIndex(path, index=tmp_path / "r.fq" / "no-folder.sli")
     assert index.note is not None
@@ -306,13 +306,13 @@ def test_a_folder_that_cannot_be_written_keeps_the_index_in_memory(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["sli", "fai"])
-def test_a_folder_named_like_an_index_is_none(tmp_path, suffix):
+def test_a_folder_named_like_an_index_is_not_an_index(tmp_path, suffix):
     path = write(tmp_path / "a.fa", b">a\nAC\n")
     Path(f"{path}.{suffix}").mkdir()
     assert SequenceIndex(path)["a"].sequence == b"AC"
 
 
-def test_where_a_folder_has_its_name_an_index_is_kept_in_memory(tmp_path):
+def test_if_a_folder_has_its_name_the_index_stays_in_memory(tmp_path):
     path = write(tmp_path / "a.fa", b">a\nAC\n")
     Path(f"{path}.sli").mkdir()
     assert "kept in memory (" in str(SequenceIndex(path).note)
@@ -336,14 +336,14 @@ def kill_while_it_writes(path):
     return bool(list(path.parent.glob(".*.part")))
 
 
-def test_what_a_killed_process_left_of_an_index_goes_with_the_next(tmp_path):
+def test_temporary_files_of_a_killed_indexer_are_removed(tmp_path):
     path = write(tmp_path / "r.fq", reads(100_000))
     assert any(kill_while_it_writes(path) for _ in range(10))
     assert build_index(path).is_file()
     assert not list(tmp_path.glob(".*.part"))
 
 
-def test_without_an_index_and_build_it_is_missing(tmp_path):
+def test_a_missing_index_is_an_error_if_build_is_false(tmp_path):
     path = write(tmp_path / "r.fq", reads(5))
     with pytest.raises(MissingFileError, match=r"r\.fq\.sli: no such index"):
         SequenceIndex(path, build=False)
@@ -353,7 +353,7 @@ def test_without_an_index_and_build_it_is_missing(tmp_path):
         SequenceIndex(tmp_path)
 
 
-def test_a_fault_in_the_file_is_named_while_it_is_indexed(tmp_path, container):
+def test_an_invalid_record_is_reported_during_indexing(tmp_path, container):
     text = reads(3000) + b"@bad\nACGT\n+\nIII\n"
     path = write(tmp_path / "r.fq", text, container)
     with pytest.raises(FormatError, match=r"record 3000 \(bad\), line 1200") as caught:
@@ -362,14 +362,14 @@ def test_a_fault_in_the_file_is_named_while_it_is_indexed(tmp_path, container):
     assert not Path(f"{path}.sli").exists()
 
 
-def test_a_cut_gzip_is_not_indexed(tmp_path):
+def test_a_truncated_gzip_cannot_be_indexed(tmp_path):
     path = write(tmp_path / "r.fq.gz", reads(3000), "gzip")
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(FormatError, match="cut"):
         SequenceIndex(path)
 
 
-def test_threads_share_an_index(tmp_path, container):
+def test_threads_can_share_an_index(tmp_path, container):
     index = SequenceIndex(write(tmp_path / "r.fq", reads(3000), container))
     wrong = []
 
@@ -387,11 +387,11 @@ def test_threads_share_an_index(tmp_path, container):
     assert not wrong
 
 
-def test_a_byte_order_mark_belongs_to_no_record(tmp_path):
+def test_a_byte_order_mark_is_not_part_of_a_record(tmp_path):
     index = SequenceIndex(write(tmp_path / "a.fa", b"\xef\xbb\xbf>a\nAC\n>b\nG\n"))
     assert [record.sequence for record in index] == [b"AC", b"G"]
 
 
-def test_a_missing_file_is_named_where_no_index_may_be_made(tmp_path):
+def test_a_missing_sequence_file_is_an_error_if_build_is_false(tmp_path):
     with pytest.raises(MissingFileError, match=r"none\.fa: no such file"):
         SequenceIndex(tmp_path / "none.fa", build=False)

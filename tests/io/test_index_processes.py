@@ -27,7 +27,7 @@ def fetch(index, seed, answers):
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_forked_processes_read_at_once(path):
+def test_forked_processes_read_concurrently(path):
     context = multiprocessing.get_context("fork")
     index = SequenceIndex(path, num_threads=2)
     index.fetch_many(np.arange(2000))
@@ -42,7 +42,7 @@ def test_forked_processes_read_at_once(path):
         worker.join()
 
 
-def test_another_process_reads_with_a_pickled_index(path):
+def test_a_pickled_index_works_in_another_process(path):
     read = "import pickle, sys; print(pickle.load(sys.stdin.buffer)['r77'].id)"
     data = pickle.dumps(SequenceIndex(path))
     said = subprocess.run(
@@ -51,28 +51,28 @@ def test_another_process_reads_with_a_pickled_index(path):
     assert said.stdout.strip() == b"r77"
 
 
-def test_a_pickle_holds_no_records_and_opens_the_file_when_it_is_used(path):
+def test_a_pickled_index_contains_no_records(path):
     index = SequenceIndex(path)
     data = pickle.dumps(index)
     assert len(data) < 1000
     assert pickle.loads(data)["r3"] == index["r3"]  # noqa: S301 - our own bytes
 
 
-def test_an_index_in_memory_goes_along(path, tmp_path):
+def test_an_index_in_memory_is_pickled(path, tmp_path):
     index = SequenceIndex(path, index=tmp_path / "r.fq" / "x.sli")
     again = pickle.loads(pickle.dumps(index))  # noqa: S301 - our own bytes
     assert again["r3"] == index["r3"]
     assert not (tmp_path / "r.fq.sli").exists()
 
 
-def test_a_pickle_of_a_file_that_changed_is_refused(path):
+def test_a_pickled_index_rejects_a_changed_file(path):
     again = pickle.loads(pickle.dumps(SequenceIndex(path)))  # noqa: S301 - our own bytes
     path.write_text("@x\nAC\n+\nII\n")
     with pytest.raises(FormatError, match="changed since the index was opened"):
         again[0]
 
 
-def test_a_file_that_is_cut_while_it_is_read_is_an_error(path):
+def test_a_file_truncated_during_reading_is_an_error(path):
     index = SequenceIndex(path)
     os.truncate(path, 5000)
     with pytest.raises(FormatError, match="not what its index says"):

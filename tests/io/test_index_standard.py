@@ -18,14 +18,14 @@ FASTQ_FAI = "a\t5\t5\t5\t6\t13\nb\t4\t22\t3\t4\t31\n"
 
 
 @pytest.mark.parametrize(("text", "fai"), [(FASTA, FASTA_FAI), (FASTQ, FASTQ_FAI)])
-def test_the_written_fai_is_that_of_samtools(tmp_path, text, fai):
+def test_the_written_fai_equals_that_of_samtools(tmp_path, text, fai):
     (tmp_path / "a").write_bytes(text)
     (written,) = SequenceIndex(tmp_path / "a").write_fai()
     assert written.read_text() == fai
 
 
 @pytest.mark.parametrize(("text", "fai"), [(FASTA, FASTA_FAI), (FASTQ, FASTQ_FAI)])
-def test_a_fai_serves_in_the_place_of_an_index(tmp_path, text, fai):
+def test_a_fai_file_can_replace_the_index(tmp_path, text, fai):
     (tmp_path / "a").write_bytes(text)
     expected = list(SequenceIndex(tmp_path / "a"))
     Path(tmp_path / "a.sli").unlink()
@@ -37,20 +37,20 @@ def test_a_fai_serves_in_the_place_of_an_index(tmp_path, text, fai):
 
 
 @pytest.mark.parametrize("cut", range(2, 20))
-def test_a_fai_finds_a_cut_inside_the_last_record(tmp_path, cut):
+def test_a_fai_detects_truncation_within_the_last_record(tmp_path, cut):
     (tmp_path / "a").write_bytes(FASTA[:-cut])
     (tmp_path / "a.fai").write_text(FASTA_FAI)
     with pytest.raises(FormatError, match=r"a\.fai: "):
         SequenceIndex(tmp_path / "a")
 
 
-def test_the_end_of_the_last_line_may_be_missing(tmp_path):
+def test_the_last_line_may_lack_a_newline(tmp_path):
     (tmp_path / "a").write_bytes(FASTA[:-1])
     (tmp_path / "a.fai").write_text(FASTA_FAI)
     assert SequenceIndex(tmp_path / "a")[-1].sequence == b"ACGTACG"
 
 
-def test_a_fai_finds_a_fastq_cut_on_a_border(tmp_path):
+def test_a_fai_detects_a_fastq_truncated_at_a_record_boundary(tmp_path):
     (tmp_path / "a").write_bytes(FASTQ[: FASTQ.index(b"@b\n")])
     (tmp_path / "a.fai").write_text(FASTQ_FAI)
     with pytest.raises(FormatError, match="does not lie within"):
@@ -71,7 +71,7 @@ FAI_CHANGES = {
 
 
 @pytest.mark.parametrize("change", FAI_CHANGES)
-def test_a_fai_of_another_file_is_refused(tmp_path, change):
+def test_a_fai_of_another_file_is_an_error(tmp_path, change):
     (tmp_path / "a").write_bytes(FASTA)
     (tmp_path / "a.fai").write_text(FAI_CHANGES[change](FASTA_FAI))
     with pytest.raises(FormatError, match=r"a\.fai"):
@@ -80,7 +80,7 @@ def test_a_fai_of_another_file_is_refused(tmp_path, change):
 
 @pytest.mark.parametrize("compress", [bytes, bgzip_text])
 @pytest.mark.parametrize("line", ["", "seven\t4\t63\t4\t5\n"])
-def test_a_fai_that_lacks_the_last_records_is_refused(tmp_path, compress, line):
+def test_a_fai_without_the_last_records_is_an_error(tmp_path, compress, line):
     path = tmp_path / "a"
     path.write_bytes(compress(FASTA + b">seven\nACGT\n>eight\nGGGG\n"))
     (tmp_path / "a.fai").write_text(FASTA_FAI + line)
@@ -89,7 +89,7 @@ def test_a_fai_that_lacks_the_last_records_is_refused(tmp_path, compress, line):
         SequenceIndex(path)
 
 
-def test_a_fai_without_the_second_record_of_an_id_is_refused(tmp_path):
+def test_a_fai_without_the_second_record_of_an_id_is_an_error(tmp_path):
     # `samtools faidx` leaves out a record whose id it has met.
     (tmp_path / "a").write_bytes(FASTA + b">one\nACGT\n")
     (tmp_path / "a.fai").write_text(FASTA_FAI)
@@ -101,13 +101,13 @@ def test_a_fai_without_the_second_record_of_an_id_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("end", [b"", b"\n\n", b"\r\n", b" \n" * 70_000])
-def test_blank_lines_after_the_last_record_of_a_fai_are_no_record(tmp_path, end):
+def test_blank_lines_at_the_end_of_a_fai_are_ignored(tmp_path, end):
     (tmp_path / "a").write_bytes(FASTA.rstrip(b"\n") + end)
     (tmp_path / "a.fai").write_text(FASTA_FAI)
     assert list(SequenceIndex(tmp_path / "a").ids) == ["one", "two", "four"]
 
 
-def test_a_fai_that_lacks_one_of_many_records_is_refused(tmp_path):
+def test_a_fai_without_one_of_many_records_is_an_error(tmp_path):
     (tmp_path / "a").write_bytes(b"".join(b">r%d x\nACGT\n" % n for n in range(5000)))
     SequenceIndex(tmp_path / "a").write_fai()
     (tmp_path / "a.sli").unlink()
@@ -117,7 +117,7 @@ def test_a_fai_that_lacks_one_of_many_records_is_refused(tmp_path):
         SequenceIndex(tmp_path / "a")
 
 
-def test_a_fai_in_another_order_is_refused_with_a_way_out(tmp_path):
+def test_a_fai_in_another_order_is_an_error_with_a_remedy(tmp_path):
     (tmp_path / "a").write_bytes(FASTA)
     lines = FASTA_FAI.splitlines(keepends=True)
     (tmp_path / "a.fai").write_text("".join(sorted(lines)))
@@ -140,7 +140,7 @@ def gzi_of(entries, more=0):
     )
 
 
-def test_the_written_gzi_holds_the_blocks(tmp_path):
+def test_the_written_gzi_contains_the_block_offsets(tmp_path):
     blocks = bgzip(tmp_path / "a.fa.gz")
     written = SequenceIndex(tmp_path / "a.fa.gz").write_fai()
     assert [path.suffix for path in written] == [".gzi", ".fai"]
@@ -158,7 +158,7 @@ GZI_CHANGES = {
 
 
 @pytest.mark.parametrize("change", GZI_CHANGES)
-def test_a_gzi_of_another_file_is_refused(tmp_path, change):
+def test_a_gzi_of_another_file_is_an_error(tmp_path, change):
     path = tmp_path / "a.fa.gz"
     blocks = bgzip(path)
     SequenceIndex(path).write_fai()
@@ -169,7 +169,7 @@ def test_a_gzi_of_another_file_is_refused(tmp_path, change):
         SequenceIndex(path)
 
 
-def test_a_gzi_with_an_impossible_number_of_entries_is_refused(tmp_path):
+def test_a_gzi_with_an_impossible_count_is_an_error(tmp_path):
     path = tmp_path / "a.fa.gz"
     bgzip(path)
     SequenceIndex(path).write_fai()
@@ -180,7 +180,7 @@ def test_a_gzi_with_an_impossible_number_of_entries_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("more", [-1, 1, (1 << 60), (1 << 63)])
-def test_a_gzi_that_counts_its_entries_wrongly_is_refused(tmp_path, more):
+def test_a_gzi_with_a_wrong_count_is_an_error(tmp_path, more):
     path = tmp_path / "a.fa.gz"
     blocks = bgzip(path)
     SequenceIndex(path).write_fai()
@@ -190,7 +190,7 @@ def test_a_gzi_that_counts_its_entries_wrongly_is_refused(tmp_path, more):
         SequenceIndex(path)
 
 
-def test_a_dropped_block_is_found_by_the_gzi(tmp_path):
+def test_a_gzi_detects_a_missing_block(tmp_path):
     path = tmp_path / "a.fa.gz"
     blocks = bgzip(path)
     SequenceIndex(path).write_fai()
@@ -201,7 +201,7 @@ def test_a_dropped_block_is_found_by_the_gzi(tmp_path):
         SequenceIndex(path)
 
 
-def test_what_a_fai_cannot_say_is_an_error(tmp_path):
+def test_records_that_a_fai_cannot_represent_are_an_error(tmp_path):
     (tmp_path / "odd.fa").write_text(">a\nA\nCC\nG\n")
     with pytest.raises(FormatError, match="record 0 has lines of unequal length"):
         SequenceIndex(tmp_path / "odd.fa").write_fai()
@@ -210,7 +210,7 @@ def test_what_a_fai_cannot_say_is_an_error(tmp_path):
         SequenceIndex(tmp_path / "twice.fa").write_fai()
 
 
-def test_ordinary_gzip_has_no_gzi(tmp_path):
+def test_plain_gzip_has_no_gzi(tmp_path):
     import gzip
 
     (tmp_path / "a.gz").write_bytes(gzip.compress(b">a\nAC\n"))
@@ -218,7 +218,7 @@ def test_ordinary_gzip_has_no_gzi(tmp_path):
         SequenceIndex(tmp_path / "a.gz").write_fai()
 
 
-def test_the_command_may_make_what_a_wrong_fai_refuses(tmp_path):
+def test_the_command_index_replaces_an_invalid_fai(tmp_path):
     (tmp_path / "a").write_bytes(FASTA)
     (tmp_path / "a.fai").write_text(FASTQ_FAI)
     build_index(tmp_path / "a")

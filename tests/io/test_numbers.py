@@ -20,21 +20,21 @@ def path(tmp_path):
 
 @pytest.mark.parametrize("number", HUGE.values(), ids=HUGE)
 @pytest.mark.parametrize("name", ["expect", "max_record"])
-def test_an_option_beyond_64_bits_is_refused(path, name, number):
+def test_an_option_beyond_64_bits_is_an_error(path, name, number):
     with pytest.raises(ArgumentError, match=rf"{name} must be below 2\*\*63"):
         open_sequences(path, **{name: number})
 
 
 @pytest.mark.parametrize("name", ["expect", "max_record"])
 @pytest.mark.parametrize("number", [2.5, "2"])
-def test_an_option_that_is_no_whole_number_is_refused(path, name, number):
+def test_an_option_that_is_not_an_integer_is_an_error(path, name, number):
     with pytest.raises(ArgumentError, match=f"{name} must be an integer, got"):
         open_sequences(path, **{name: number})
 
 
 @pytest.mark.parametrize("number", HUGE.values(), ids=HUGE)
 @pytest.mark.parametrize("interleaved", [False, True])
-def test_a_batch_beyond_64_bits_is_refused(path, interleaved, number):
+def test_a_batch_size_beyond_64_bits_is_an_error(path, interleaved, number):
     with open_sequences(path, interleaved=interleaved) as reader:
         with pytest.raises(ArgumentError, match=r"n must be below 2\*\*63"):
             reader.batches(number)
@@ -43,12 +43,12 @@ def test_a_batch_beyond_64_bits_is_refused(path, interleaved, number):
 
 
 @pytest.mark.parametrize("number", [0, -1, 10**30, 1.5])
-def test_the_next_batch_has_the_same_limits(path, number):
+def test_read_batch_has_the_same_limits(path, number):
     with open_sequences(path) as reader, pytest.raises(ArgumentError, match="n must be"):
         reader.read_batch(number)
 
 
-def test_the_largest_number_means_everything(path):
+def test_the_largest_integer_reads_everything(path):
     with open_sequences(path, max_record=sys.maxsize) as reader:
         assert len(reader.read_batch(sys.maxsize, sys.maxsize)) == 2
     path.write_text(">a\nAC\n>a\nGG\n")
@@ -58,7 +58,7 @@ def test_the_largest_number_means_everything(path):
 
 @pytest.mark.parametrize("threads", [-1, 2.5, "2", True, 1 << 17, 1 << 64])
 @pytest.mark.parametrize("call", [build_index, SequenceIndex, open_sequences])
-def test_a_number_of_threads_that_no_machine_has_is_refused(path, call, threads):
+def test_an_impossible_number_of_threads_is_an_error(path, call, threads):
     with pytest.raises(
         ArgumentError, match="num_threads must be an integer from 1 to 65536"
     ):
@@ -66,7 +66,7 @@ def test_a_number_of_threads_that_no_machine_has_is_refused(path, call, threads)
 
 
 @pytest.mark.parametrize("threads", [0, None])
-def test_no_number_of_threads_means_all_cores(path, threads):
+def test_zero_threads_means_all_cores(path, threads):
     build_index(path, num_threads=threads)
     assert len(SequenceIndex(path, num_threads=threads)) == 2
     with open_sequences(path, num_threads=threads) as reader:
@@ -74,13 +74,13 @@ def test_no_number_of_threads_means_all_cores(path, threads):
 
 
 @pytest.mark.parametrize("width", [10**30, 2.5])
-def test_a_line_width_is_a_whole_number_of_64_bits(tmp_path, width):
+def test_a_line_width_is_a_64_bit_integer(tmp_path, width):
     with pytest.raises(ArgumentError, match="line_width must be"):
         write_sequences(tmp_path / "o.fa", [("a", "AC")], line_width=width)
 
 
 @pytest.mark.parametrize("number", [1 << 64, 10**30, -(10**30)])
-def test_a_record_number_beyond_64_bits_is_an_index_error(path, number):
+def test_a_record_index_beyond_64_bits_is_an_index_error(path, number):
     index = SequenceIndex(path)
     for wrong in (
         lambda: index.fetch(number, 0, 1),
@@ -95,20 +95,20 @@ def test_a_record_number_beyond_64_bits_is_an_index_error(path, number):
 
 
 @pytest.mark.parametrize("key", [None, 1.5, [1], slice(0, 1)], ids=str)
-def test_what_is_neither_id_nor_number_finds_no_record(path, key):
+def test_a_key_that_is_neither_id_nor_integer_is_an_error(path, key):
     index = SequenceIndex(path)
     for find in (lambda: index[key], lambda: index.fetch(key, 0, 1)):
         with pytest.raises(ArgumentError, match="by its id or by an integer index; got"):
             find()
 
 
-def test_ids_and_numbers_are_not_mixed(path):
+def test_ids_and_integers_cannot_be_mixed(path):
     with pytest.raises(ArgumentError, match="all ids or all indices, got both"):
         SequenceIndex(path).fetch_intervals(["a", 10**30], [0, 0], [1, 1])
 
 
 @pytest.mark.parametrize("rows", [[0.7], np.array([True, False])], ids=str)
-def test_rows_of_a_batch_are_whole_numbers(path, rows):
+def test_rows_of_a_batch_are_integers(path, rows):
     with open_sequences(path) as reader:
         batch = reader.read_batch(2)
     with pytest.raises(ArgumentError, match="expected integers"):

@@ -149,7 +149,7 @@ BOTH = {"fasta": FASTA, "fastq": FASTQ}
 
 
 @pytest.mark.parametrize(("kind", "name"), CASES, ids=[f"{k}: {n}" for k, n in CASES])
-def test_has_its_verdict_in_every_container_and_at_every_chunk_size(kind, name):
+def test_odd_input_has_the_same_result_in_every_container_and_chunk_size(kind, name):
     text, verdict = BOTH[kind][name]
     sizes = SIZES if len(text) < 1000 else SIZES[-1:]
     for container, pack in PACKERS.items():
@@ -159,13 +159,13 @@ def test_has_its_verdict_in_every_container_and_at_every_chunk_size(kind, name):
 
 
 @pytest.mark.parametrize(("kind", "name"), CASES, ids=[f"{k}: {n}" for k, n in CASES])
-def test_stands_on_the_page(kind, name):
+def test_every_odd_input_is_on_the_page(kind, name):
     (row,) = re.findall(rf"^\| {re.escape(name)} \|(.*)\|$", section(kind), re.MULTILINE)
     verdict = BOTH[kind][name][1]
     assert row.strip().startswith("accepted" if isinstance(verdict, list) else "error")
 
 
-def test_the_page_names_nothing_else():
+def test_the_page_lists_only_tested_inputs():
     for kind, cases in BOTH.items():
         names = re.findall(r"^\| (.*?) \| (?:accepted|error)", section(kind), re.MULTILINE)
         assert set(names) == set(cases)
@@ -186,16 +186,16 @@ def judge(origin):
 
 
 @pytest.mark.parametrize("text", [b";c\n>a\nACGT\n", b"#c\n>a\nAC\n;x\nGT\n"])
-def test_comments_are_left_out_where_asked(text):
+def test_comments_skip_skips_comment_lines(text):
     assert read(Trickle(text, 1), comments="skip") == A
 
 
 @pytest.mark.parametrize("text", [b">a\nAC GT\n", b">a\n A C\tG T \n"])
-def test_white_space_is_left_out_where_asked(text):
+def test_whitespace_strip_removes_white_space(text):
     assert read(Trickle(text, 1), whitespace="strip") == A
 
 
-def test_a_quality_below_the_declared_encoding_is_an_error():
+def test_a_quality_below_the_given_encoding_is_an_error():
     text = b"@a\nACGT\n+\nhh;h\n"
     assert read(Trickle(text, 1), quality="solexa") == fastq(("a", b"ACGT", b"hh;h"))
     with pytest.raises(
@@ -208,13 +208,13 @@ UNNAMED = b"> first\nAC\n>\nGT\n>\t \nTT\n>d\nGG\n"
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_headers_without_a_word_are_numbered_where_asked(size):
+def test_ids_number_numbers_headers_without_ids(size):
     wanted = fasta((" first", b"AC"), ("1", b"GT"), ("2", b"TT"), ("d", b"GG"))
     assert read(Trickle(UNNAMED, size), ids="number") == wanted
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_headers_of_reads_without_a_word_are_numbered_where_asked(size):
+def test_ids_number_numbers_fastq_headers_without_ids(size):
     text = b"@\nAC\n+\nII\n@ \nGT\n+\nII\n"
     wanted = fastq(("0", b"AC", b"II"), ("1", b"GT", b"II"))
     assert read(Trickle(text, size), ids="number") == wanted
@@ -229,7 +229,7 @@ HEADERS = st.text(st.sampled_from("ab \t\x0b\x0c"), max_size=5)
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(headers=st.lists(HEADERS.filter(str.strip), min_size=1, max_size=6))
-def test_the_id_is_the_first_word_on_every_path(tmp_path, headers):
+def test_the_id_is_the_first_word_for_every_reader(tmp_path, headers):
     file = tmp_path / "a.fa"
     file.write_text("".join(f">{header}\nACGT\n" for header in headers), newline="\n")
     Path(f"{file}.sli").unlink(missing_ok=True)
@@ -248,7 +248,7 @@ def test_the_id_is_the_first_word_on_every_path(tmp_path, headers):
     assert list(sl.data.SequenceDataset(file).ids_of(range(len(words)))) == words
 
 
-def test_records_whose_headers_begin_with_blanks_are_fetched_by_id(tmp_path):
+def test_headers_that_begin_with_blanks_are_found_by_id(tmp_path):
     (tmp_path / "a.fa").write_text("> 6400 TATA\nACGT\nAC\n>\t6401\nGGTT\n")
     index = sl.io.SequenceIndex(tmp_path / "a.fa")
     fai, *_ = index.write_fai()
@@ -260,14 +260,14 @@ def test_records_whose_headers_begin_with_blanks_are_fetched_by_id(tmp_path):
     assert data[0]["sequence"] == b"GT"
 
 
-def test_a_record_is_written_with_the_header_that_it_was_read_with(tmp_path):
+def test_a_record_is_written_with_its_original_header(tmp_path):
     (tmp_path / "a.fa").write_bytes(b"> 6400 x\nACGT\n")
     with sl.io.open_sequences(tmp_path / "a.fa") as reader:
         sl.io.write_sequences(tmp_path / "b.fa", reader)
     assert (tmp_path / "b.fa").read_bytes() == b"> 6400 x\nACGT\n"
 
 
-def test_an_id_without_a_word_is_never_written(tmp_path):
+def test_a_record_without_an_id_cannot_be_written(tmp_path):
     record = sl.io.SequenceRecord(" ", "x", b"ACGT")
     with pytest.raises(FormatError, match="expected an id"):
         sl.io.write_sequences(tmp_path / "b.fa", [record])

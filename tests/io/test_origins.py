@@ -59,18 +59,18 @@ class OnlyReadInto:
 
 @pytest.mark.parametrize("wrap", [io.BytesIO, OnlyRead, OnlyReadInto])
 @pytest.mark.parametrize("pack", EVERY.values(), ids=EVERY)
-def test_any_binary_file_object_is_read(wrap, pack):
+def test_any_binary_file_object_can_be_read(wrap, pack):
     assert read(wrap(pack(TEXT))) == FOUND
 
 
-def test_an_object_is_read_from_where_it_stands_and_stays_open():
+def test_a_file_object_is_read_from_its_position_and_stays_open():
     file = io.BytesIO(b"rubbish" + TEXT)
     file.seek(7)
     assert read(file) == FOUND
     assert not file.closed
 
 
-def test_a_member_of_a_zip_archive_is_read(tmp_path):
+def test_a_member_of_a_zip_archive_can_be_read(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("a.fa", TEXT)
     with zipfile.ZipFile(tmp_path / "a.zip") as archive, archive.open("a.fa") as file:
@@ -85,13 +85,13 @@ class GivesText:
 
 
 @pytest.mark.parametrize("text", [io.StringIO(">a\nAC\n"), GivesText()])
-def test_text_is_refused(text):
+def test_a_text_file_object_is_an_error(text):
     with pytest.raises(ArgumentError, match='binary mode, "rb"'):
         open_sequences(text)
 
 
 @pytest.mark.parametrize("thing", [7])
-def test_what_is_no_file_is_refused(thing):
+def test_an_object_without_read_is_an_error(thing):
     with pytest.raises(ArgumentError, match="a binary file object, got int"):
         open_sequences(thing)
 
@@ -104,7 +104,7 @@ class Liar:
 
 
 @pytest.mark.parametrize("answer", [-1, 1 << 40, "all"])
-def test_an_object_that_says_it_gave_more_than_fits_is_refused(answer):
+def test_a_read_that_returns_too_many_bytes_is_an_error(answer):
     with pytest.raises(ArgumentError, match=f"Liar says that it gave {answer} bytes"):
         open_sequences(cast("Any", Liar(answer)))
 
@@ -116,18 +116,18 @@ class GivesNumbers:
         return 5
 
 
-def test_an_object_that_gives_no_bytes_is_refused():
+def test_a_read_that_returns_no_bytes_object_is_an_error():
     with pytest.raises(ArgumentError, match=r"GivesNumbers gives .*int.*, expected bytes"):
         open_sequences(cast("Any", GivesNumbers()))
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_an_exception_of_the_object_comes_through(threads):
+def test_exceptions_of_a_file_object_are_passed_on(threads):
     with pytest.raises(ZeroDivisionError, match="disk on fire"):
         open_sequences(Broken(), num_threads=threads)
 
 
-def test_an_object_that_fails_later_raises_at_the_read(tmp_path):
+def test_an_object_that_fails_later_raises_during_the_read(tmp_path):
     (tmp_path / "a").write_bytes(TEXT * 100_000)
     file = (tmp_path / "a").open("rb", buffering=0)
     with open_sequences(file) as reader:
@@ -138,18 +138,18 @@ def test_an_object_that_fails_later_raises_at_the_read(tmp_path):
             list(batches)
 
 
-def test_standard_input_is_read():
+def test_standard_input_can_be_read():
     command = [sys.executable, "-c", STDIN]
     done = subprocess.run(command, input=gzip.compress(TEXT), stdout=-1, check=True)
     assert done.stdout == b"[('a', b'ACGT'), ('b', b'GG')] gzip\n"
 
 
-def test_standard_input_may_be_replaced(monkeypatch):
+def test_a_replaced_standard_input_is_used(monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXT)))
     assert read("-") == FOUND
 
 
-def test_a_program_may_end_in_the_middle_of_a_file():
+def test_a_program_can_exit_in_the_middle_of_a_file():
     done = subprocess.run([sys.executable, "-c", LEAVE], capture_output=True, check=True)
     assert (done.stdout, done.stderr) == (b"r0\n", b"")
 
@@ -184,9 +184,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("pack", PACKERS.values(), ids=PACKERS)
-def test_a_file_that_changes_while_it_is_read_is_an_error_or_was_read(
-    tmp_path, pack, change
-):
+def test_a_file_that_changes_while_read_is_an_error_or_complete(tmp_path, pack, change):
     content = pack(READS)
     for step in range(20):
         path = tmp_path / f"{step}"
@@ -205,7 +203,7 @@ def read_and_change(path, change, step):
         return None
 
 
-def test_batches_that_are_kept_stay_as_they_were(tmp_path):
+def test_earlier_batches_do_not_change(tmp_path):
     text = b"".join(b">r%d\n%s\n" % (i, b"ACGT" * (i % 7)) for i in range(2000))
     (tmp_path / "a.fa").write_bytes(text)
     with open_sequences(tmp_path / "a.fa") as reader:

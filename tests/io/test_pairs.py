@@ -32,7 +32,7 @@ def names(reader):
         ("r_1", "r_2"),
     ],
 )
-def test_mates_are_told_by_their_ids(one, other):
+def test_mates_are_recognised_by_id(one, other):
     with open_sequences((fastq([one]), fastq([other]))) as reader:
         assert names(reader) == [(one, other)]
 
@@ -48,7 +48,7 @@ def test_mates_are_told_by_their_ids(one, other):
         ("r.1", "r_2"),
     ],
 )
-def test_reads_of_different_fragments_are_an_error(one, other):
+def test_pairs_of_different_fragments_are_an_error(one, other):
     first, second = fastq(["a", one]), fastq(["a", other])
     first.name, second.name = "r1.fq", "r2.fq"
     with (
@@ -61,7 +61,7 @@ def test_reads_of_different_fragments_are_an_error(one, other):
 
 
 @pytest.mark.parametrize(("one", "other"), [("1", "1"), ("2", "1"), ("2", "2")])
-def test_comments_that_name_other_ends_are_a_warning(one, other):
+def test_comments_with_wrong_read_numbers_are_a_warning(one, other):
     first, second = (fastq([f"m:7 {end}:N:0:AC"]) for end in (one, other))
     said = f"reads {one} and {other} of a fragment"
     with open_sequences((first, second)) as reader, pytest.warns(DataWarning, match=said):
@@ -69,14 +69,14 @@ def test_comments_that_name_other_ends_are_a_warning(one, other):
 
 
 @pytest.mark.filterwarnings("error")
-def test_comments_of_the_two_ends_are_no_warning():
+def test_comments_with_read_numbers_1_and_2_are_not_a_warning():
     first, second = (fastq([f"m:7 {end}:N:0:AC"]) for end in "12")
     with open_sequences((first, second)) as reader:
         assert len(list(reader)) == 1
 
 
 @pytest.mark.parametrize(("ended", "longer"), [(0, 1), (1, 0)])
-def test_a_file_that_ends_early_is_named_with_the_other(tmp_path, ended, longer):
+def test_a_shorter_file_of_a_pair_is_an_error_that_names_both(tmp_path, ended, longer):
     paths = [tmp_path / "r1.fq", tmp_path / "r2.fq"]
     paths[ended].write_bytes(fastq("ab").getvalue())
     paths[longer].write_bytes(fastq("abc").getvalue())
@@ -86,7 +86,7 @@ def test_a_file_that_ends_early_is_named_with_the_other(tmp_path, ended, longer)
 
 
 @given(st.integers(1, 40), st.integers(1, 9), st.integers(1, 60))
-def test_batches_of_pairs_go_in_lock_step(count, n, max_bytes):
+def test_batches_of_pairs_have_equal_lengths(count, n, max_bytes):
     ids = [f"r{number}" for number in range(count)]
     first, second = fastq(ids), fastq(ids, "GGCCA")
     with open_sequences((first, second)) as reader:
@@ -97,7 +97,7 @@ def test_batches_of_pairs_go_in_lock_step(count, n, max_bytes):
 
 
 @given(st.integers(1, 40), st.integers(1, 9), st.integers(1, 60))
-def test_reads_that_alternate_are_two_batches(count, n, max_bytes):
+def test_interleaved_reads_give_two_batches(count, n, max_bytes):
     ids = [f"r{number}/{mate}" for number in range(count) for mate in (1, 2)]
     with open_sequences(fastq(ids), interleaved=True) as reader:
         pairs = list(reader.batches(n, max_bytes=max_bytes))
@@ -111,7 +111,7 @@ def test_reads_that_alternate_are_two_batches(count, n, max_bytes):
     assert found == ids
 
 
-def test_an_odd_number_of_alternating_reads_is_an_error():
+def test_an_odd_number_of_interleaved_reads_is_an_error():
     with (
         open_sequences(fastq("aab"), interleaved=True) as reader,
         pytest.raises(FormatError, match=r"record 2 \(b\): expected its mate.*3 records"),
@@ -119,7 +119,7 @@ def test_an_odd_number_of_alternating_reads_is_an_error():
         names(reader)
 
 
-def test_expected_are_pairs():
+def test_expect_counts_pairs():
     with open_sequences(fastq("aabb"), interleaved=True, expect=2) as reader:
         assert len(names(reader)) == 2
     with (
@@ -129,7 +129,7 @@ def test_expected_are_pairs():
         names(reader)
 
 
-def test_files_may_be_packed_differently(tmp_path):
+def test_files_of_a_pair_may_have_different_compression(tmp_path):
     (tmp_path / "r1.fq").write_bytes(fastq("ab").getvalue())
     (tmp_path / "r2.fq.gz").write_bytes(gzip.compress(fastq("ab").getvalue()))
     with open_sequences((tmp_path / "r1.fq", tmp_path / "r2.fq.gz")) as reader:
@@ -144,17 +144,17 @@ def test_files_may_be_packed_differently(tmp_path):
         ({"on_error": "skip"}, "would skip single reads of pairs"),
     ],
 )
-def test_options_that_would_part_mates_are_refused(options, words):
+def test_options_that_would_separate_mates_are_errors(options, words):
     with pytest.raises(ArgumentError, match=words):
         open_sequences((fastq("a"), fastq("a")), **options)
 
 
-def test_a_pair_is_two_files():
+def test_a_pair_consists_of_two_files():
     with pytest.raises(ArgumentError, match="one file or a pair of two, got 3 files"):
         open_sequences(cast("Any", (fastq("a"), fastq("a"), fastq("a"))))
 
 
-def test_one_file_twice_is_refused(tmp_path):
+def test_the_same_file_twice_is_an_error(tmp_path):
     (tmp_path / "a.fq").write_bytes(fastq("a").getvalue())
     (tmp_path / "b.fq").symlink_to("a.fq")
     with pytest.raises(ArgumentError, match="both paths are the same file"):

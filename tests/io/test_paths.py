@@ -67,7 +67,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("look", "make", "kind", "said"), CASES)
-def test_what_cannot_be_read_is_an_error_that_names_it(tmp_path, look, make, kind, said):
+def test_an_unreadable_path_is_an_error_that_names_it(tmp_path, look, make, kind, said):
     make(tmp_path / "x.fa")
     with pytest.raises(kind, match=rf"x\.fa: .*{said}"):
         look(tmp_path / "x.fa")
@@ -75,7 +75,7 @@ def test_what_cannot_be_read_is_an_error_that_names_it(tmp_path, look, make, kin
 
 
 @pytest.mark.parametrize("name", ["new\nline", "\x1b[31m", "-", "%s{0}", "ä", b"\xff\xfe"])
-def test_a_file_of_any_name_is_read(tmp_path, name):
+def test_a_file_name_may_contain_any_characters(tmp_path, name):
     path = tmp_path / os.fsdecode(name)
     path.write_bytes(TEXT)
     assert read(path) == ROWS
@@ -86,24 +86,24 @@ def test_a_file_of_any_name_is_read(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["", "x\0y", "x" * 300])
-def test_a_name_that_no_file_has_is_an_error(tmp_path, name):
+def test_an_impossible_file_name_is_an_error(tmp_path, name):
     with pytest.raises(FileError):
         open_sequences(f"{tmp_path}/{name}" if name else name)
 
 
-def test_a_link_is_followed(tmp_path):
+def test_a_symbolic_link_is_followed(tmp_path):
     (tmp_path / "a.fa").write_bytes(TEXT)
     (tmp_path / "link").symlink_to("a.fa")
     assert read(tmp_path / "link") == ROWS
 
 
-def test_an_index_of_a_pipe_is_an_error_that_says_what_to_do(tmp_path):
+def test_indexing_a_pipe_is_an_error_with_a_remedy(tmp_path):
     make_pipe(tmp_path / "pipe")
     with pytest.raises(FileError, match=r"pipe: .*save it to a file first"):
         SequenceIndex(tmp_path / "pipe")
 
 
-def test_a_file_that_nobody_may_read_is_an_error(tmp_path):
+def test_a_file_without_read_permission_is_an_error(tmp_path):
     path = tmp_path / "a.fa"
     path.write_bytes(TEXT)
     path.chmod(0)

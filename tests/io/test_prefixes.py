@@ -45,7 +45,7 @@ def outcome(content, **options):
 
 
 @pytest.mark.parametrize("name", FASTQ)
-def test_a_plain_fastq_that_was_cut_is_an_error_but_between_records(name):
+def test_a_truncated_fastq_is_an_error_except_between_records(name):
     text = FASTQ[name]
     whole = read(BytesIO(text))
     for end in range(1, len(text)):
@@ -59,7 +59,7 @@ def test_a_plain_fastq_that_was_cut_is_an_error_but_between_records(name):
 
 @pytest.mark.parametrize("pack", [gzip.compress, bgzip], ids=["gzip", "bgzip"])
 @pytest.mark.parametrize("text", [*FASTQ.values(), *FASTA.values()], ids=[*FASTQ, *FASTA])
-def test_a_packed_file_that_was_cut_is_an_error(text, pack):
+def test_a_truncated_compressed_file_is_an_error(text, pack):
     content = pack(text)
     assert [end for end in range(len(content)) if outcome(content[:end]) is not None] == []
 
@@ -75,7 +75,7 @@ STEPS = [11, pytest.param(1, marks=pytest.mark.soak)]
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_fastq_of_others_that_was_cut_has_whole_records(step):
+def test_a_truncated_fastq_of_another_tool_yields_whole_records(step):
     valid = {path: outcome(text) for path, text in specimens("FASTQ").items()}
     wholes = {path: records for path, records in valid.items() if records is not None}
     assert len(wholes) == 33
@@ -88,7 +88,7 @@ def test_a_fastq_of_others_that_was_cut_has_whole_records(step):
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("kind", ["FASTA", "FASTQ"])
-def test_an_index_finds_each_cut_of_a_file_of_others(tmp_path, kind, step):
+def test_an_index_detects_every_truncation_of_another_tools_file(tmp_path, kind, step):
     file, tried = tmp_path / "a", 0
     for text in specimens(kind).values():
         file.write_bytes(text)
@@ -104,7 +104,7 @@ def test_an_index_finds_each_cut_of_a_file_of_others(tmp_path, kind, step):
     assert tried > 18_000 // step
 
 
-def test_a_gzip_cut_between_members_is_found_by_the_number_of_records():
+def test_a_gzip_truncated_between_members_is_detected_by_the_record_count():
     first, second = gzip.compress(b"@a\nAC\n+\nII\n"), gzip.compress(b"@b\nGG\n+\nII\n")
     assert len(read(BytesIO(first + second), expect=2)) == 2
     assert len(outcome(first) or ()) == 1
@@ -113,14 +113,14 @@ def test_a_gzip_cut_between_members_is_found_by_the_number_of_records():
     assert caught.value.kind == "count"
 
 
-def test_a_bgzip_cut_between_blocks_lacks_its_end_block():
+def test_a_bgzip_truncated_between_blocks_lacks_its_end_block():
     whole = bgzip(b">a\nACGT\n>b\nGG\n", 8)
     (cut,) = [m.start() for m in re.finditer(rb"\x1f\x8b", whole)][1:2]
     assert outcome(whole[:cut]) is None
     assert len(outcome(whole[:cut], require_eof=False) or ()) == 1
 
 
-def test_a_plain_fasta_cut_between_records_is_found_by_the_number_of_records():
+def test_a_fasta_truncated_between_records_is_detected_by_the_record_count():
     text = b">a\nACGT\n>b\nGG\n"
     assert len(outcome(text[:8]) or ()) == 1
     assert outcome(text[:8], expect=2) is None

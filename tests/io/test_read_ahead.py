@@ -47,7 +47,7 @@ def count_threads() -> int:
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
-def test_threads_end_when_a_reader_is_closed_half_way(folder: Path, container: str) -> None:
+def test_threads_stop_when_a_reader_is_closed_early(folder: Path, container: str) -> None:
     before = count_threads()
     with open_sequences(folder / container, num_threads=3) as reader:
         batches = reader.batches(1_000)
@@ -79,7 +79,7 @@ print(len(first) + sum(map(len, batches)))
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
-def test_a_forked_process_is_told_and_its_parent_reads_on(
+def test_a_forked_process_gets_an_error_and_its_parent_continues(
     folder: Path, container: str
 ) -> None:
     said, count = run(FORK, folder / container).splitlines()
@@ -103,7 +103,7 @@ print(letters, peak() - start)
 """
 
 
-def test_much_text_in_a_small_file_streams_through_little_memory(tmp_path: Path) -> None:
+def test_highly_compressed_text_is_read_in_little_memory(tmp_path: Path) -> None:
     record = b">r\n" + b"A" * 10_000 + b"\n"
     path = tmp_path / "bomb.fa.gz"
     with gzip.open(path, "wb", 1) as file:

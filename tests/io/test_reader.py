@@ -42,7 +42,7 @@ def reference(text):
     st.sampled_from([open, gzip.open]),
     st.sampled_from(["\n", "\r\n"]),
 )
-def test_a_written_file_reads_as_the_reference_reads_it(tmp_path, rows, width, opener, end):
+def test_a_file_is_read_like_by_the_reference_parser(tmp_path, rows, width, opener, end):
     parts = [
         [f">{head}", *(seq[i : i + width] for i in range(0, len(seq), width))]
         for head, seq in rows
@@ -53,7 +53,7 @@ def test_a_written_file_reads_as_the_reference_reads_it(tmp_path, rows, width, o
     assert read(tmp_path / "a.fa") == list(reference(text))
 
 
-def test_batches_end_at_whichever_limit_comes_first(tmp_path):
+def test_batches_end_at_the_first_limit_reached(tmp_path):
     (tmp_path / "a.fa").write_text(">a\nACGT\n>b\nAC\n>c\nG\n>d\nT\n")
     with open_sequences(tmp_path / "a.fa") as reader:
         assert [b.ids for b in reader.batches(3)] == [["a", "b", "c"], ["d"]]
@@ -63,13 +63,13 @@ def test_batches_end_at_whichever_limit_comes_first(tmp_path):
     assert max(sizes) == 4
 
 
-def test_a_batch_of_long_records_holds_four_mebibytes_of_letters(tmp_path):
+def test_a_batch_of_long_records_has_at_most_4_mib(tmp_path):
     (tmp_path / "a.fa").write_text(f">a\n{'ACGT' * (1 << 18)}\n" * 10)
     with open_sequences(tmp_path / "a.fa") as reader:
         assert [len(batch) for batch in reader.batches(9)] == [4, 4, 2]
 
 
-def test_columns_and_records_say_the_same(tmp_path):
+def test_batches_and_records_contain_the_same_data(tmp_path):
     (tmp_path / "a.fa").write_text(">a one two\nACGT\n>b\nAC\n")
     with open_sequences(tmp_path / "a.fa") as reader:
         (batch,) = reader.batches(9)
@@ -79,12 +79,12 @@ def test_columns_and_records_say_the_same(tmp_path):
     assert batch.qualities is None
 
 
-def test_a_header_that_is_no_utf8_can_still_be_printed(tmp_path):
+def test_a_header_that_is_not_utf8_can_be_printed(tmp_path):
     (tmp_path / "a.fa").write_bytes(b">caf\xe9\nACGT\n")
     assert read(tmp_path / "a.fa")[0].id == r"caf\xe9"
 
 
-def test_gzip_is_told_from_the_content(tmp_path):
+def test_gzip_is_detected_from_the_content(tmp_path):
     (tmp_path / "a.fa").write_bytes(gzip.compress(b">a\nAC\n") + gzip.compress(b">b\nG\n"))
     with open_sequences(tmp_path / "a.fa") as reader:
         assert (reader.format, reader.compression) == ("fasta", "gzip")
@@ -96,7 +96,7 @@ PACKED = {"gzip": gzip, "bzip2": bz2, "xz": lzma}
 
 @pytest.mark.parametrize("name", ["a.fa", "a.fa.gz", "a.fa.xz", "a.fa.bz2"])
 @pytest.mark.parametrize("container", PACKED)
-def test_a_wrong_ending_of_a_name_changes_nothing(tmp_path, container, name):
+def test_a_wrong_file_suffix_has_no_effect(tmp_path, container, name):
     (tmp_path / name).write_bytes(PACKED[container].compress(b">a\nAC\n"))
     with open_sequences(tmp_path / name) as reader:
         assert reader.compression == container
@@ -105,25 +105,25 @@ def test_a_wrong_ending_of_a_name_changes_nothing(tmp_path, container, name):
 
 @pytest.mark.parametrize("outer", PACKED)
 @pytest.mark.parametrize("inner", PACKED)
-def test_a_file_that_was_packed_twice_is_called_so(tmp_path, outer, inner):
+def test_a_file_that_was_compressed_twice_is_an_error(tmp_path, outer, inner):
     data = PACKED[outer].compress(PACKED[inner].compress(b">a\nAC\n"))
     (tmp_path / "a.fa.gz").write_bytes(data)
     with pytest.raises(FormatError, match=f"found {inner} data.*inside {outer}"):
         read(tmp_path / "a.fa.gz")
 
 
-def test_a_missing_file_is_named(tmp_path):
+def test_a_missing_file_is_an_error_that_names_it(tmp_path):
     with pytest.raises(MissingFileError, match=r"nope\.fa: no such file"):
         open_sequences(tmp_path / "nope.fa")
 
 
-def test_a_folder_is_no_file(tmp_path):
+def test_a_folder_is_not_a_sequence_file(tmp_path):
     with pytest.raises(FileError, match="folder"):
         open_sequences(tmp_path)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read_is_an_error(tmp_path):
+def test_an_unreadable_sequence_file_is_an_error(tmp_path):
     (tmp_path / "a.fa").write_text(">a\nAC\n")
     (tmp_path / "a.fa").chmod(0)
     with pytest.raises(FileError):
@@ -140,13 +140,13 @@ def test_a_file_that_may_not_be_read_is_an_error(tmp_path):
         (b"PK\x03\x04" + bytes(30), "(?i)zip"),
     ],
 )
-def test_what_is_no_sequence_file_is_called_by_its_name(tmp_path, content, found):
+def test_other_file_formats_are_named_in_the_error(tmp_path, content, found):
     (tmp_path / "a.fa").write_bytes(content)
     with pytest.raises(FormatError, match=found):
         read(tmp_path / "a.fa")
 
 
-def test_a_cut_gzip_is_an_error(tmp_path):
+def test_a_truncated_gzip_is_an_error(tmp_path):
     whole = gzip.compress(b">a\n" + os.urandom(9999).hex().encode() + b"\n")
     (tmp_path / "a.fa.gz").write_bytes(whole[:-100])
     with pytest.raises(FormatError, match=r"a\.fa\.gz"):
@@ -157,23 +157,23 @@ CHOICES = ["format", "quality", "on_error", "comments", "whitespace"]
 
 
 @pytest.mark.parametrize("option", [{name: "bam"} for name in CHOICES], ids=CHOICES)
-def test_a_choice_that_is_none_is_refused_with_the_choices(option):
+def test_an_unknown_option_value_lists_the_choices(option):
     with pytest.raises(ArgumentError, match=r"must be \".*\" or \".*\", got 'bam'"):
         open_sequences("a.fa", **option)
 
 
-def test_a_number_below_1_is_refused():
+def test_a_limit_below_1_is_an_error():
     with pytest.raises(ArgumentError, match="must be at least 1, got 0"):
         open_sequences("a.fa", max_record=0)
 
 
-def test_another_format_than_the_wanted_one_is_an_error(tmp_path):
+def test_a_file_of_another_format_than_required_is_an_error(tmp_path):
     (tmp_path / "a.fa").write_text(">a\nAC\n")
     with pytest.raises(FormatError, match="expected FASTQ, found FASTA"):
         open_sequences(tmp_path / "a.fa", format="fastq")
 
 
-def test_a_closed_reader_reads_no_more(tmp_path):
+def test_a_closed_reader_is_an_error(tmp_path):
     (tmp_path / "a.fa").write_text(">a\nAC\n")
     with open_sequences(tmp_path / "a.fa") as reader:
         pass
@@ -181,14 +181,14 @@ def test_a_closed_reader_reads_no_more(tmp_path):
         list(reader)
 
 
-def test_a_batch_of_nothing_is_an_error(tmp_path):
+def test_a_batch_size_of_zero_is_an_error(tmp_path):
     (tmp_path / "a.fa").write_text(">a\nAC\n")
     with open_sequences(tmp_path / "a.fa") as reader, pytest.raises(ArgumentError):
         reader.batches(0)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
-def test_a_pipe_is_read_once(tmp_path):
+def test_a_pipe_is_read_only_once(tmp_path):
     os.mkfifo(tmp_path / "a.fa")
     writer = threading.Thread(target=(tmp_path / "a.fa").write_text, args=(">a\nACGT\n",))
     writer.start()
@@ -197,7 +197,7 @@ def test_a_pipe_is_read_once(tmp_path):
     writer.join()
 
 
-def test_a_fastq_record_whose_line_of_letters_is_missing_names_the_remedies(tmp_path):
+def test_a_fastq_record_without_sequence_suggests_remedies(tmp_path):
     (tmp_path / "a.fq").write_text("@a\n+\n\n@b\nAC\n+\nII\n")
     message = r'write an empty line .* on_error="skip"'
     with (
@@ -212,7 +212,7 @@ def test_a_fastq_record_whose_line_of_letters_is_missing_names_the_remedies(tmp_
 
 
 @pytest.mark.parametrize(("rest", "message"), [(1 << 20, "checksum"), (66 << 20, "letter")])
-def test_after_a_fault_at_most_64_mib_are_checked_for_damage(tmp_path, rest, message):
+def test_after_an_error_at_most_64_mib_are_checked_for_corruption(tmp_path, rest, message):
     packed = bytearray(gzip.compress(b">a\nA\x01\n" + b"A" * rest, 1))
     packed[-6] ^= 1  # a byte of the checksum at the end
     (tmp_path / "a.fa.gz").write_bytes(packed)

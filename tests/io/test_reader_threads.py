@@ -49,17 +49,17 @@ def busy(request):
     assert sum(found) == (10_000 if request.param else 20_000)
 
 
-def test_a_second_thread_that_reads_is_refused(busy):
+def test_a_second_reading_thread_is_an_error(busy):
     with pytest.raises(ArgumentError, match=r"another thread is using .*; open a reader"):
         next(busy.batches(1))
 
 
-def test_a_reader_is_not_closed_under_another_thread(busy):
+def test_a_reader_cannot_be_closed_while_another_thread_reads(busy):
     with pytest.raises(ArgumentError, match="another thread is using this reader"):
         busy.close()
 
 
-def test_threads_may_take_turns():
+def test_threads_can_read_in_turn():
     with open_sequences(io.BytesIO(TEXT)) as reader:
         for _ in range(2):
             thread = threading.Thread(target=reader.read_batch, args=(1,))

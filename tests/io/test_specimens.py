@@ -52,7 +52,9 @@ def encoding_of(name):
 
 @pytest.mark.parametrize(("name", "kind"), FAULTS.items())
 @pytest.mark.parametrize("pack", PACKERS.values(), ids=PACKERS)
-def test_a_faulty_fastq_is_rejected_for_its_fault(tmp_path, name, kind, pack):
+def test_an_invalid_fastq_specimen_is_rejected_with_the_right_error(
+    tmp_path, name, kind, pack
+):
     (tmp_path / "a").write_bytes(pack((QUALITY / f"error_{name}.fastq").read_bytes()))
     with pytest.raises(FormatError) as caught:
         read(tmp_path / "a")
@@ -60,14 +62,14 @@ def test_a_faulty_fastq_is_rejected_for_its_fault(tmp_path, name, kind, pack):
     assert caught.value.line is not None
 
 
-def test_all_faulty_fastq_are_listed():
+def test_all_invalid_fastq_specimens_are_tested():
     names = {path.stem.removeprefix("error_") for path in QUALITY.glob("error_*")}
     assert names == set(FAULTS)
     assert len(FAULTS) == 22
 
 
 @pytest.mark.parametrize("name", FASTQ)
-def test_a_valid_fastq_reads_as_biopython_reads_it(name):
+def test_a_valid_fastq_specimen_is_read_like_by_biopython(name):
     encoding = encoding_of(name)
     compare_fastq(QUALITY / name, encoding)
 
@@ -91,7 +93,7 @@ def compare_fastq(path, encoding):
 @pytest.mark.parametrize(
     "packed", ["example.fastq.gz", "example.fastq.bgz", "example_dos.fastq.bgz"]
 )
-def test_a_packed_twin_reads_as_the_plain_file(packed):
+def test_a_compressed_specimen_is_read_like_the_plain_file(packed):
     assert read(QUALITY / packed) == read(QUALITY / packed.rpartition(".")[0])
 
 
@@ -103,7 +105,7 @@ def specimens(kind):
     return {folder / part.split()[0]: "valid: false" not in part for part in entries}
 
 
-def test_every_specimen_of_fastq_has_its_verdict():
+def test_every_fastq_specimen_has_an_expected_result():
     for path, is_valid in specimens("FASTQ").items():
         if is_valid:
             compare_fastq(path, encoding_of(path.name))
@@ -115,7 +117,7 @@ def test_every_specimen_of_fastq_has_its_verdict():
 EXCEPTIONS = {"f003.fasta": {"comments": "skip"}, "example1.txt": {"whitespace": "strip"}}
 
 
-def test_every_specimen_of_fasta_has_its_verdict():
+def test_every_fasta_specimen_has_an_expected_result():
     for path, is_valid in specimens("FASTA").items():
         if not is_valid:
             with pytest.raises(FormatError):
@@ -149,7 +151,7 @@ READS = [
 
 
 @pytest.mark.parametrize("name", READS)
-def test_real_reads_are_those_that_biopython_reads(name):
+def test_real_reads_are_read_like_by_biopython(name):
     path = real("reads", name)
     raw = path.read_bytes()
     text = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw

@@ -41,7 +41,7 @@ def interrupt(path, source):
 
 
 @pytest.mark.parametrize("beginning", BEGINNINGS)
-def test_ctrl_c_ends_the_waiting_for_standard_input(tmp_path, beginning):
+def test_ctrl_c_stops_waiting_for_standard_input(tmp_path, beginning):
     kept = tmp_path / "beginning"
     kept.write_bytes(BEGINNINGS[beginning])
     feed = ["sh", "-c", f"cat {kept}; exec sleep infinity"]
@@ -52,7 +52,7 @@ def test_ctrl_c_ends_the_waiting_for_standard_input(tmp_path, beginning):
 
 
 @pytest.mark.parametrize("mode", [None, os.O_RDWR])
-def test_ctrl_c_ends_the_waiting_for_a_named_pipe(tmp_path, mode):
+def test_ctrl_c_stops_waiting_for_a_named_pipe(tmp_path, mode):
     os.mkfifo(tmp_path / "pipe")
     held = None if mode is None else os.open(tmp_path / "pipe", mode)
     code = interrupt(tmp_path / "pipe", subprocess.DEVNULL)

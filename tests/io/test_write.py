@@ -33,14 +33,14 @@ letters = st.text("ACGTNacgtn*-.", max_size=200).map(str.encode)
 
 
 @pytest.mark.parametrize("record", [("\udcff", "AC"), SequenceRecord("\udcff", "", b"AC")])
-def test_text_that_utf8_cannot_hold_is_refused(tmp_path, record):
+def test_text_that_is_not_valid_utf8_is_an_error(tmp_path, record):
     with pytest.raises(ArgumentError, match="expected UTF-8 text"):
         write_sequences(tmp_path / "a.fa", [record])
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(("name", "made"), NAMES.items())
-def test_format_and_container_are_told_from_the_name(tmp_path, name, made):
+def test_format_and_compression_follow_from_the_file_name(tmp_path, name, made):
     write_sequences(tmp_path / name, ROWS)
     with open_sequences(tmp_path / name) as reader:
         assert (reader.format, reader.compression) == made
@@ -54,7 +54,9 @@ def test_format_and_container_are_told_from_the_name(tmp_path, name, made):
     st.none() | st.integers(1, 70),
     st.integers(0, 9),
 )
-def test_what_was_written_reads_back(tmp_path, records, form, container, width, level):
+def test_written_records_are_read_back_unchanged(
+    tmp_path, records, form, container, width, level
+):
     rows = [(*row, b"~" * len(row[1]) if form == "fastq" else None) for row in records]
     options: Any = {"format": form, "compression": container}
     count = write_sequences(tmp_path / "a", rows, line_width=width, level=level, **options)
@@ -74,13 +76,13 @@ def test_readers_batches_and_records_are_written_byte_for_byte(tmp_path, name, k
     assert read(tmp_path / "a.fq.gz") == read(source)
 
 
-def test_one_batch_is_written(tmp_path):
+def test_one_batch_can_be_written(tmp_path):
     with open_sequences(QUALITY / "example.fastq") as reader:
         batch = next(reader.batches(2))
     assert write_sequences(tmp_path / "a.fq", batch) == 2
 
 
-def test_fastq_becomes_fasta_in_lines_of_60(tmp_path):
+def test_fastq_is_written_as_fasta_with_60_residues_a_line(tmp_path):
     write_sequences(tmp_path / "a.fa", [SequenceRecord("a", "b", b"A" * 130, b"I" * 130)])
     lines = (tmp_path / "a.fa").read_text().split("\n")
     assert [len(line) for line in lines] == [4, 60, 60, 10, 0]
@@ -96,7 +98,7 @@ def test_a_header_is_kept_until_id_or_description_change(monkeypatch):
     assert out.getvalue() == b">a   b \nACGT\n>a c\nACGT\n"
 
 
-def test_the_same_records_give_the_same_bytes_for_any_number_of_threads(tmp_path):
+def test_any_number_of_threads_writes_the_same_bytes(tmp_path):
     rows = [(f"r{i}", "ACGTT" * 40, "I" * 200) for i in range(5000)]
     for threads in (1, 2, 3):
         write_sequences(tmp_path / f"{threads}.fq.bgz", rows, num_threads=threads)
@@ -104,7 +106,7 @@ def test_the_same_records_give_the_same_bytes_for_any_number_of_threads(tmp_path
     assert len(contents) == 1
 
 
-def test_gzip_is_read_by_others(tmp_path):
+def test_written_gzip_can_be_read_by_other_libraries(tmp_path):
     write_sequences(tmp_path / "a.fa.gz", [("a", "ACGT")])
     write_sequences(tmp_path / "a.fa.bgz", [("a", "ACGT")])
     assert gzip.decompress((tmp_path / "a.fa.gz").read_bytes()) == b">a\nACGT\n"
@@ -117,7 +119,7 @@ sl.io.write_sequences("-", [("a", "AC")], format="fasta", compression="gzip")
 """
 
 
-def test_standard_output_takes_packed_text_too():
+def test_standard_output_can_be_compressed():
     done = subprocess.run([sys.executable, "-c", PRINT], stdout=-1, check=True)
     assert gzip.decompress(done.stdout) == b">a\nAC\n"
 
@@ -134,7 +136,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("row", "words"), BAD.values(), ids=BAD)
-def test_what_would_not_read_back_is_an_error_and_leaves_no_file(tmp_path, row, words):
+def test_a_record_that_cannot_be_read_back_is_an_error_without_a_file(tmp_path, row, words):
     name = "a.fq" if len(row) == 3 else "a.fa"
     with pytest.raises((FormatError, ArgumentError), match=words):
         write_sequences(tmp_path / name, [GOOD[: len(row)], row])
@@ -148,7 +150,7 @@ def test_an_error_names_file_and_record(tmp_path):
     assert caught.value.record == 1
 
 
-def test_a_source_that_fails_leaves_the_old_file(tmp_path):
+def test_a_failing_source_leaves_the_old_file(tmp_path):
     write_sequences(tmp_path / "a.fq", [("old", "A", "I")])
     before = (tmp_path / "a.fq").read_bytes()
     with (
@@ -160,7 +162,7 @@ def test_a_source_that_fails_leaves_the_old_file(tmp_path):
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_a_file_may_be_written_over_itself(tmp_path):
+def test_a_file_can_be_written_over_itself(tmp_path):
     write_sequences(tmp_path / "a.fa", [("a", "AC" * 9999)])
     with open_sequences(tmp_path / "a.fa") as reader:
         write_sequences(tmp_path / "a.fa", reader, line_width=None)
@@ -179,14 +181,14 @@ def test_a_file_may_be_written_over_itself(tmp_path):
         ("a.fq", {}, "FASTQ needs qualities"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(tmp_path, name, options, words):
+def test_contradictory_options_of_writing_are_errors(tmp_path, name, options, words):
     path = name if name == "-" else tmp_path / name
     with pytest.raises((ArgumentError, FormatError), match=words):
         write_sequences(path, [("a", "AC")], **options)
 
 
 @pytest.mark.parametrize("record", [7, ("a",), "ab c"])
-def test_what_is_no_record_is_refused(tmp_path, record):
+def test_an_object_that_is_not_a_record_is_an_error(tmp_path, record):
     with pytest.raises(ArgumentError, match="expected a SequenceRecord"):
         write_sequences(tmp_path / "a.fa", [record])
 
@@ -199,7 +201,7 @@ sl.io.write_sequences("a.fa", repeat(("a", "ACGT" * 9999)))
 """
 
 
-def test_what_a_killed_writer_left_goes_with_the_next_write(tmp_path):
+def test_temporary_files_of_a_killed_writer_are_removed(tmp_path):
     command = [sys.executable, "-c", ENDLESS]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as writer:
         writer.stdout.readline()
@@ -212,12 +214,12 @@ def test_what_a_killed_writer_left_goes_with_the_next_write(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.fa.xz", "a.fq.bz2", "a.fa.zst"])
-def test_a_container_that_is_only_read_is_not_promised_by_a_name(tmp_path, name):
+def test_a_suffix_of_a_read_only_compression_is_an_error(tmp_path, name):
     with pytest.raises(ArgumentError, match="but does not write it; use a name that"):
         write_sequences(tmp_path / name, [("a", "AC")])
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_not_there_is_an_error(tmp_path):
+def test_a_missing_folder_is_an_error(tmp_path):
     with pytest.raises(FileError):
         write_sequences(tmp_path / "none" / "a.fa", [("a", "AC")])

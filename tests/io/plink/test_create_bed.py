@@ -37,7 +37,9 @@ def broken_off():
     kind=st.sampled_from((*KINDS, "int64")),
     count_a1=st.booleans(),
 )
-def test_lines_make_the_file_that_the_whole_array_makes(tmp_path, specimen, kind, count_a1):
+def test_writing_line_by_line_equals_writing_the_whole_array(
+    tmp_path, specimen, kind, count_a1
+):
     values = specimen.values.astype(kind)
     if kind.startswith("float"):
         values[values == -127] = np.nan
@@ -52,7 +54,7 @@ def test_lines_make_the_file_that_the_whole_array_makes(tmp_path, specimen, kind
         assert one.read_bytes() == other.read_bytes()
 
 
-def test_nothing_appears_before_the_object_is_closed(tmp_path):
+def test_no_file_appears_before_close(tmp_path):
     bed = create_bed(tmp_path / "x.bed", 2, 1)
     bed.write([0, 1])
     assert not (tmp_path / "x.bed").exists()
@@ -76,7 +78,7 @@ def test_nothing_appears_before_the_object_is_closed(tmp_path):
         ([[0, 1, 2], [0, 1, 3]], "Individual 2, variant 1 is 3 "),
     ],
 )
-def test_lines_that_do_not_fit_leave_the_old_set(tmp_path, lines, message):
+def test_invalid_lines_leave_the_old_set(tmp_path, lines, message):
     to_bed(tmp_path / "x.bed", [[2, 2, 2, 2]])
     with pytest.raises(ArgumentError, match=message):
         write(tmp_path / "x.bed", lines)
@@ -84,13 +86,13 @@ def test_lines_that_do_not_fit_leave_the_old_set(tmp_path, lines, message):
     assert open_bed(tmp_path / "x.bed").shape == (1, 4)
 
 
-def test_an_error_in_the_block_leaves_nothing_and_is_not_hidden(tmp_path):
+def test_an_exception_in_the_block_is_raised_and_leaves_no_file(tmp_path):
     with pytest.raises(KeyError):
         write(tmp_path / "x.bed", broken_off())
     assert names(tmp_path) == []
 
 
-def test_what_is_dropped_unfinished_leaves_nothing(tmp_path):
+def test_an_unfinished_object_leaves_no_file(tmp_path):
     bed = create_bed(tmp_path / "x.bed", 3, 2)
     bed.write([0, 1, 2])
     with pytest.raises(ArgumentError):
@@ -98,7 +100,7 @@ def test_what_is_dropped_unfinished_leaves_nothing(tmp_path):
     assert names(tmp_path) == []
 
 
-def test_a_closed_one_takes_no_more_lines(tmp_path):
+def test_a_closed_object_accepts_no_more_lines(tmp_path):
     with create_bed(tmp_path / "x.bed", 1, 1) as bed:
         bed.write([0])
     with pytest.raises(ClosedError, match=r"x\.bed.*closed"):
@@ -106,18 +108,18 @@ def test_a_closed_one_takes_no_more_lines(tmp_path):
     assert issubclass(ClosedError, RuntimeError)
 
 
-def test_a_folder_that_is_not_there_is_an_error(tmp_path):
+def test_creating_a_bed_in_a_missing_folder_is_an_error(tmp_path):
     with pytest.raises(FileError, match=r"x\.bed"):
         create_bed(tmp_path / "no/x.bed", 1, 1)
 
 
 @pytest.mark.parametrize("count", [-1, 2**63, "1", None])
-def test_a_count_that_is_none_is_an_error_and_no_file(tmp_path, count):
+def test_an_invalid_count_is_an_error_without_a_file(tmp_path, count):
     with pytest.raises(ArgumentError, match=r"iid_count must be (an integer|below)"):
         create_bed(tmp_path / "x.bed", count, 1)
     assert names(tmp_path) == []
 
 
-def test_a_major_that_is_none_is_an_error(tmp_path):
+def test_an_unknown_major_is_an_error(tmp_path):
     with pytest.raises(ArgumentError, match="not 'both'"):
         create_bed(tmp_path / "x.bed", 1, 1, major="both")

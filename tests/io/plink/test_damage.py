@@ -33,7 +33,7 @@ def raises_always(path, shape, *, kinds=("cut", "length", "header", "format")):
 
 
 @pytest.mark.parametrize("major", MAJORS)
-def test_a_bed_cut_at_any_byte_is_an_error(tmp_path, major):
+def test_a_bed_truncated_at_any_byte_is_an_error(tmp_path, major):
     path = Specimen(some(7, 11), major).write(tmp_path / "x.bed")
     content = path.read_bytes()
     for size in range(len(content)):
@@ -42,7 +42,7 @@ def test_a_bed_cut_at_any_byte_is_an_error(tmp_path, major):
 
 
 @pytest.mark.parametrize("major", MAJORS)
-def test_a_bed_with_more_bytes_anywhere_is_an_error(tmp_path, major):
+def test_a_bed_with_extra_bytes_anywhere_is_an_error(tmp_path, major):
     path = Specimen(some(7, 11), major).write(tmp_path / "x.bed")
     content = path.read_bytes()
     for place, more in product(range(len(content) + 1), (1, 2, 22)):
@@ -51,7 +51,7 @@ def test_a_bed_with_more_bytes_anywhere_is_an_error(tmp_path, major):
 
 
 @pytest.mark.parametrize("major", MAJORS)
-def test_any_bit_of_the_header_that_is_flipped_is_an_error(tmp_path, major):
+def test_any_flipped_bit_of_the_header_is_an_error(tmp_path, major):
     path = Specimen(some(7, 11), major).write(tmp_path / "x.bed")
     content = path.read_bytes()
     for bit in range(24):
@@ -62,7 +62,9 @@ def test_any_bit_of_the_header_that_is_flipped_is_an_error(tmp_path, major):
 
 
 @pytest.mark.parametrize(("major", "flipped"), [MAJORS, MAJORS[::-1]])
-def test_padding_tells_the_mode_where_both_layouts_are_as_long(tmp_path, major, flipped):
+def test_padding_reveals_a_wrong_mode_if_both_layouts_have_equal_size(
+    tmp_path, major, flipped
+):
     # Six individuals by three variants: 3 lines of 2 bytes, or 6 lines of 1 byte.
     shape = (6, 3) if major == "SNP" else (3, 6)
     path = Specimen(np.full(shape, 1, np.int8), major).write(tmp_path / "x.bed")
@@ -73,7 +75,7 @@ def test_padding_tells_the_mode_where_both_layouts_are_as_long(tmp_path, major, 
 
 
 @pytest.mark.parametrize("shape", [(8, 12), (5, 5)])
-def test_nothing_tells_the_mode_where_both_layouts_have_the_same_padding(tmp_path, shape):
+def test_equal_padding_hides_a_wrong_mode(tmp_path, shape):
     path = Specimen(some(*shape), "SNP").write(tmp_path / "x.bed")
     flip_mode(path)
     assert open_bed(path, *shape).read().shape == shape
@@ -90,7 +92,7 @@ def flip_mode(path):
 @pytest.mark.parametrize("suffix", ["fam", "bim"])
 @pytest.mark.parametrize("major", MAJORS)
 @pytest.mark.parametrize("rest", range(4))
-def test_a_table_with_other_rows_is_told(tmp_path, rows, suffix, major, rest):
+def test_a_table_with_other_rows_is_detected(tmp_path, rows, suffix, major, rest):
     # Of a line, the last byte is full with a rest of 0, and has most room with one of 1.
     path = tmp_path / "x.bed"
     to_bed(path, some(80 + rest, 80 + rest), major=major)
@@ -107,12 +109,12 @@ def test_a_table_with_other_rows_is_told(tmp_path, rows, suffix, major, rest):
         open_bed(path).read()
 
 
-def test_a_bed_that_is_cut_while_it_is_read_is_an_error(tmp_path):
+def test_a_bed_truncated_during_reading_is_an_error(tmp_path):
     found = read_while(tmp_path, lambda file, size: file.truncate(size // 2))
     assert "cut" in found
 
 
-def test_a_bed_that_grows_while_it_is_read_is_an_error(tmp_path):
+def test_a_bed_extended_during_reading_is_an_error(tmp_path):
     def grow(file, size):
         file.seek(size)
         file.write(b"more")
@@ -186,7 +188,7 @@ def write(folder, limit, writer):
 
 @pytest.mark.parametrize("writer", WRITERS)
 @pytest.mark.parametrize("limit", [1, 2, 3, 4_000, 9_000, 15_000, 50_002])
-def test_a_file_that_may_not_grow_leaves_the_old_set(tmp_path, writer, limit):
+def test_a_file_size_limit_leaves_the_old_set(tmp_path, writer, limit):
     before = old_set(tmp_path)
     done = write(tmp_path, limit, writer)
     assert "FileError" in done.stderr, done.stderr

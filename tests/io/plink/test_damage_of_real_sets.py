@@ -32,7 +32,7 @@ def has_verdict(bed):
     return bool(told)
 
 
-def test_forty_cuts_and_three_extensions_are_errors(bed):
+def test_forty_truncations_and_three_extensions_are_errors(bed):
     content = bed.read_bytes()
     cuts = np.unique(np.linspace(0, len(content) - 1, 40).astype(int))
     longer = [content + bytes(count) for count in (1, 3, 300)]
@@ -42,7 +42,7 @@ def test_forty_cuts_and_three_extensions_are_errors(bed):
             open_bed(bed).read(dtype="int8")
 
 
-def test_any_bit_of_the_header_that_is_flipped_is_an_error(bed):
+def test_any_flipped_header_bit_of_a_real_set_is_an_error(bed):
     content, told = bed.read_bytes(), set(range(24))
     if not any(size % 4 for size in open_bed(bed).shape):
         told.remove(16)  # the mode: both layouts are as long, and neither has padding
@@ -56,7 +56,7 @@ def test_any_bit_of_the_header_that_is_flipped_is_an_error(bed):
 
 @pytest.mark.parametrize("suffix", [".fam", ".bim"])
 @pytest.mark.parametrize("rows", [-3, -2, -1, 1, 2, 3])
-def test_a_table_with_other_rows_is_told(bed, suffix, rows):
+def test_a_table_with_other_rows_than_a_real_set_is_detected(bed, suffix, rows):
     opened = open_bed(bed)
     is_of_places = (suffix == ".fam") == (opened.major == "SNP")
     room = -opened.shape[suffix == ".bim"] % 4

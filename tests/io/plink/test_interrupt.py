@@ -22,7 +22,7 @@ print("read to the end", flush=True)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_ctrl_c_ends_a_long_read(tmp_path, threads):
+def test_ctrl_c_stops_a_long_read(tmp_path, threads):
     # 200 GB that take no room on the disk: a byte of each line is read.
     with (tmp_path / "x.bed").open("wb") as file:
         file.write(b"\x6c\x1b\1")

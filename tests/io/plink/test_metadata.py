@@ -64,7 +64,7 @@ def test_columns_equal_those_of_bed_reader(stem, suffix):
         "fä 中 0 0 1 \U0001f9ec\nf ii 0 0 2 x\n".encode(),
     ],
 )
-def test_odd_tables_are_read_as_by_splitting(text):
+def test_odd_tables_are_read_like_python_split(text):
     check(text, "fam")
 
 
@@ -78,19 +78,19 @@ BLANKS = st.text(" \t", min_size=1, max_size=3)
     end=st.sampled_from(["\n", "\r\n"]),
     tail=st.text(" \t\n"),
 )
-def test_any_words_and_blanks_are_read_as_by_splitting(rows, blank, end, tail):
+def test_any_text_and_white_space_is_read_like_python_split(rows, blank, end, tail):
     lines = [blank.join(map(str, row)) for row in rows]
     check((end.join(lines) + tail).encode(), "fam")
 
 
-def test_a_bim_may_leave_centimorgans_out():
+def test_a_bim_may_omit_centimorgans():
     found = read_columns(b"1 s 5 A G\nX t 6 C T\n", "bim", COLUMNS["bim"])
     assert found["bp_position"].tolist() == [5, 6]
     assert found["cm_position"].tolist() == [0, 0]
     assert found["allele_2"].tolist() == ["G", "T"]
 
 
-def test_only_the_columns_that_are_asked_for_are_made_and_judged():
+def test_only_requested_columns_are_created_and_checked():
     found = read_columns(b"1 s X Y A G\n", "bim", ["sid"])
     assert set(found) == {"sid"}
 
@@ -99,13 +99,13 @@ def test_only_the_columns_that_are_asked_for_are_made_and_judged():
     ("text", "number"),
     [(b"1.0", 1), (b"-3", -3), (b"+4", 4), (b"1e3", 1000), (b"2147483647", 2**31 - 1)],
 )
-def test_a_whole_number_may_be_written_in_many_ways(text, number):
+def test_an_integer_can_be_written_in_several_ways(text, number):
     found = read_columns(b"1 s 0 " + text + b" A G\n", "bim", ["bp_position"])
     assert found["bp_position"].tolist() == [number]
 
 
 @pytest.mark.parametrize("text", ["1.5", "A", "nan", "inf", "0x10", "1,000"])
-def test_what_is_no_whole_number_is_an_error_that_says_where(text):
+def test_a_number_that_is_not_an_integer_is_an_error_with_its_line(text):
     table = LINE["bim"] + f"1 s 0 {text} A G\n".encode()
     with pytest.raises(FormatError) as caught:
         read_columns(table, "bim", ["bp_position"], name="a.bim")
@@ -116,18 +116,18 @@ def test_what_is_no_whole_number_is_an_error_that_says_where(text):
 
 
 @pytest.mark.parametrize("text", [b"2147483648", b"-2147483649", b"1e10"])
-def test_a_position_beyond_32_bits_is_an_overflow(text):
+def test_a_position_beyond_32_bits_is_an_overflow_error(text):
     with pytest.raises(OverflowError, match=r"line 1.*bp_position.*32-bit integer"):
         read_columns(b"1 s 0 " + text + b" A G\n", "bim", ["bp_position"])
 
 
-def test_centimorgans_beyond_float32_are_an_overflow():
+def test_centimorgans_beyond_float32_are_an_overflow_error():
     with pytest.raises(NumberRangeError, match="cm_position"):
         read_columns(b"1 s 1e39 5 A G\n", "bim", ["cm_position"])
 
 
 @given(st.floats(width=64, allow_nan=False, allow_infinity=False))
-def test_centimorgans_are_rounded_as_numpy_rounds_them(number):
+def test_centimorgans_are_rounded_like_numpy(number):
     with np.errstate(over="ignore"):
         expected = np.array([str(number)]).astype(np.float32)
     if np.isfinite(expected[0]):
@@ -168,12 +168,12 @@ def test_centimorgans_are_rounded_as_numpy_rounds_them(number):
         (b"1 \x8b\x08\x00", "bim", r"line 1, byte 2 of the text: .*UTF-8"),
     ],
 )
-def test_what_is_no_table_is_an_error_that_says_where(text, suffix, message):
+def test_a_file_that_is_not_a_table_is_an_error_with_its_line(text, suffix, message):
     with pytest.raises(FormatError, match=f"^the .{suffix}: {message}"):
         read_columns(text, suffix, [COLUMNS[suffix][0]])
 
 
-def test_a_path_is_read_counted_and_named_in_errors(tmp_path):
+def test_a_table_is_named_by_its_path_in_errors(tmp_path):
     path = tmp_path / "a.fam"
     path.write_bytes(LINE["fam"] * 100_000 + b"\n\n")
     assert count_lines(path, "fam") == 100_000
@@ -183,7 +183,7 @@ def test_a_path_is_read_counted_and_named_in_errors(tmp_path):
         read_columns(path, "fam", ["iid"])
 
 
-def test_a_file_that_is_not_there_is_missing(tmp_path):
+def test_a_missing_table_file_is_an_error(tmp_path):
     for read in (
         lambda p: count_lines(p, "fam"),
         lambda p: read_columns(p, "fam", ["iid"]),
@@ -192,14 +192,14 @@ def test_a_file_that_is_not_there_is_missing(tmp_path):
             read(tmp_path / "a.fam")
 
 
-def test_lines_are_counted_alike_in_pieces_and_as_a_whole(tmp_path):
+def test_reading_in_chunks_counts_the_same_lines(tmp_path):
     lines = LINE["bim"] * (1 << 17) + b"\n" * (3 << 20) + LINE["bim"] + b" \n" * (1 << 20)
     (tmp_path / "a.bim").write_bytes(lines)
     expected = (1 << 17) + (3 << 20) + 1
     assert count_lines(tmp_path / "a.bim", "bim") == count_lines(lines, "bim") == expected
 
 
-def test_one_long_allele_among_many_does_not_widen_the_others():
+def test_one_long_allele_does_not_widen_all_rows():
     lines = [f"1 s{row} 0 {row} A G" for row in range(10_000)]
     lines[5000] = f"1 indel 0 1 {'ACGT' * 500} G"
     lines[5001] = f"1 odd 0 1 {'ä' * 3000} G"
@@ -255,7 +255,7 @@ def tables(draw):
 
 
 @given(columns=tables())
-def test_what_is_written_reads_back_equal(tmp_path_factory, columns):
+def test_written_tables_are_read_back_unchanged(tmp_path_factory, columns):
     path = tmp_path_factory.mktemp("table") / "a.bim"
     write_table(path, "bim", columns)
     found = read_columns(path, "bim", COLUMNS["bim"])
@@ -290,14 +290,14 @@ USUAL = [0, 100.4, -1.25, 0.001, 123456.78, 2000.5]
 
 
 @pytest.mark.parametrize("suffix", ["fam", "bim"])
-def test_a_table_is_written_byte_for_byte_as_bed_reader_writes_it(tmp_path, suffix):
+def test_a_table_is_written_like_bed_reader_byte_for_byte(tmp_path, suffix):
     columns = columns_of(suffix, USUAL * 4_000)
     write_table(tmp_path / "ours", suffix, columns)
     theirs = write_by_bed_reader(tmp_path, suffix, columns)
     assert (tmp_path / "ours").read_bytes() == theirs.read_bytes()
 
 
-def test_centimorgans_read_back_equal_by_either_library_whoever_wrote_them(tmp_path):
+def test_centimorgans_written_by_either_library_are_read_by_both(tmp_path):
     expected = np.geomspace(1e-44, 3e38, 40_000).astype(np.float32)
     columns = columns_of("bim", expected)
     theirs = write_by_bed_reader(tmp_path, "bim", columns)
@@ -310,7 +310,7 @@ def test_centimorgans_read_back_equal_by_either_library_whoever_wrote_them(tmp_p
 
 @pytest.mark.parametrize("value", ["", "A B", "A\tB", "A\n", "\x00A"])
 @pytest.mark.parametrize("dtype", [np.str_, np.dtypes.StringDType()])
-def test_a_value_that_would_not_read_back_is_refused(tmp_path, value, dtype):
+def test_a_value_that_cannot_be_read_back_is_an_error(tmp_path, value, dtype):
     columns = read_columns(LINE["fam"] * 20_000, "fam", COLUMNS["fam"])
     texts = columns["father"].astype(object)
     texts[17_000] = value
@@ -319,14 +319,14 @@ def test_a_value_that_would_not_read_back_is_refused(tmp_path, value, dtype):
         write_table(tmp_path / "a.fam", "fam", columns)
 
 
-def test_a_first_value_that_would_be_taken_for_a_byte_order_mark_is_refused(tmp_path):
+def test_a_first_value_that_looks_like_a_byte_order_mark_is_an_error(tmp_path):
     columns = read_columns(LINE["fam"], "fam", COLUMNS["fam"])
     columns["fid"] = np.array(["\ufefff"])
     with pytest.raises(ArgumentError, match="fid, row 0"):
         write_table(tmp_path / "a.fam", "fam", columns)
 
 
-def test_columns_of_different_lengths_are_refused(tmp_path):
+def test_columns_of_different_lengths_are_an_error(tmp_path):
     columns = read_columns(LINE["fam"] * 2, "fam", COLUMNS["fam"])
     columns["sex"] = columns["sex"][:1]
     with pytest.raises(ArgumentError, match="one length"):

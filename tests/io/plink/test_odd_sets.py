@@ -50,7 +50,7 @@ READS = {
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 @pytest.mark.parametrize("code", [1, 2, 3])
 @pytest.mark.parametrize("individuals", [5, 6, 7])
-def test_one_code_behind_every_line_is_a_warning(tmp_path, read, code, individuals):
+def test_equal_nonzero_padding_in_all_lines_is_a_warning(tmp_path, read, code, individuals):
     values = some(individuals, 20)
     to_bed(tmp_path / "x.bed", values)
     fill_up(tmp_path / "x.bed", individuals, [code] * 20)
@@ -63,14 +63,14 @@ def test_one_code_behind_every_line_is_a_warning(tmp_path, read, code, individua
 
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
-def test_several_codes_behind_lines_are_an_error(tmp_path, read):
+def test_different_padding_codes_are_an_error(tmp_path, read):
     to_bed(tmp_path / "x.bed", some(5, 20))
     fill_up(tmp_path / "x.bed", 5, [3] * 19 + [2])
     with pytest.raises(FormatError, match=r"\.fam is (too )?short|holds more|too short"):
         read(open_bed(tmp_path / "x.bed"))
 
 
-def test_a_warning_comes_once_for_each_open_file(tmp_path):
+def test_a_warning_is_issued_once_for_each_open_file(tmp_path):
     to_bed(tmp_path / "x.bed", some(5, 20))
     bed = open_bed(fill_up(tmp_path / "x.bed", 5, [1] * 20))
     with pytest.warns(UserWarning, match="behind the last"):
@@ -90,7 +90,7 @@ def test_a_warning_comes_once_for_each_open_file(tmp_path):
     constant=st.sampled_from([None, 0, 1, 2, -127]),
     last=st.integers(1, 4),
 )
-def test_whatever_we_write_we_read(tmp_path, major, shape, seed, constant, last):
+def test_every_written_set_can_be_read(tmp_path, major, shape, seed, constant, last):
     values = some(shape[0], shape[1], seed)
     if constant is not None:
         values[-last:] = constant
@@ -104,7 +104,7 @@ def test_whatever_we_write_we_read(tmp_path, major, shape, seed, constant, last)
         genotype_stats(tmp_path / "x.bed")
 
 
-def test_phenotypes_behind_the_sixth_column_are_left_out(tmp_path):
+def test_phenotypes_after_the_sixth_column_are_ignored(tmp_path):
     to_bed(tmp_path / "x.bed", some(4, 3))
     rows = [f"f{n} i{n} 0 0 1 {n}.5 7 {n}e3\n" for n in range(4)]
     (tmp_path / "x.fam").write_text("".join(rows))
@@ -115,7 +115,7 @@ def test_phenotypes_behind_the_sixth_column_are_left_out(tmp_path):
     assert [float(data[n]["label"]) for n in range(4)] == [0.5, 1.5, 2.5, 3.5]
 
 
-def test_lines_of_a_fam_with_more_and_fewer_columns_are_an_error(tmp_path):
+def test_fam_lines_with_different_numbers_of_columns_are_an_error(tmp_path):
     to_bed(tmp_path / "x.bed", some(2, 3))
     (tmp_path / "x.fam").write_text("f a 0 0 1 1 2\nf b 0 0 1 1\n")
     with pytest.raises(FormatError, match=r"line 2.*expected 7 columns, as in line 1"):
@@ -130,7 +130,7 @@ def gzipped(path):
     return packed
 
 
-def test_tables_that_are_gzipped_are_read(tmp_path):
+def test_gzipped_tables_can_be_read(tmp_path):
     values = some(6, 9)
     to_bed(tmp_path / "x.bed", values, {"iid": list("abcdef"), "pheno": list("123456")})
     for suffix in SUFFIXES[1:]:
@@ -143,13 +143,13 @@ def test_tables_that_are_gzipped_are_read(tmp_path):
     assert [int(data[n]["label"]) for n in range(6)] == [1, 2, 3, 4, 5, 6]
 
 
-def test_a_gzipped_table_may_be_named(tmp_path):
+def test_a_gzipped_table_can_be_passed_by_path(tmp_path):
     to_bed(tmp_path / "x.bed", some(6, 9))
     named = gzipped(tmp_path / "x.fam").rename(tmp_path / "people")
     assert open_bed(tmp_path / "x.bed", fam_location=named).iid_count == 6
 
 
-def test_a_gzipped_table_that_is_cut_is_an_error(tmp_path):
+def test_a_truncated_gzipped_table_is_an_error(tmp_path):
     to_bed(tmp_path / "x.bed", some(6, 9))
     packed = gzipped(tmp_path / "x.fam")
     packed.write_bytes(packed.read_bytes()[:-5])
@@ -174,7 +174,7 @@ PATHS = {
 
 
 @pytest.mark.parametrize("call", PATHS.values(), ids=PATHS)
-def test_what_is_no_path_is_said_in_one_sentence(call):
+def test_an_argument_that_is_not_a_path_is_an_error_of_one_sentence(call):
     with pytest.raises(sl.errors.ArgumentError, match=r"must be|expected|sequences only"):
         call()
 
@@ -196,7 +196,7 @@ def exchange(path):
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 @pytest.mark.parametrize("shape", [(6, 6), (8, 20)])
-def test_tables_that_changed_places_are_an_error_that_says_so(tmp_path, read, shape):
+def test_exchanged_tables_are_an_error(tmp_path, read, shape):
     path = write_set(tmp_path, shape)
     exchange(path)
     with pytest.raises(
@@ -205,7 +205,7 @@ def test_tables_that_changed_places_are_an_error_that_says_so(tmp_path, read, sh
         read(open_bed(path))
 
 
-def test_arguments_that_changed_places_are_an_error_that_says_so(tmp_path):
+def test_exchanged_table_arguments_are_an_error(tmp_path):
     path = write_set(tmp_path, (6, 6))
     tables = path.with_suffix(".bim"), path.with_suffix(".fam")
     with pytest.raises(FormatError, match="the tables are exchanged"):
@@ -213,13 +213,13 @@ def test_arguments_that_changed_places_are_an_error_that_says_so(tmp_path):
 
 
 @pytest.mark.parametrize("alleles", [("1", "2"), ("0", "A"), ("A", "0"), ("<DEL>", "AC")])
-def test_tables_at_their_places_are_read_whatever_the_alleles(tmp_path, alleles):
+def test_tables_in_the_right_order_are_read_for_all_alleles(tmp_path, alleles):
     bed = open_bed(write_set(tmp_path, (6, 6), alleles))
     np.testing.assert_array_equal(bed.read(dtype="int8"), some(6, 6))
     assert (bed.sex == [1, 2] * 3).all()
 
 
-def test_tables_with_numbers_as_alleles_may_change_places_unseen(tmp_path):
+def test_exchanged_tables_with_numeric_alleles_are_not_detected(tmp_path):
     path = write_set(tmp_path, (6, 6), ("1", "2"))
     exchange(path)
     bed = open_bed(path)
@@ -279,7 +279,7 @@ def test_a_header_in_a_table_is_an_error(tmp_path, suffix, line, read):
 @pytest.mark.parametrize("major", [1, 0])
 @pytest.mark.parametrize("pack", [False, True])
 @pytest.mark.parametrize("key", ["PLINK 1's names", "five columns"])
-def test_a_header_is_an_error_in_any_layout_and_packed(tmp_path, key, pack, major):
+def test_a_header_is_an_error_in_any_layout_and_compression(tmp_path, key, pack, major):
     path, (suffix, line) = three_people(tmp_path, major), HEADERS[key]
     table = path.with_suffix(f".{suffix}")
     table.write_text(line + table.read_text())
@@ -299,7 +299,7 @@ def test_a_comment_after_rows_of_a_table_is_an_error_with_its_line(tmp_path, nam
         getattr(open_bed(path), name)
 
 
-def test_a_family_whose_name_begins_with_a_hash_is_a_family(tmp_path):
+def test_a_family_id_may_begin_with_a_hash(tmp_path):
     path = three_people(tmp_path)
     path.with_suffix(".fam").write_text(FAM.replace("f1", "#f1"))
     assert open_bed(path).fid.tolist() == ["f0", "#f1", "f2"]
@@ -318,7 +318,7 @@ def test_m_and_f_are_the_sexes_1_and_2(tmp_path, text, code):
 
 
 @pytest.mark.parametrize("text", ["other", "NA", "U", "1.5", "99999999999", "Male"])
-def test_a_sex_without_a_meaning_is_unknown_and_counted(tmp_path, text):
+def test_an_invalid_sex_is_unknown_with_a_warning(tmp_path, text):
     path = three_people(tmp_path)
     path.with_suffix(".fam").write_text(FAM.replace("0 0 1", f"0 0 {text}"))
     with pytest.warns(
@@ -340,7 +340,7 @@ def test_sexes_that_plink_reads_as_unknown_are_unknown(tmp_path):
         assert np.asarray(open_bed(path).sex).astype(str).tolist() == theirs
 
 
-def test_a_reader_waits_for_a_writer_that_has_just_removed_the_old_bed(tmp_path):
+def test_a_reader_waits_for_a_writer_that_is_replacing_the_bed(tmp_path):
     """Takes 0.1 s."""
     bed, away, found = tmp_path / "x.bed", tmp_path / "away", []
     to_bed(bed, some(5, 7))

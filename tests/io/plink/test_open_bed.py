@@ -32,7 +32,7 @@ def path(tmp_path):
 
 
 @pytest.mark.parametrize("bed", plink_sets(), ids=name_of)
-def test_the_tables_of_every_set_read_as_they_do_by_bed_reader(bed):
+def test_tables_of_every_set_equal_those_of_bed_reader(bed):
     ours, theirs = open_bed(bed), bed_reader.open_bed(bed)
     assert (ours.shape, ours.major) == (theirs.shape, theirs.major)
     assert list(ours.properties) == list(theirs.properties)
@@ -41,31 +41,31 @@ def test_the_tables_of_every_set_read_as_they_do_by_bed_reader(bed):
         assert getattr(ours, name).dtype.kind == column.dtype.kind
 
 
-def test_counts_that_are_given_need_no_tables(path):
+def test_given_counts_need_no_tables(path):
     path.with_suffix(".fam").unlink()
     path.with_suffix(".bim").unlink()
     assert open_bed(path, 3, 4).read(dtype="int8").tolist() == VALUES
 
 
-def test_a_property_that_is_given_stands_in_for_the_table(path):
+def test_a_given_property_replaces_that_of_the_table(path):
     bed = open_bed(path, properties={"iid": [1, 2, 3], "sex": [1.0, np.nan, 2.0]})
     assert bed.iid.tolist() == ["1", "2", "3"]
     assert bed.sex.tolist() == [1, 0, 2]
     assert bed.sid.tolist() == ["a", "b", "c", "d"]
 
 
-def test_none_and_nan_among_texts_are_missing_values(path):
+def test_none_and_nan_in_text_properties_are_missing_values(path):
     given = np.array(["x", None, np.nan], object)
     assert open_bed(path, properties={"father": given}).father.tolist() == ["x", "0", "0"]
 
 
-def test_a_given_array_stays_as_it_is(path):
+def test_a_given_array_does_not_change(path):
     given = np.array([1.0, np.nan, 2.0])
     open_bed(path, properties={"sex": given})
     assert np.isnan(given[1])
 
 
-def test_a_property_of_none_is_neither_read_nor_offered(path):
+def test_a_property_of_none_is_hidden_and_not_read(path):
     bed = open_bed(path, properties={"father": None})
     assert bed.father is None
     assert bed.properties["father"] is None
@@ -91,37 +91,37 @@ def test_a_property_of_none_is_neither_read_nor_offered(path):
         ({"iid": [np.nan]}, ValueError, "an id cannot be missing"),
     ],
 )
-def test_properties_that_make_no_sense_are_errors(path, properties, error, message):
+def test_invalid_properties_are_errors(path, properties, error, message):
     with pytest.raises(error, match=message):
         open_bed(path, properties=properties)
 
 
-def test_a_count_that_the_table_contradicts_is_an_error(path):
+def test_a_count_that_differs_from_the_table_is_an_error(path):
     with pytest.raises(FormatError, match=r"small.fam.*, 3, .* iid_count, 2") as error:
         open_bed(path, iid_count=2).iid  # noqa: B018
     assert error.value.kind == "count"
 
 
 @pytest.mark.parametrize("count", [-1, 2**63, "3", 3.0])
-def test_a_count_that_is_none_is_an_error(path, count):
+def test_an_invalid_count_is_an_error(path, count):
     with pytest.raises(ArgumentError, match=r"sid_count must be (an integer|below)"):
         open_bed(path, sid_count=count)
 
 
 @pytest.mark.parametrize("name", ["", ".", "/", "a\0.bed"])
-def test_a_path_without_a_name_of_a_file_is_an_error(name):
+def test_a_path_without_a_file_name_is_an_error(name):
     with pytest.raises(ArgumentError, match="is not the path of a file"):
         open_bed(name)
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "small.bed/x.bed", "loop.bed"])
-def test_a_path_that_the_machine_refuses_is_an_error_of_the_file(path, name):
+def test_a_path_that_the_system_rejects_is_a_file_error(path, name):
     (path.parent / "loop.bed").symlink_to("loop.bed")
     with pytest.raises(FileError, match="cannot be read"):
         open_bed(path.parent / name)
 
 
-def test_a_name_as_long_as_the_machine_allows_is_read(path):
+def test_a_file_name_of_maximum_length_can_be_read(path):
     long = "x" * 251
     for suffix in (".bed", ".fam", ".bim"):
         path.with_suffix(suffix).rename(path.with_name(long + suffix))
@@ -131,32 +131,32 @@ def test_a_name_as_long_as_the_machine_allows_is_read(path):
 
 
 @pytest.mark.parametrize("suffix", [".bed", ".fam", ".bim"])
-def test_a_pipe_is_an_error_and_not_waited_for(path, suffix):
+def test_a_pipe_is_an_immediate_error(path, suffix):
     path.with_suffix(suffix).unlink()
     os.mkfifo(path.with_suffix(suffix))
     with pytest.raises(FileError, match=rf"small\{suffix}: is not a regular file"):
         open_bed(path).properties  # noqa: B018
 
 
-def test_a_name_that_is_no_property_is_an_error(path):
+def test_an_unknown_property_name_is_an_error(path):
     with pytest.raises(IdError, match="'colour' not known"):
         open_bed(path).property_item("colour")
 
 
 @pytest.mark.parametrize("skip", [False, True])
-def test_a_file_that_is_not_there_is_an_error_when_it_is_opened(tmp_path, skip):
+def test_a_missing_bed_is_an_error_at_construction(tmp_path, skip):
     with pytest.raises(MissingFileError, match=r"x\.bed"):
         open_bed(tmp_path / "x.bed", 1, 1, skip_format_check=skip).read()
 
 
-def test_a_table_that_is_not_there_is_an_error_when_it_is_read(path):
+def test_a_missing_table_is_an_error_when_it_is_read(path):
     path.with_suffix(".fam").unlink()
     bed = open_bed(path)
     with pytest.raises(MissingFileError, match=r"small\.fam"):
         bed.shape  # noqa: B018
 
 
-def test_what_is_no_bed_is_an_error_now_or_at_the_first_read():
+def test_a_file_that_is_not_a_bed_is_an_error_at_open_or_at_first_read():
     with pytest.raises(FormatError):
         open_bed(WHEEL / "badfile.bed")
     later = open_bed(WHEEL / "badfile.bed", 1, 1, skip_format_check=True)
@@ -164,14 +164,14 @@ def test_what_is_no_bed_is_an_error_now_or_at_the_first_read():
         later.read()
 
 
-def test_what_is_no_path_is_an_error():
+def test_an_object_that_is_not_a_path_is_an_error():
     with pytest.raises(
         ArgumentError, match="must be a path or a URL, a string or a Path; got 7"
     ):
         open_bed(cast("str", 7))
 
 
-def test_threads_are_asked_of_the_call_then_the_object(path):
+def test_the_call_and_then_the_object_set_the_number_of_threads(path):
     bed = open_bed(path, num_threads=-1)
     with pytest.raises(NumberRangeError, match="got -1"):
         bed.read()
@@ -182,13 +182,13 @@ def test_threads_are_asked_of_the_call_then_the_object(path):
 @pytest.mark.parametrize(
     "name", ["PST_NUM_THREADS", "NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"]
 )
-def test_a_variable_that_is_no_number_of_threads_is_an_error(path, name, monkeypatch):
+def test_an_invalid_thread_variable_is_an_error(path, name, monkeypatch):
     monkeypatch.setenv(name, "BADVALUE")
     with pytest.raises(ValueError, match=f"{name} must be an integer"):
         open_bed(path).read()
 
 
-def test_leaving_the_block_closes_the_file(path):
+def test_leaving_the_with_block_closes_the_file(path):
     before = len(list(Path("/proc/self/fd").iterdir()))
     with open_bed(path) as bed:
         assert len(list(Path("/proc/self/fd").iterdir())) == before + 1
@@ -196,7 +196,7 @@ def test_leaving_the_block_closes_the_file(path):
     assert bed.read(dtype="int8").tolist() == VALUES
 
 
-def test_a_copy_of_a_pickle_reads_the_same(path):
+def test_a_pickled_open_bed_reads_the_same_values(path):
     bed = open_bed(path, count_A1=False, properties={"iid": ["x", "y", "z"]})
     copy = pickle.loads(pickle.dumps(bed))  # noqa: S301
     np.testing.assert_array_equal(copy.read(), bed.read())
@@ -205,7 +205,7 @@ def test_a_copy_of_a_pickle_reads_the_same(path):
 
 @pytest.mark.parametrize("how", ["fork", "spawn"])
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_another_process_reads_the_same(path, how):
+def test_another_process_reads_the_same_values(path, how):
     bed = open_bed(path)
     bed.read()
     context = multiprocessing.get_context(how)
@@ -214,21 +214,21 @@ def test_another_process_reads_the_same(path, how):
 
 
 @pytest.mark.parametrize("table", ["iid", "sid"])
-def test_tables_of_a_set_written_since_are_an_error(path, table):
+def test_tables_replaced_since_opening_are_an_error(path, table):
     bed = open_bed(path)
     to_bed(path, np.zeros((4, 5)))
     with pytest.raises(FileError, match="replaced or changed since it was opened"):
         getattr(bed, table)
 
 
-def test_a_bed_that_was_removed_is_read_to_its_end(path):
+def test_a_removed_bed_stays_readable(path):
     bed = open_bed(path)
     path.unlink()
     assert bed.read(dtype="int8").tolist() == VALUES
     assert bed.iid.tolist() == ["iid1", "iid2", "iid3"]
 
 
-def test_a_link_is_followed_to_the_bed_and_the_tables_stand_beside_the_link(path):
+def test_a_link_to_a_bed_has_tables_next_to_the_link(path):
     link = path.with_name("link.bed")
     link.symlink_to(path)
     for suffix in (".fam", ".bim"):
@@ -236,12 +236,12 @@ def test_a_link_is_followed_to_the_bed_and_the_tables_stand_beside_the_link(path
     assert open_bed(link).read(dtype="int8").tolist() == VALUES
 
 
-def test_its_name_is_in_what_it_prints(path):
+def test_str_and_repr_contain_the_path(path):
     assert str(open_bed(path)) == f"open_bed('{path}',...)"
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_other_allele_counts_what_is_left_of_two(path, kind):
+def test_count_a1_false_counts_the_other_allele(path, kind):
     one, two = (
         open_bed(path).read(dtype=kind),
         open_bed(path, count_A1=False).read(dtype=kind),
@@ -250,7 +250,7 @@ def test_the_other_allele_counts_what_is_left_of_two(path, kind):
     np.testing.assert_array_equal(one[known] + two[known], 2)
 
 
-def test_a_relative_path_means_the_folder_where_it_was_opened(tmp_path, monkeypatch):
+def test_a_relative_path_refers_to_the_folder_at_construction(tmp_path, monkeypatch):
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path)
     to_bed("a.bed", np.zeros((2, 1), np.int8), {"iid": ["one", "two"]})
@@ -261,14 +261,14 @@ def test_a_relative_path_means_the_folder_where_it_was_opened(tmp_path, monkeypa
     assert bed.read(dtype="int8").tolist() == [[0], [0]]
 
 
-def test_more_genotypes_than_fit_into_memory_are_an_error_with_their_bytes(tmp_path):
+def test_genotypes_beyond_memory_are_an_error_with_their_size(tmp_path):
     to_bed(tmp_path / "a.bed", np.zeros((2, 1), np.int8))
     bed = open_bed(tmp_path / "a.bed", iid_count=2**40, sid_count=2**40)
     with pytest.raises(MemoryError, match="take 4835703278458516698824704 bytes"):
         bed.read()
 
 
-def test_what_a_bed_is_not_is_answered_by_a_sentence(tmp_path):
+def test_unsupported_operators_raise_errors_that_name_methods(tmp_path):
     to_bed(tmp_path / "a.bed", np.zeros((2, 3), "int8"))
     bed: Any = open_bed(tmp_path / "a.bed")
     with pytest.raises(ArgumentError, match="iid_count \\(individuals\\)"):
@@ -282,7 +282,7 @@ def test_what_a_bed_is_not_is_answered_by_a_sentence(tmp_path):
 
 
 @pytest.mark.parametrize("dtype", ["foo", 3, "int16"])
-def test_another_kind_of_numbers_is_refused(tmp_path, dtype):
+def test_an_unsupported_dtype_is_an_error(tmp_path, dtype):
     to_bed(tmp_path / "a.bed", np.zeros((2, 3), "int8"))
     with pytest.raises(ArgumentError, match=r"dtype .* not known"):
         open_bed(tmp_path / "a.bed").read(dtype=dtype)

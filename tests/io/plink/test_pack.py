@@ -37,7 +37,7 @@ def genotypes(shape, dtype, order, seed=0):
     count_a1=st.booleans(),
     seed=st.integers(0, 99),
 )
-def test_codes_are_those_that_bed_reader_writes(
+def test_packed_codes_equal_those_of_bed_reader(
     tmp_path_factory, shape, dtype, order, major, count_a1, seed
 ):
     values = genotypes(shape, dtype, order, seed)
@@ -49,14 +49,14 @@ def test_codes_are_those_that_bed_reader_writes(
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("transposed", [False, True])
-def test_threads_change_nothing(order, transposed):
+def test_the_number_of_threads_does_not_change_packed_codes(order, transposed):
     values = genotypes((1111, 2222), "int8", order)
     one, two = (pack(values, transposed=transposed, threads=n) for n in (1, 2))
     np.testing.assert_array_equal(one, two)
 
 
 @pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)])
-def test_nothing_becomes_nothing(shape):
+def test_empty_arrays_pack_to_nothing(shape):
     assert pack(np.zeros(shape, np.int8)).size == 0
 
 
@@ -72,14 +72,16 @@ def test_nothing_becomes_nothing(shape):
 )
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("transposed", [False, True])
-def test_what_is_no_genotype_is_refused_by_name(dtype, value, shown, order, transposed):
+def test_a_value_that_is_not_a_genotype_is_named_in_the_error(
+    dtype, value, shown, order, transposed
+):
     values = genotypes((700, 300), dtype, order)
     values[613, 271] = value
     with pytest.raises(ArgumentError, match=f"^row 613, column 271: expected {shown}$"):
         pack(values, transposed=transposed)
 
 
-def test_an_array_with_gaps_is_refused():
+def test_a_noncontiguous_array_is_an_error():
     values = genotypes((20, 20), "int8", "C")[::2]
     with pytest.raises(TypeError, match="contiguous"):
         pack(values)

@@ -40,7 +40,7 @@ def same(found, expected):
     count_a1=st.booleans(),
     threads=st.integers(1, 3),
 )
-def test_any_index_reads_as_it_does_by_bed_reader(
+def test_any_index_reads_the_values_of_bed_reader(
     tmp_path, data, specimen, kind, order, count_a1, threads
 ):
     iids, sids = specimen.values.shape
@@ -54,7 +54,7 @@ def test_any_index_reads_as_it_does_by_bed_reader(
 
 @anywhere
 @given(data=st.data(), specimen=specimens(140), kind=st.sampled_from(KINDS))
-def test_any_index_reads_as_it_does_by_the_reference(tmp_path, data, specimen, kind):
+def test_any_index_reads_the_values_of_the_reference(tmp_path, data, specimen, kind):
     iids, sids = specimen.values.shape
     index = data.draw(st.tuples(indices(iids), indices(sids)))
     # Values drawn at random may look like the tables of another file.
@@ -71,7 +71,7 @@ def test_any_index_reads_as_it_does_by_the_reference(tmp_path, data, specimen, k
 
 @anywhere
 @given(data=st.data(), specimen=specimens(60))
-def test_an_index_that_is_no_tuple_means_variants(tmp_path, data, specimen):
+def test_an_index_that_is_not_a_tuple_selects_variants(tmp_path, data, specimen):
     iids, sids = specimen.values.shape
     index = data.draw(indices(sids))
     bed = open_bed(specimen.write(tmp_path / "x.bed"), iid_count=iids, sid_count=sids)
@@ -80,7 +80,7 @@ def test_an_index_that_is_no_tuple_means_variants(tmp_path, data, specimen):
 
 @anywhere
 @given(specimen=specimens(60).filter(lambda each: each.values.size))
-def test_what_was_put_in_comes_out(tmp_path, specimen):
+def test_written_genotypes_are_read_back(tmp_path, specimen):
     iids, sids = specimen.values.shape
     bed = open_bed(specimen.write(tmp_path / "x.bed"), iid_count=iids, sid_count=sids)
     same(bed.read(dtype="int8"), specimen.values)
@@ -88,7 +88,7 @@ def test_what_was_put_in_comes_out(tmp_path, specimen):
 
 @pytest.mark.parametrize("bed", SETS, ids=name_of)
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_set_reads_as_it_does_by_bed_reader(bed, kind):
+def test_every_set_is_read_like_by_bed_reader(bed, kind):
     for order in "CF":
         same(
             open_bed(bed).read(None, kind, order),
@@ -97,7 +97,7 @@ def test_every_set_reads_as_it_does_by_bed_reader(bed, kind):
 
 
 @pytest.mark.parametrize("bed", SETS, ids=name_of)
-def test_every_set_of_variants_reads_as_it_does_by_pgenlib(bed):
+def test_every_snp_major_set_is_read_like_by_pgenlib(bed):
     ours = open_bed(bed)
     if ours.major != "SNP":
         pytest.skip("pgenlib reads lines of variants only")
@@ -111,7 +111,7 @@ def test_every_set_of_variants_reads_as_it_does_by_pgenlib(bed):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("order", "CF")
-def test_out_is_filled_and_given_back(small, kind, order):
+def test_out_is_filled_and_returned(small, kind, order):
     out = np.full((3, 4), 7, kind, order)
     assert small.read(dtype=kind, order=order, out=out) is out
     same(out, small.read(dtype=kind))
@@ -127,12 +127,12 @@ def test_out_is_filled_and_given_back(small, kind, order):
         ([[1, 2]], "must be a NumPy array, got list"),
     ],
 )
-def test_out_that_does_not_fit_is_an_error_that_says_what_would(small, out, found):
+def test_an_unsuitable_out_is_an_error_that_names_the_requirements(small, out, found):
     with pytest.raises(ArgumentError, match=found):
         small.read(dtype="int8", out=out)
 
 
-def test_out_that_may_not_be_written_is_an_error(small):
+def test_a_read_only_out_is_an_error(small):
     out = np.empty((3, 4), np.int8, "F")
     out.flags.writeable = False
     with pytest.raises(ArgumentError, match="writable"):
@@ -140,7 +140,7 @@ def test_out_that_may_not_be_written_is_an_error(small):
 
 
 @pytest.mark.parametrize("index", [None, 2, np.s_[1, 2], np.s_[:0, :]])
-def test_a_new_array_begins_with_a_line_of_the_cache(small, index):
+def test_a_new_array_is_aligned_to_cache_lines(small, index):
     assert small.read(index, "float64").ctypes.data % 64 == 0
 
 
@@ -163,7 +163,7 @@ def test_a_new_array_begins_with_a_line_of_the_cache(small, index):
         (((0, 1), 0), "a tuple"),
     ],
 )
-def test_an_index_that_means_nothing_is_an_error(small, index, message):
+def test_an_invalid_index_is_an_error(small, index, message):
     with pytest.raises(OutOfRangeError, match=message):
         small.read(index)
 
@@ -171,12 +171,12 @@ def test_an_index_that_means_nothing_is_an_error(small, index, message):
 @pytest.mark.parametrize(
     "call", [{"dtype": "int16"}, {"dtype": ">f4"}, {"order": "X"}, {"order": "A"}]
 )
-def test_a_type_or_an_order_that_is_not_offered_is_an_error(small, call):
+def test_an_unsupported_dtype_or_order_is_an_error(small, call):
     with pytest.raises(ArgumentError, match="not known, only"):
         small.read(**call)
 
 
-def test_more_places_than_the_table_says_are_an_error(tmp_path):
+def test_more_genotypes_than_table_rows_are_an_error(tmp_path):
     path = Specimen(np.zeros((3, 5), np.int8), "SNP").write(tmp_path / "x.bed")
     with pytest.raises(FormatError):
         open_bed(path, 2, 5).read()
@@ -184,7 +184,7 @@ def test_more_places_than_the_table_says_are_an_error(tmp_path):
 
 
 @pytest.mark.parametrize("change", [-1, 1])
-def test_a_file_of_another_length_is_an_error(tmp_path, change):
+def test_a_bed_of_another_size_is_an_error(tmp_path, change):
     path = Specimen(np.zeros((3, 5), np.int8), "SNP").write(tmp_path / "x.bed")
     with pytest.raises(FormatError) as error:
         open_bed(path, iid_count=3, sid_count=5 + change).read()

@@ -84,7 +84,7 @@ def same(found, expected):
     chunk=st.integers(1, 60),
     requests=st.integers(1, 4),
 )
-def test_any_index_reads_as_it_does_from_a_file(
+def test_remote_reads_of_any_index_equal_local_reads(
     server, tmp_path, data, specimen, kind, order, count_a1, chunk, requests
 ):
     iids, sids = specimen.values.shape
@@ -102,7 +102,7 @@ def test_any_index_reads_as_it_does_from_a_file(
         assert found.flags.f_contiguous or order == "C"
 
 
-def test_a_piece_with_gaps_is_not_taken_for_the_whole(server, tmp_path):
+def test_a_chunk_with_gaps_is_not_complete(server, tmp_path):
     # Three lines of two bytes and the gap between them are as long as all four lines.
     values = np.random.default_rng(0).choice(np.array([0, 1, 2, -127], np.int8), (5, 5))
     url = server.put(Specimen(values, "SNP").write(tmp_path / "x.bed"))
@@ -111,7 +111,7 @@ def test_a_piece_with_gaps_is_not_taken_for_the_whole(server, tmp_path):
 
 
 @pytest.mark.parametrize("bed", plink_sets(), ids=name_of)
-def test_every_set_with_its_tables_reads_as_it_does_from_files(server, bed):
+def test_every_remote_set_with_tables_reads_like_the_files(server, bed):
     for suffix in (".fam", ".bim", ".bed"):
         server.put(bed.with_suffix(suffix))
     local, remote = open_bed(bed), open_bed(server.url(bed.name))
@@ -122,7 +122,7 @@ def test_every_set_with_its_tables_reads_as_it_does_from_files(server, bed):
     same(remote.read(np.s_[-1, ::7]), local.read(np.s_[-1, ::7]))
 
 
-def test_sparse_reads_come_from_a_url(url):
+def test_read_sparse_accepts_a_url(url):
     found = open_bed(url).read_sparse(dtype="int8", format="csr")
     same(found.toarray(), VALUES)
 
@@ -133,7 +133,7 @@ def test_sparse_reads_come_from_a_url(url):
     [np.s_[::-1, ::-1], np.s_[20_000:20_300, :], np.s_[[9, 39_999, 9], 5:1_100:3]],
     ids=str,
 )
-def test_a_large_file_reads_as_its_values(server, large, kind, order, index):
+def test_a_large_remote_file_is_read_correctly(server, large, kind, order, index):
     path, values = large
     found = large_bed(server.put(path)).read(index, kind, order)
     wanted = values[index[0]][:, index[1]]
@@ -142,16 +142,14 @@ def test_a_large_file_reads_as_its_values(server, large, kind, order, index):
     same(found, expected)
 
 
-def test_one_variant_of_a_large_file_costs_a_line_and_the_header(server, large):
+def test_one_variant_of_a_large_file_fetches_the_header_and_one_line(server, large):
     path, values = large
     bed = large_bed(server.put(path))
     same(bed.read(700, "int8"), values[:, [700]])
     assert server.sent == 3 + 10_000
 
 
-def test_one_individual_costs_a_byte_of_each_line_where_lines_are_far_apart(
-    server, tmp_path
-):
+def test_one_individual_fetches_one_byte_of_each_distant_line(server, tmp_path):
     rng = np.random.default_rng(1)
     values = rng.choice(np.array([0, 1, 2, -127], np.int8), (1_600_000, 6))
     bed = open_bed(
@@ -161,7 +159,7 @@ def test_one_individual_costs_a_byte_of_each_line_where_lines_are_far_apart(
     assert server.sent == 3 + 6
 
 
-def test_neighbours_come_by_one_request(server, large):
+def test_adjacent_lines_are_fetched_with_one_request(server, large):
     path, values = large
     bed = large_bed(server.put(path))
     some = [11, 10, 14, 10, 20]
@@ -170,7 +168,7 @@ def test_neighbours_come_by_one_request(server, large):
 
 
 @pytest.mark.parametrize(("at_once", "chunk"), [(1, 65_536), (3, 100_000), (10, 7_777)])
-def test_requests_are_as_many_and_as_large_as_was_said(server, large, at_once, chunk):
+def test_the_number_and_size_of_requests_respect_the_limits(server, large, at_once, chunk):
     path, values = large
     server.seconds = 0.03  # long enough that a busy machine has them all in flight
     bed = large_bed(
@@ -182,7 +180,7 @@ def test_requests_are_as_many_and_as_large_as_was_said(server, large, at_once, c
     assert server.sent == 3 + 200 * 10_000
 
 
-def test_a_read_may_set_its_own_requests(server, large):
+def test_a_read_can_set_its_own_limits(server, large):
     bed = large_bed(server.put(large[0]))
     bed.read(np.s_[:, :50], "int8", max_concurrent_requests=2, max_chunk_bytes=20_000)
     assert max(len(asked) for _, asked in server.asked) == 20_000
@@ -190,13 +188,13 @@ def test_a_read_may_set_its_own_requests(server, large):
 
 
 @pytest.mark.parametrize("suffix", ["bed", "fam", "bim"])
-def test_an_object_that_is_not_there_is_an_error_that_names_it(server, url, suffix):
+def test_a_missing_object_is_an_error_that_names_it(server, url, suffix):
     del server.objects[f"small.{suffix}"]
     with pytest.raises(MissingObjectError, match=rf"small\.{suffix}: not found"):
         open_bed(url).property_item("iid" if suffix == "fam" else "sid")
 
 
-def test_a_file_by_url_that_is_not_there_is_an_error(tmp_path):
+def test_a_missing_file_url_is_an_error(tmp_path):
     with pytest.raises(ValueError, match=r"x\.bed: not found"):
         open_bed((tmp_path / "x.bed").as_uri(), cloud_options={"": "abc"})
 
@@ -204,7 +202,7 @@ def test_a_file_by_url_that_is_not_there_is_an_error(tmp_path):
 @pytest.mark.parametrize(
     "location", ["not://not_a_url", "ftp://a/b.bed", "file://elsewhere/a.bed", "://a.bed"]
 )
-def test_a_scheme_that_is_not_known_is_an_error(location):
+def test_an_unknown_url_scheme_is_an_error(location):
     with pytest.raises(ArgumentError, match=r"Unable to recogni[sz]e URL"):
         open_bed(location)
 
@@ -225,22 +223,22 @@ def test_a_scheme_that_is_not_known_is_an_error(location):
         ("az://container/a.bed", {}, "Account must be specified"),
     ],
 )
-def test_an_option_that_is_wrong_is_an_error_that_says_which(location, options, message):
+def test_an_invalid_cloud_option_is_an_error_that_names_it(location, options, message):
     with pytest.raises(ArgumentError, match=message):
         open_bed(location, cloud_options=options)
 
 
-def test_options_of_a_connection_reach_the_server(url):
+def test_connection_options_reach_the_server(url):
     options = {"timeout": "30s", "TIMEOUT" if os.name == "nt" else "user_agent": "me"}
     assert open_bed(url, cloud_options=options).shape == (3, 4)
 
 
-def test_a_query_goes_with_every_request(server, url):
+def test_the_url_query_is_sent_with_every_request(server, url):
     open_bed(f"{url}?key=a%2Bb#part").read()
     assert {path.partition("?")[2] for path, _ in server.asked} == {"key=a%2Bb"}
 
 
-def test_a_name_may_have_any_letters(server, tmp_path):
+def test_an_object_name_may_contain_any_characters(server, tmp_path):
     path = Specimen(VALUES, "SNP").write(tmp_path / "x.bed")
     server.put(path, "a b/100% é+.bed")
     same(
@@ -250,7 +248,7 @@ def test_a_name_may_have_any_letters(server, tmp_path):
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 6, 8])
-def test_an_object_that_is_cut_or_extended_is_an_error(server, url, size):
+def test_a_truncated_or_extended_object_is_an_error(server, url, size):
     server.objects["small.bed"] = (server.objects["small.bed"] * 2)[:size]
     with pytest.raises(FormatError) as error:
         open_bed(url, 3, 4).read()
@@ -265,7 +263,7 @@ def test_an_empty_object_is_an_error(server, url):
 
 
 @pytest.mark.parametrize("byte", [0, 1, 2])
-def test_another_header_is_an_error(server, url, byte):
+def test_an_object_with_another_header_is_an_error(server, url, byte):
     content = bytearray(server.objects["small.bed"])
     content[byte] ^= 0b1000_0000
     server.objects["small.bed"] = bytes(content)
@@ -273,7 +271,7 @@ def test_another_header_is_an_error(server, url, byte):
         open_bed(url, 3, 4)
 
 
-def test_more_individuals_than_the_table_says_are_an_error(url):
+def test_more_individuals_than_the_fam_lists_are_an_error(url):
     with pytest.raises(FormatError, match="last byte of a line"):
         open_bed(url, 2, 4).read()
 
@@ -288,7 +286,7 @@ def test_an_object_that_changes_between_requests_is_an_error(server, url, has_ta
         bed.read()
 
 
-def test_a_connection_that_is_dropped_is_made_again(server, large):
+def test_a_dropped_connection_is_retried(server, large):
     path, values = large
     bed = large_bed(server.put(path))
     server.dropped = 3
@@ -296,7 +294,7 @@ def test_a_connection_that_is_dropped_is_made_again(server, large):
     assert server.dropped == 0
 
 
-def test_a_server_that_is_busy_is_asked_again(server, url):
+def test_a_busy_server_is_retried(server, url):
     server.unavailable = 1
     same(open_bed(url, 3, 4).read(dtype="int8"), VALUES)
 
@@ -307,31 +305,31 @@ def test_a_server_that_stays_busy_is_an_error(server, url):
         open_bed(url, cloud_options=ONCE)
 
 
-def test_nobody_at_the_other_end_is_an_error():
+def test_an_unreachable_server_is_an_error():
     with pytest.raises(RemoteError, match=r"cannot be read: .*error sending request"):
         open_bed("http://127.0.0.1:9/a.bed", cloud_options=ONCE)
 
 
-def test_a_server_that_gives_no_parts_is_an_error(server, url):
+def test_a_server_without_range_requests_is_an_error(server, url):
     server.has_ranges = False
     with pytest.raises(RemoteError, match="download the file"):
         open_bed(url)
 
 
-def test_tables_are_read_from_a_server_that_gives_no_parts(server, url, tmp_path):
+def test_tables_can_be_read_from_a_server_without_range_requests(server, url, tmp_path):
     server.has_ranges = False
     bed = open_bed(tmp_path / "small.bed", bim_location=url.replace(".bed", ".bim"))
     assert bed.sid.tolist() == ["a", "b", "c", "d"]
 
 
-def test_a_server_that_gives_other_bytes_is_an_error(server, url):
+def test_a_server_that_returns_other_bytes_is_an_error(server, url):
     bed = open_bed(url, 3, 4)
     server.shifted = 99
     with pytest.raises(RemoteError):
         bed.read()
 
 
-def test_a_table_larger_than_a_request_comes_whole(server, tmp_path):
+def test_a_table_larger_than_one_request_is_complete(server, tmp_path):
     values = np.zeros((1, 300_000), np.int8)
     sids = [f"a_rather_long_identifier_{number}" for number in range(300_000)]
     to_bed(tmp_path / "x.bed", values, properties={"sid": sids})
@@ -340,14 +338,14 @@ def test_a_table_larger_than_a_request_comes_whole(server, tmp_path):
     assert open_bed(tmp_path / "x.bed", bim_location=bim).sid.tolist() == sids
 
 
-def test_a_pickle_reads_the_same_elsewhere(url):
+def test_a_pickled_remote_bed_reads_the_same_values(url):
     again = pickle.loads(pickle.dumps(open_bed(url)))  # noqa: S301 - ours
     same(again.read(dtype="int8"), VALUES)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_other_processes_read_what_this_one_opened(server, large, method):
+def test_child_processes_read_a_remote_bed_of_their_parent(server, large, method):
     path, values = large
     bed = large_bed(server.put(path))
     some = [[3, 900], [1_100, 4, 4], [7]]
@@ -359,7 +357,7 @@ def test_other_processes_read_what_this_one_opened(server, large, method):
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_process_says_what_went_wrong(server, url):
+def test_a_forked_process_reports_errors(server, url):
     bed = open_bed(url, 3, 4, cloud_options=ONCE)
     server.objects.clear()
     pool = multiprocessing.get_context("fork").Pool(1)
@@ -367,7 +365,7 @@ def test_a_forked_process_says_what_went_wrong(server, url):
         pool.apply_async(bed.read).get(timeout=60)
 
 
-def test_many_threads_read_one_object(server, large):
+def test_many_threads_can_read_one_object(server, large):
     path, values = large
     bed = large_bed(server.put(path), max_chunk_bytes=30_000)
     with ThreadPoolExecutor(8) as pool:
@@ -376,14 +374,14 @@ def test_many_threads_read_one_object(server, large):
             same(read.result(), values[:, number::40])
 
 
-def test_a_running_loop_of_events_is_no_hindrance(url):
+def test_a_running_event_loop_does_not_interfere(url):
     async def read():
         return open_bed(url).read(dtype="int8")
 
     same(asyncio.run(read()), VALUES)
 
 
-def test_a_url_without_the_library_is_an_error_that_names_the_package(url, monkeypatch):
+def test_a_url_without_obstore_is_an_error_that_names_the_package(url, monkeypatch):
     for name in [name for name in sys.modules if name.partition(".")[0] == "obstore"]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, "obstore", None)
@@ -391,7 +389,7 @@ def test_a_url_without_the_library_is_an_error_that_names_the_package(url, monke
         open_bed(url)
 
 
-def test_a_file_by_url_needs_no_library(tmp_path, monkeypatch):
+def test_a_file_url_does_not_need_obstore(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "obstore", None)
     to_bed(tmp_path / "a b.bed", VALUES)
     same(open_bed((tmp_path / "a b.bed").as_uri()).read(dtype="int8"), VALUES)
@@ -407,7 +405,7 @@ bed.read()
 """
 
 
-def test_ctrl_c_ends_the_waiting_for_a_server(server, large):
+def test_ctrl_c_stops_waiting_for_a_server(server, large):
     url = server.put(large[0])
     command = [sys.executable, "-c", WAIT, url]
     with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1) as process:
@@ -421,7 +419,7 @@ def test_ctrl_c_ends_the_waiting_for_a_server(server, large):
     assert b"KeyboardInterrupt" in said
 
 
-def test_what_a_reader_gives_up_is_asked_no_more(server, large):
+def test_an_abandoned_read_sends_no_more_requests(server, large):
     bed = RemoteBed(urlparse(server.put(large[0])), {}, check=True)
     server.seconds = 0.01
     lines = bed.blocks(np.arange(1_200), 10_000, slice(0, 9_000), requests=4, chunk=9_000)
@@ -433,7 +431,7 @@ def test_what_a_reader_gives_up_is_asked_no_more(server, large):
     assert len(server.asked) == asked < 1_000
 
 
-def test_a_fam_that_is_too_long_within_a_byte_is_told_by_a_whole_read(server, tmp_path):
+def test_a_fam_that_is_too_long_within_a_byte_is_detected_by_a_full_read(server, tmp_path):
     values = np.random.default_rng(0).integers(0, 2, (5, 70)).astype(np.int8)
     to_bed(tmp_path / "a.bed", values)
     url = server.put(tmp_path / "a.bed")

@@ -34,7 +34,7 @@ def options(endpoint, tmp_path_factory):
     return reached | KEYS | {"max_retries": "0", "timeout": "5s"}
 
 
-def test_a_set_in_a_bucket_reads_as_its_values(options):
+def test_a_set_in_a_bucket_is_read_correctly(options):
     with open_bed("s3://genotypes/some folder/x.bed", cloud_options=options) as bed:
         assert bed.shape == (9, 50)
         assert bed.sid[-1] == "sid50"
@@ -42,29 +42,29 @@ def test_a_set_in_a_bucket_reads_as_its_values(options):
         np.testing.assert_array_equal(found, VALUES[[3, 1], ::7])
 
 
-def test_names_of_options_may_be_as_the_environment_has_them(options):
+def test_option_names_can_be_those_of_environment_variables(options):
     loud = {name.upper(): value for name, value in options.items()}
     url = "s3://genotypes/some%20folder/x.bed"
     found = open_bed(url, cloud_options=loud).read(dtype="int8")
     np.testing.assert_array_equal(found, VALUES)
 
 
-def test_an_object_that_is_not_in_the_bucket_is_an_error(options):
+def test_a_missing_object_in_a_bucket_is_an_error(options):
     with pytest.raises(MissingObjectError, match=r"s3://genotypes/y\.bed: not found"):
         open_bed("s3://genotypes/y.bed", cloud_options=options)
 
 
-def test_a_bucket_that_does_not_exist_is_an_error(options):
+def test_a_missing_bucket_is_an_error(options):
     with pytest.raises(MissingObjectError, match="not found"):
         open_bed("s3://elsewhere/x.bed", cloud_options=options)
 
 
-def test_a_server_that_does_not_answer_is_an_error_of_s3(options):
+def test_an_unresponsive_s3_server_is_an_error(options):
     unreachable = options | {"aws_endpoint": "http://127.0.0.1:9"}
     with pytest.raises(RemoteError, match="S3 error"):
         open_bed("s3://genotypes/x.bed", cloud_options=unreachable)
 
 
-def test_an_option_twice_is_an_error(options):
+def test_a_repeated_option_is_an_error(options):
     with pytest.raises(ArgumentError, match="aws_region"):
         open_bed("s3://genotypes/x.bed", cloud_options=options | {"region": "eu-west-1"})

@@ -29,7 +29,7 @@ def small(tmp_path):
     form=st.sampled_from(sorted(CLASSES)),
     at_once=st.none() | st.integers(1, 5),
 )
-def test_a_sparse_matrix_holds_what_the_dense_one_holds(
+def test_a_sparse_matrix_has_the_values_of_the_dense_array(
     tmp_path, data, specimen, kind, form, at_once
 ):
     iids, sids = specimen.values.shape
@@ -46,7 +46,7 @@ def test_a_sparse_matrix_holds_what_the_dense_one_holds(
 
 @pytest.mark.parametrize("bed", plink_sets(), ids=name_of)
 @pytest.mark.parametrize("form", sorted(CLASSES))
-def test_every_set_is_what_it_is_when_dense(bed, form):
+def test_every_sparse_set_equals_its_dense_array(bed, form):
     found = open_bed(bed).read_sparse(dtype="int8", format=form)
     assert isinstance(found, CLASSES[form])
     np.testing.assert_array_equal(found.toarray(), open_bed(bed).read(dtype="int8"))
@@ -54,11 +54,11 @@ def test_every_set_is_what_it_is_when_dense(bed, form):
 
 @pytest.mark.parametrize("form", sorted(CLASSES))
 @pytest.mark.parametrize(("index", "shape"), [([], (3, 0)), (([], None), (0, 4))])
-def test_an_empty_index_is_a_matrix_without_rows_or_columns(small, form, index, shape):
+def test_an_empty_index_gives_an_empty_matrix(small, form, index, shape):
     assert small.read_sparse(index, format=form).shape == shape
 
 
-def test_a_missing_value_is_stored(small):
+def test_missing_values_are_stored(small):
     assert np.isnan(small.read_sparse(np.s_[0, 2]).data).all()
     assert small.read_sparse(np.s_[0, 2], "int8").data.tolist() == [-127]
 
@@ -71,7 +71,7 @@ def test_a_missing_value_is_stored(small):
         ({"dtype": "int32"}, "not known, only"),
     ],
 )
-def test_what_is_not_offered_is_an_error(small, call, message):
+def test_an_unknown_format_or_batch_size_is_an_error(small, call, message):
     with pytest.raises(ArgumentError, match=message):
         small.read_sparse(**call)
 

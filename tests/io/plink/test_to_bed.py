@@ -39,9 +39,7 @@ def names(folder):
     order=st.sampled_from("CF"),
     count_a1=st.booleans(),
 )
-def test_the_files_are_those_that_bed_reader_writes(
-    tmp_path, specimen, kind, order, count_a1
-):
+def test_written_files_equal_those_of_bed_reader(tmp_path, specimen, kind, order, count_a1):
     values = specimen.values.astype(kind, order)
     if kind != "int8":
         values[values == -127] = np.nan
@@ -53,7 +51,7 @@ def test_the_files_are_those_that_bed_reader_writes(
     assert open_bed(tmp_path / "ours.bed").shape == values.shape
 
 
-def test_values_larger_than_a_block_come_back(tmp_path):
+def test_arrays_larger_than_a_block_are_read_back(tmp_path):
     values = np.random.default_rng(0).integers(0, 3, (3001, 3003), np.int8)
     for major in ("SNP", "individual"):
         for array in (values, values.astype("float32"), np.asfortranarray(values)):
@@ -63,7 +61,7 @@ def test_values_larger_than_a_block_come_back(tmp_path):
             )
 
 
-def test_properties_come_back(tmp_path):
+def test_properties_are_read_back(tmp_path):
     given = {
         "fid": ["f1", "f1", "f2"],
         "iid": ["i1", "i2", "i3"],
@@ -88,7 +86,7 @@ def test_properties_come_back(tmp_path):
     )
 
 
-def test_whole_numbers_of_any_width_are_taken(tmp_path):
+def test_integers_of_any_width_can_be_written(tmp_path):
     for kind in ("int16", "int64", "int32"):
         to_bed(tmp_path / "x.bed", np.array(VALUES, kind))
         assert open_bed(tmp_path / "x.bed").read(dtype="int8").tolist() == VALUES
@@ -106,7 +104,7 @@ def test_whole_numbers_of_any_width_are_taken(tmp_path):
         ("float32", np.inf, "inf"),
     ],
 )
-def test_a_value_that_no_bed_holds_is_an_error_that_says_where(
+def test_a_value_that_is_not_a_genotype_is_an_error_with_its_position(
     tmp_path, major, kind, value, said
 ):
     values = np.zeros((6, 9), kind)
@@ -131,7 +129,7 @@ def test_a_value_that_no_bed_holds_is_an_error_that_says_where(
         ({"filepath": "no/x.bed"}, FileError, "no/x.bed: cannot be written"),
     ],
 )
-def test_a_set_that_cannot_be_written_leaves_nothing(
+def test_a_set_that_cannot_be_written_leaves_no_files(
     tmp_path, monkeypatch, call, error, message
 ):
     monkeypatch.chdir(tmp_path)
@@ -140,7 +138,7 @@ def test_a_set_that_cannot_be_written_leaves_nothing(
     assert names(tmp_path) == []
 
 
-def test_a_write_that_fails_leaves_the_old_set(tmp_path):
+def test_a_failed_write_leaves_the_old_set(tmp_path):
     to_bed(tmp_path / "x.bed", VALUES)
     before, there = content(tmp_path / "x.bed"), names(tmp_path)
     with pytest.raises(ArgumentError):
@@ -148,7 +146,7 @@ def test_a_write_that_fails_leaves_the_old_set(tmp_path):
     assert (content(tmp_path / "x.bed"), names(tmp_path)) == (before, there)
 
 
-def test_tables_may_stand_elsewhere(tmp_path):
+def test_tables_can_have_other_paths(tmp_path):
     (tmp_path / "tables").mkdir()
     fam, bim = tmp_path / "tables/a.fam", tmp_path / "b.bim"
     to_bed(tmp_path / "x.bed", VALUES, fam_filepath=fam, bim_filepath=bim)
@@ -182,7 +180,7 @@ def kill_at(step):
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("stride", [3, pytest.param(1, marks=pytest.mark.soak)])
-def test_a_writer_killed_at_any_step_leaves_the_old_set_or_the_new_one(tmp_path, stride):
+def test_a_writer_killed_at_any_step_leaves_the_old_or_the_new_set(tmp_path, stride):
     bim = tmp_path / "tables/x.bim"
     bim.parent.mkdir()
     found, code = set(), None
@@ -205,7 +203,7 @@ def test_a_writer_killed_at_any_step_leaves_the_old_set_or_the_new_one(tmp_path,
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_who_reads_while_a_set_is_written_sees_one_set_or_an_error(tmp_path):
+def test_a_concurrent_reader_sees_one_complete_set_or_an_error(tmp_path):
     path = tmp_path / "x.bed"
     to_bed(path, np.zeros((3, 4)))
     if (child := os.fork()) == 0:
@@ -240,7 +238,7 @@ def read_one_set(path):
 
 
 @pytest.mark.parametrize("journal", [b"", b"[1]", b"{}", b"\xff"])
-def test_a_journal_that_is_damaged_is_named(tmp_path, journal):
+def test_a_corrupt_journal_is_named_in_the_error(tmp_path, journal):
     to_bed(tmp_path / "x.bed", VALUES)
     (tmp_path / ".x.bed.seqloom.set").write_bytes(journal)
     with pytest.raises(FormatError, match=r"\.x\.bed\.seqloom\.set: cannot be read"):
