@@ -15,12 +15,12 @@ from seqloom._arguments import (
 from seqloom.errors import ArgumentError
 
 
-def test_a_long_value_is_cut_to_one_short_line():
+def test_a_long_value_is_shortened_to_one_line():
     assert quote("20") == "'20'"
     assert len(quote("A" * 1000)) == 60
 
 
-def test_numbers_of_numpy_are_numbers():
+def test_numpy_integers_are_integers():
     assert as_integer("epochs", np.int64(20), least=1) == 20
     assert as_number("lr", np.float64(0.5)) == 0.5
 
@@ -35,7 +35,7 @@ def test_one_and_zero_are_flags():
     assert as_flag("shuffle", 1) is True
 
 
-def test_a_word_must_be_one_of_the_choices():
+def test_a_string_must_be_one_of_the_choices():
     assert as_choice("unlabelled", "skip", ("error", "skip")) == "skip"
     with pytest.raises(ArgumentError, match='must be "error" or "skip", got 1'):
         as_choice("unlabelled", 1, ("error", "skip"))

@@ -18,14 +18,14 @@ def page(tmp_path, monkeypatch):
     return path
 
 
-def test_a_quick_run_prints_its_table_and_writes_no_page(page, monkeypatch, capsys):
+def test_a_quick_benchmark_prints_its_table_and_writes_no_page(page, monkeypatch, capsys):
     monkeypatch.setenv(QUICK, "1")
     _page.publish("demo", "the table")
     assert "the table" in capsys.readouterr().out
     assert page.read_text() == EMPTY
 
 
-def test_a_full_run_writes_the_page(page):
+def test_a_full_benchmark_writes_the_page(page):
     _page.publish("demo", "the table")
     assert "the table" in page.read_text()
 
@@ -45,12 +45,12 @@ def test_the_page_shows_the_extremes_of_a_long_table(page):
 
 
 @pytest.mark.parametrize(("value", "size"), [("1", 3), ("", 5)])
-def test_a_quick_run_has_its_own_sizes(value, size, monkeypatch):
+def test_a_quick_benchmark_has_separate_sizes(value, size, monkeypatch):
     monkeypatch.setenv(QUICK, value)
     assert pick(5, 3) == size
 
 
-def test_a_comparison_has_medians_their_ratio_and_the_larger_spread():
+def test_a_comparison_contains_medians_their_ratio_and_the_larger_spread():
     # Quartiles of 1 to 5 are 2 and 4: the range 2 over the median 3.
     found = _against.compare([2, 2, 2, 2, 2], [1, 2, 3, 4, 5])
     assert (found.old, found.new, found.ratio) == (2, 3, 1.5)
@@ -61,7 +61,7 @@ def test_a_comparison_has_medians_their_ratio_and_the_larger_spread():
     ("new", "mark"),
     [(1.02, ""), (1.04, "**slower**"), (0.98, ""), (0.96, "faster")],
 )
-def test_steady_times_are_marked_beyond_three_percent(new, mark):
+def test_differences_beyond_three_percent_are_marked(new, mark):
     assert _against.compare([1.0] * 7, [new] * 7).mark == mark
 
 
@@ -72,7 +72,7 @@ def test_a_ratio_within_the_spread_is_not_marked():
     assert _against.compare(spread, [1.24] * 7).mark == "**slower**"
 
 
-def test_a_case_that_fails_on_one_package_is_reported_and_not_compared():
+def test_a_case_that_fails_in_one_package_is_reported_but_not_compared():
     old = [{"one": 1.0, "two": "TypeError: no such option"}] * 7
     new = [{"one": 0.5, "two": 2.0}] * 7
     _, _, one, two, mean = _against.report(old, new).splitlines()
@@ -81,7 +81,7 @@ def test_a_case_that_fails_on_one_package_is_reported_and_not_compared():
     assert mean.startswith("| geometric mean |  |  | 0.500 |")
 
 
-def test_cases_are_timed_one_by_one_and_a_failing_one_keeps_its_message(monkeypatch):
+def test_cases_are_timed_separately_and_a_failing_case_keeps_its_message(monkeypatch):
     monkeypatch.setattr(_against, "SECONDS", 0.0)
     calls: list[str] = []
 

@@ -53,7 +53,7 @@ def page(tmp_path: Path) -> Page:
 
 
 @pytest.mark.parametrize("page", read_pages(), ids=lambda page: page.path.stem)
-def test_each_result_has_a_date_and_a_processor(page: Page):
+def test_each_comparison_has_a_date_and_a_processor(page: Page):
     for pair in page.pairs():
         if "Not measured yet" in pair.result:
             continue
@@ -62,7 +62,7 @@ def test_each_result_has_a_date_and_a_processor(page: Page):
         assert date.fromisoformat(when[1])
 
 
-def test_the_index_has_the_results_of_all_pages():
+def test_the_index_contains_the_results_of_all_pages():
     text = _story.index_text(read_pages())
     assert text in _story.INDEX.read_text("utf-8")
 

@@ -37,12 +37,12 @@ def test_the_former_name_of_alphabet_error_warns():
         (errors.MemoryLimitError, MemoryError),
     ],
 )
-def test_an_error_is_also_the_builtin_that_a_caller_expects(ours, builtin):
+def test_an_error_derives_from_the_expected_builtin(ours, builtin):
     assert issubclass(ours, errors.SeqloomError)
     assert issubclass(ours, builtin)
 
 
-def test_a_missing_file_prints_its_message_alone():
+def test_a_missing_file_error_prints_only_its_message():
     assert (
         str(copy.copy(errors.MissingFileError("a.fa: no such file")))
         == "a.fa: no such file"
@@ -56,7 +56,7 @@ def every_error(kind=errors.SeqloomError):
 
 
 @pytest.mark.parametrize("kind", sorted(every_error(), key=str))
-def test_a_message_shows_what_a_terminal_would_obey(kind):
+def test_a_message_escapes_terminal_control_characters(kind):
     error = kind("no record \x1b[31m\u202eid\udcff\nerror: none")
     shown = r"no record \x1b[31m\u202eid\xff\nerror: none"
     lines = shown.replace(r"\n", "\n")

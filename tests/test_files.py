@@ -13,12 +13,12 @@ from seqloom._files import atomic_path, atomic_paths, fingerprint, flushing, wri
 from seqloom.errors import FileError, MissingFileError
 
 
-def test_a_file_is_written_whole(tmp_path):
+def test_a_written_file_is_complete(tmp_path):
     write_atomic(tmp_path / "a", b"ACGT")
     assert (tmp_path / "a").read_bytes() == b"ACGT"
 
 
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
+def test_a_failed_write_leaves_only_the_old_file(tmp_path):
     write_atomic(tmp_path / "a", b"old")
     with pytest.raises(KeyError), atomic_path(tmp_path / "a") as part:
         fail_after(part.write_bytes(b"half"))
@@ -36,14 +36,14 @@ def test_the_final_name_does_not_exist_before_the_block_ends(tmp_path):
         assert not (tmp_path / "a").exists()
 
 
-def test_a_written_file_has_the_usual_permissions(tmp_path):
+def test_a_written_file_has_the_default_permissions(tmp_path):
     (tmp_path / "plain").write_bytes(b"")
     write_atomic(tmp_path / "atomic", b"")
     assert (tmp_path / "plain").stat().st_mode == (tmp_path / "atomic").stat().st_mode
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o444, 0o755])
-def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path, mode):
+def test_a_replaced_file_keeps_its_permissions(tmp_path, mode):
     (tmp_path / "a").write_bytes(b"old")
     (tmp_path / "a").chmod(mode)
     write_atomic(tmp_path / "a", b"new")
@@ -51,13 +51,13 @@ def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path, mode):
     assert (tmp_path / "a").read_bytes() == b"new"
 
 
-def test_what_replaces_a_private_file_is_private_while_it_is_written(tmp_path):
+def test_the_replacement_of_a_private_file_is_private_while_it_is_written(tmp_path):
     (tmp_path / "a").touch(0o600)
     with atomic_path(tmp_path / "a") as part:
         assert permissions(part) == 0o600
 
 
-def test_a_new_file_gets_what_the_umask_allows(tmp_path):
+def test_a_new_file_has_the_permissions_of_the_umask(tmp_path):
     old = os.umask(0o027)
     try:
         write_atomic(tmp_path / "a", b"")
@@ -67,7 +67,7 @@ def test_a_new_file_gets_what_the_umask_allows(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
-def test_a_file_that_root_replaces_keeps_its_owner(tmp_path):
+def test_a_file_replaced_by_root_keeps_its_owner(tmp_path):
     (tmp_path / "a").write_bytes(b"old")
     os.chown(tmp_path / "a", 12345, 54321)
     write_atomic(tmp_path / "a", b"new")
@@ -107,7 +107,7 @@ WRITERS = {
 
 @pytest.mark.filterwarnings("ignore:.*the index was rebuilt")
 @pytest.mark.parametrize(("name", "write"), WRITERS.items(), ids=WRITERS)
-def test_every_writer_keeps_the_permissions_of_what_it_replaces(tmp_path, name, write):
+def test_every_writer_keeps_the_permissions_of_a_replaced_file(tmp_path, name, write):
     made = []
     for _ in range(2):
         write(tmp_path / name)
@@ -136,9 +136,7 @@ def test_a_pipe_is_never_replaced(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file another group")
-def test_where_the_group_cannot_be_kept_it_gets_the_rights_of_all_others(
-    tmp_path, monkeypatch
-):
+def test_if_the_group_cannot_be_kept_it_gets_the_rights_of_others(tmp_path, monkeypatch):
     (tmp_path / "a").write_bytes(b"old")
     os.chown(tmp_path / "a", -1, 12345)
     (tmp_path / "a").chmod(0o674)
@@ -148,7 +146,7 @@ def test_where_the_group_cannot_be_kept_it_gets_the_rights_of_all_others(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file another group")
-def test_where_the_owner_cannot_be_kept_the_group_is(tmp_path, monkeypatch):
+def test_if_the_owner_cannot_be_kept_the_group_is_kept(tmp_path, monkeypatch):
     (tmp_path / "a").write_bytes(b"old")
     os.chown(tmp_path / "a", 12345, 12345)
     change = os.chown
@@ -166,9 +164,7 @@ def refuse(*_):
     raise PermissionError
 
 
-def test_a_disk_that_fails_while_a_part_is_flushed_is_an_error_that_names_the_file(
-    tmp_path, monkeypatch
-):
+def test_a_disk_error_during_a_flush_is_an_error_that_names_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr("seqloom._files._SYNC_SECONDS", 0.001)
     monkeypatch.setattr(os, "fdatasync", fail)
     with pytest.raises(FileError, match="a: cannot be written: Input/output error"):
@@ -186,19 +182,19 @@ def write_slowly(path):
         time.sleep(0.2)
 
 
-def test_a_file_that_cannot_be_read_is_named_with_the_systems_reason(tmp_path):
+def test_an_unreadable_file_is_an_error_with_the_reason_of_the_system(tmp_path):
     (tmp_path / "a").symlink_to(tmp_path / "a")
     with pytest.raises(FileError, match="a: cannot be read: Too many levels"):
         fingerprint(tmp_path / "a")
 
 
-def test_a_fingerprint_is_the_hash_that_b2sum_gives(tmp_path):
+def test_a_fingerprint_equals_the_hash_of_b2sum(tmp_path):
     (tmp_path / "a").write_bytes(b"ACGT")
     # b2sum --length=128 a
     assert fingerprint(tmp_path / "a") == "f9f322ef1b905091d65847bc9eeec665"
 
 
-def test_a_fingerprint_tells_contents_apart(tmp_path):
+def test_different_contents_have_different_fingerprints(tmp_path):
     names = [tmp_path / name for name in "abc"]
     for name, content in zip(names, (b"A", b"A", b"C"), strict=True):
         name.write_bytes(content)
@@ -235,7 +231,7 @@ def parts(folder):
     return list(folder.glob(".*.part"))
 
 
-def test_what_a_killed_writer_left_goes_with_the_next_write(tmp_path, writer):
+def test_the_temporary_file_of_a_killed_writer_is_removed(tmp_path, writer):
     writer.kill()
     writer.wait()
     assert len(parts(tmp_path)) == 1
@@ -244,13 +240,13 @@ def test_what_a_killed_writer_left_goes_with_the_next_write(tmp_path, writer):
     assert (tmp_path / "a").read_bytes() == b"whole"
 
 
-def test_the_part_of_a_live_writer_stays(tmp_path, writer):
+def test_the_temporary_file_of_a_running_writer_stays(tmp_path, writer):
     write_atomic(tmp_path / "a", b"whole")
     assert [part.read_bytes() for part in parts(tmp_path)] == [b"half"]
     assert writer.poll() is None
 
 
-def test_what_was_left_of_another_file_stays(tmp_path, writer):
+def test_the_temporary_file_of_another_file_stays(tmp_path, writer):
     writer.kill()
     writer.wait()
     write_atomic(tmp_path / "b", b"whole")
@@ -258,7 +254,7 @@ def test_what_was_left_of_another_file_stays(tmp_path, writer):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
-def test_a_link_or_a_pipe_under_the_name_of_a_part_stays(tmp_path):
+def test_a_link_or_pipe_named_like_a_temporary_file_stays(tmp_path):
     link, pipe = (tmp_path / f".a.seqloom{number}.part" for number in (0, 1))
     (tmp_path / "other").write_bytes(b"of another program")
     link.symlink_to(tmp_path / "other")
@@ -269,7 +265,7 @@ def test_a_link_or_a_pipe_under_the_name_of_a_part_stays(tmp_path):
     assert (tmp_path / "a").read_bytes() == b"whole"
 
 
-def test_two_writers_of_one_file_do_not_meet(tmp_path):
+def test_two_writers_of_one_file_use_different_temporary_files(tmp_path):
     with atomic_path(tmp_path / "a") as first, atomic_path(tmp_path / "a") as second:
         first.write_bytes(b"first")
         second.write_bytes(b"second")
@@ -277,14 +273,14 @@ def test_two_writers_of_one_file_do_not_meet(tmp_path):
     assert parts(tmp_path) == []
 
 
-def test_of_two_files_neither_is_made_if_the_block_fails(tmp_path):
+def test_a_failed_block_writes_neither_of_two_files(tmp_path):
     names = [tmp_path / "a", tmp_path / "b"]
     with pytest.raises(KeyError), atomic_paths(names) as (part, _):
         fail_after(part.write_bytes(b"half"))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_of_two_files_neither_stays_if_one_cannot_have_its_name(tmp_path):
+def test_a_failed_rename_leaves_neither_of_two_files(tmp_path):
     names = [tmp_path / "a", tmp_path / "b"]
     with pytest.raises(FileError, match="b: cannot be written"), atomic_paths(names):
         (tmp_path / "b").mkdir()

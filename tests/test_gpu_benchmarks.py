@@ -16,7 +16,7 @@ from benchmarks.tensor._sides import SIDES
 from waiting import wait_until
 
 
-def test_the_dilated_network_has_the_losses_of_its_torch_twin():
+def test_the_dilated_network_has_the_losses_of_its_pytorch_version():
     pytest.importorskip("torch")
     setup = Setup(name="dilated", rows=2, length=64)
     ours, theirs = (
@@ -41,7 +41,7 @@ COMPARED = {
 }
 
 
-def test_a_comparison_is_a_row_for_each_side():
+def test_a_comparison_has_one_row_for_each_library():
     steps, _ = make_tables([COMPARED])
     ours, theirs = steps.splitlines()[2:]
     first = "encoder, 64 x 256 | bfloat16, eager"
@@ -59,7 +59,7 @@ MACHINE = {
 }
 
 
-def test_losses_that_differ_are_listed_as_a_failure():
+def test_losses_that_differ_are_reported_as_a_failure():
     result = COMPARED | {"part": "training", "failed": "the losses differ"}
     steps, _, rest, _ = make_page([result], MACHINE)
     assert "1.0e-03, too large (2e-02)" in steps
@@ -67,7 +67,7 @@ def test_losses_that_differ_are_listed_as_a_failure():
     assert f"- {name}: **failed**: the losses differ" in rest
 
 
-def test_a_skipped_item_is_listed_with_its_reason():
+def test_a_skipped_benchmark_is_listed_with_its_reason():
     item = {"part": "training", "what": "one item", "skipped": "3 s are left"}
     *_, rest, machine = make_page([item], MACHINE)
     assert rest.endswith("- training, one item: skipped: 3 s are left")
@@ -91,7 +91,7 @@ def run(results):
 """
 
 
-def test_a_part_that_hangs_is_killed_and_keeps_its_results(tmp_path, monkeypatch):
+def test_a_benchmark_that_hangs_is_killed_and_keeps_its_results(tmp_path, monkeypatch):
     wait, results = subprocess.Popen.wait, tmp_path / "out" / RESULTS
 
     def wait_for_results(process, timeout=None):
@@ -113,7 +113,7 @@ def test_a_part_that_hangs_is_killed_and_keeps_its_results(tmp_path, monkeypatch
     wait_until(lambda: not is_running(child["pid"]))
 
 
-def test_a_step_that_waits_is_reported_with_its_place():
+def test_a_step_that_waits_is_reported_with_its_location():
     side = {"synchronises": True, "message": "item (a.py:3)"}
     fields = {"network": "encoder", "dtype": "float32", "is_detected": True}
     result = {"what": "training synchronisation", **fields, "ours on torch": side}
@@ -123,7 +123,7 @@ def test_a_step_that_waits_is_reported_with_its_place():
     )
 
 
-def test_a_folder_with_results_is_not_written_again(tmp_path):
+def test_a_folder_with_results_is_not_overwritten(tmp_path):
     (tmp_path / RESULTS).write_text("an earlier run")
     with pytest.raises(SystemExit, match="exists: choose another folder"):
         _run.run_parts(tmp_path, ["check"], "cpu", is_tiny=True)
@@ -141,7 +141,7 @@ SUMMARY = {
 }
 
 
-def test_a_summary_without_failed_tests_is_no_failure():
+def test_a_summary_without_failed_tests_is_not_a_failure():
     assert not has_failed(SUMMARY)
 
 
@@ -162,18 +162,18 @@ def test_tests_that_did_not_run_are_counted():
         ("NVIDIA L40S", "L40S"),
     ],
 )
-def test_a_device_has_the_rate_of_its_data_sheet(device, words):
+def test_a_known_gpu_has_the_rate_of_its_data_sheet(device, words):
     assert find_published_rate(device) == RATES[words]
 
 
 @pytest.mark.parametrize(
     "device", ["NVIDIA A10G", "NVIDIA RTX A4000", "NVIDIA L40", "NVIDIA H100 MIG 1g.10gb"]
 )
-def test_a_device_with_a_similar_name_has_no_rate(device):
+def test_a_gpu_with_a_similar_name_has_no_rate(device):
     assert find_published_rate(device) is None
 
 
-def test_inference_names_the_side_that_is_too_far_from_seqloom():
+def test_inference_names_the_library_that_differs_from_seqloom():
     common = {"part": "inference", "what": "inference", "size": "8M", "dtype": "float16"}
     figures = {"tokens": 100, "operations": 1e9, "product_rate": 1e9, "peak": None}
     ours, theirs = (

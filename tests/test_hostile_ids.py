@@ -53,7 +53,7 @@ def sequences(folder):
 
 
 @pytest.mark.parametrize("write", [index, cache, embed, scores, sequences])
-def test_an_id_is_no_part_of_a_path(folder, write):
+def test_an_id_is_never_part_of_a_path(folder, write):
     before = set(folder.parent.iterdir())
     assert list(write(folder)) == NAMES
     assert set(folder.parent.iterdir()) == before
@@ -77,7 +77,7 @@ def encode_all(path):
 
 @pytest.mark.parametrize("letters", ["MK VL", "MK1VL"])
 @pytest.mark.parametrize("name", NAMES)
-def test_an_error_shows_an_id_as_text(tmp_path, name, letters):
+def test_an_error_escapes_control_characters_of_an_id(tmp_path, name, letters):
     (tmp_path / "a.fa").write_text(f">{name}\n{letters}\n", encoding="utf-8")
     with pytest.raises(FormatError) as caught:
         encode_all(tmp_path / "a.fa")
@@ -87,7 +87,7 @@ def test_an_error_shows_an_id_as_text(tmp_path, name, letters):
 
 
 @pytest.mark.parametrize("name", ["a\0b", "a\nb", "a\rb", ""])
-def test_an_id_that_would_not_read_back_is_not_written(tmp_path, name):
+def test_an_id_that_cannot_be_read_back_is_not_written(tmp_path, name):
     with pytest.raises(FormatError, match=r"a\.fa: record 0 .*(header|id)"):
         sl.io.write_sequences(tmp_path / "a.fa", [(name, "MKVL")])
     assert not list(tmp_path.iterdir())

@@ -13,11 +13,11 @@ words = st.one_of(st.integers(0, 2**62 - 1), st.text())
 
 
 @given(seeds, words)
-def test_a_word_in_the_constructor_is_folded(seed, word):
+def test_words_in_the_constructor_are_folded(seed, word):
     assert Key(seed, word) == Key(seed).fold(word)
 
 
-def test_folding_and_bits_give_what_jax_documents():
+def test_fold_and_bits_equal_the_documented_values_of_jax():
     # jax.random.fold_in(jax.random.PRNGKey(0), 1) and, as jax's documentation prints it,
     # jax.random.split(jax.random.PRNGKey(0)), whose words are these four bits.
     assert Key(0).fold(1).words == (928981903, 3453687069)
@@ -29,7 +29,7 @@ def test_the_zero_key_gives_the_known_answer_of_random123():
 
 
 @given(seeds, st.integers(0, 2**62 - 1))
-def test_folding_is_threefry_of_the_words_halves(seed, word):
+def test_folding_is_threefry_of_the_halves_of_a_word(seed, word):
     halves = [(n >> 32, n & 0xFFFFFFFF) for n in (seed, word)]
     assert Key(seed, word).words == reference_threefry(*halves)
 
@@ -47,20 +47,20 @@ def reference_threefry(key, count):
     return x, y
 
 
-def test_folds_splits_and_names_never_meet():
+def test_folds_splits_and_names_never_collide():
     key = Key(3)
     children = [key.fold(i) for i in range(50)] + key.split(50)
     children += [key.fold(str(i)) for i in range(50)]
     assert len(set(children)) == 150
 
 
-def test_bits_pair_words_as_jax_does():
+def test_bits_are_paired_like_in_jax():
     got = Key(5).bits(6)
     pairs = [reference_threefry((0, 5), (i, i + 3)) for i in range(3)]
     assert got.tolist() == [*(a for a, _ in pairs), *(b for _, b in pairs)]
 
 
-def test_uniform_numbers_have_the_mean_and_spread_of_the_uniform_law():
+def test_uniform_numbers_have_the_mean_and_spread_of_the_uniform_distribution():
     drawn = Key(1).uniform(100_000)
     assert drawn.dtype == np.float32
     assert abs(drawn.mean() - 0.5) < 0.005
@@ -68,35 +68,35 @@ def test_uniform_numbers_have_the_mean_and_spread_of_the_uniform_law():
 
 
 @given(seeds)
-def test_json_and_pickle_give_the_key_back(seed):
+def test_json_and_pickle_restore_a_key(seed):
     key = Key(seed)
     assert Key.from_json(json.loads(json.dumps(key.to_json()))) == key
     assert pickle.loads(pickle.dumps(key)) == key  # noqa: S301 - ours
 
 
-def test_the_print_of_a_key_makes_the_key():
+def test_the_repr_of_a_key_recreates_the_key():
     assert eval(repr(Key(2**40, 1))) == Key(2**40, 1)  # noqa: S307 - the claim
 
 
 @pytest.mark.parametrize("word", [-1, 2**64, 1.5, None])
-def test_a_seed_that_is_no_64_bit_number_is_an_error(word):
+def test_a_seed_outside_64_bits_is_an_error(word):
     with pytest.raises(ArgumentError, match="a word of a key must"):
         Key(word)
 
 
-def test_numpy_integers_are_words():
+def test_numpy_integers_can_be_words():
     assert Key(np.int64(7), np.uint8(3)) == Key(7, 3)
 
 
 @settings(deadline=None)
 @given(seeds, st.lists(st.integers(0, 2**62 - 1)))
-def test_each_is_the_fold_of_each_number(seed, numbers):
+def test_each_returns_the_fold_of_each_number(seed, numbers):
     rows = Key(seed).each(np.array(numbers, np.int64))
     assert rows.dtype == np.uint32
     assert rows.tolist() == [list(Key(seed, number).words) for number in numbers]
 
 
 @pytest.mark.parametrize("words", [[-1], [2**62], [0.5], [[1, 2]], 3])
-def test_each_takes_one_row_of_whole_numbers(words):
+def test_each_accepts_only_a_1d_array_of_integers(words):
     with pytest.raises(ArgumentError):
         Key(0).each(words)

@@ -80,7 +80,7 @@ def traced(tmp_path_factory):
     return done.stdout.splitlines(), log.partition(f'"{home}/now"')[2]
 
 
-def test_nothing_that_loads_asks_another_machine_or_starts_a_program(traced):
+def test_no_load_opens_a_connection_or_starts_a_program(traced):
     loaded, calls = traced
     assert len(loaded) >= 21
     assert {"x.pt", "x.bin", "x.h5", "x.keras"} < {*loaded}

@@ -12,7 +12,7 @@ def _address(array):
     return array.__array_interface__["data"][0]
 
 
-def test_memory_is_lent_again_after_the_last_view_has_died():
+def test_memory_is_reused_after_the_last_view_is_deleted():
     ring = _native.Ring()
     first = ring.take(1000)
     where = _address(first)
@@ -23,7 +23,7 @@ def test_memory_is_lent_again_after_the_last_view_has_died():
     assert _address(ring.take(1000)) == where
 
 
-def test_a_tensor_keeps_the_memory_that_it_shares():
+def test_a_tensor_keeps_shared_memory_alive():
     ring = _native.Ring()
     tensor = torch.from_numpy(ring.take(64))
     tensor.fill_(7)
@@ -32,7 +32,7 @@ def test_a_tensor_keeps_the_memory_that_it_shares():
     assert tensor.tolist() == [7] * 64
 
 
-def test_batches_that_are_kept_never_share_memory():
+def test_batches_in_use_never_share_memory():
     ring = _native.Ring()
     kept = [ring.take(100) for _ in range(50)]
     for number, array in enumerate(kept):
@@ -40,13 +40,13 @@ def test_batches_that_are_kept_never_share_memory():
     assert [int(array.max()) for array in kept] == list(range(50))
 
 
-def test_an_array_begins_on_a_cache_line_and_may_be_written():
+def test_an_array_is_aligned_to_cache_lines_and_writable():
     ring = _native.Ring()
     arrays = [ring.take(size) for size in (0, 1, 63, 64, 65)]
     assert [array.size for array in arrays] == [0, 1, 63, 64, 65]
     assert all(_address(array) % 64 == 0 and array.flags.writeable for array in arrays)
 
 
-def test_a_batch_that_memory_cannot_hold_is_an_error_not_an_abort():
+def test_a_batch_beyond_memory_is_an_error():
     with pytest.raises(MemoryLimitError, match="does not fit into memory"):
         _native.Ring().take(1 << 62)

@@ -11,16 +11,16 @@ AXES = {"records", "length", "variants", "parameters", "threads"}
 
 
 @pytest.mark.parametrize("power", [-1.0, 0.0, 0.5, 1.0, 2.0])
-def test_the_slope_of_a_power_is_the_power(power: float):
+def test_the_slope_of_a_power_law_is_its_exponent(power: float):
     sizes = [1e2, 1e3, 1e4, 1e5]
     assert slope(sizes, [7 * size**power for size in sizes]) == pytest.approx(power)
 
 
-def test_the_slope_of_the_last_decades_leaves_out_what_comes_before():
+def test_the_slope_uses_only_the_last_decades():
     assert slope([1e2, 1e3, 1e4, 1e5], [9, 1, 10, 100], decades=2) == pytest.approx(1)
 
 
-def test_the_slope_is_that_of_least_squares():
+def test_the_slope_is_a_least_squares_fit():
     # Through (0, 0), (1, 0), (2, 3): the mean of x is 1, so (1 * 0 + 1 * 3) / 2.
     assert slope([1, 10, 100], [1, 1, 1000]) == pytest.approx(1.5)
 
@@ -29,20 +29,20 @@ def test_one_point_has_no_slope():
     assert math.isnan(slope([1], [5]))
 
 
-def test_every_operation_grows():
+def test_every_operation_has_a_growing_parameter():
     assert {sweep.operation for sweep in SWEEPS} == set(OPERATIONS)
 
 
-def test_something_grows_along_every_axis():
+def test_every_axis_has_a_growing_parameter():
     assert {sweep.axis for sweep in SWEEPS} == AXES
 
 
 @pytest.mark.parametrize("sweep", SWEEPS, ids=lambda sweep: sweep.name)
-def test_what_grows_spans_three_decades_or_the_cores(sweep: Sweep):
+def test_sizes_span_three_decades_or_the_number_of_cores(sweep: Sweep):
     # A machine has no three decades of cores.
     assert sweep.axis == "threads" or sweep.values[-1] == 1000 * sweep.values[0]
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_every_operation_has_a_rival_and_a_floor(operation: str):
+def test_every_operation_has_a_competitor_and_a_lower_bound(operation: str):
     assert len(SIDES[operation]) >= 3

@@ -61,12 +61,12 @@ def run(code, cap, folder):
 
 
 @pytest.mark.parametrize("cap", CAPS)
-def test_kernels_run_on_the_instruction_set_that_is_named(cap, tmp_path):
+def test_kernels_use_the_requested_instruction_set(cap, tmp_path):
     code = "from seqloom._rust import _native; print(_native.simd())"
     assert run(code, cap, tmp_path).stdout.strip() == cap
 
 
-def test_a_name_that_the_processor_does_not_offer_is_an_error_that_lists_the_others(
+def test_an_unavailable_instruction_set_is_an_error_that_lists_the_available_ones(
     tmp_path,
 ):
     errors = run("import seqloom", "sse", tmp_path).stderr
@@ -81,7 +81,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_a_wrong_name_ends_the_command_with_one_sentence(command):
+def test_an_unknown_instruction_set_ends_the_command_with_one_line(command):
     environment = {**os.environ, "SEQLOOM_SIMD": "wrong"}
     ended = subprocess.run(
         [*command, "--help"], env=environment, capture_output=True, text=True, check=False
@@ -93,7 +93,7 @@ def test_a_wrong_name_ends_the_command_with_one_sentence(command):
     assert ended.stderr.count("\n") == 1
 
 
-def test_what_is_read_encoded_and_drawn_has_the_same_bits_under_every_cap(tmp_path):
+def test_every_instruction_set_gives_the_same_bits(tmp_path):
     found = {cap: run(DIGESTS, cap, tmp_path) for cap in CAPS}
     assert found[HAS].stdout.count("\n") == 8, found[HAS].stderr
     assert {each.stdout for each in found.values()} == {found[HAS].stdout}

@@ -57,13 +57,13 @@ if __name__ == "__main__":
 """
 
 
-def test_only_seqloom_system_uses_what_another_system_lacks():
+def test_only_seqloom_system_uses_platform_specific_functions():
     files = [path for path in PACKAGE.rglob("*.py") if path.parent.name != "_system"]
     uses = {path.name: MISSING.findall(path.read_text("utf-8")) for path in files}
     assert {name: found for name, found in uses.items() if found} == {}
 
 
-def test_without_what_linux_alone_has_a_model_is_trained_applied_and_exported(tmp_path):
+def test_without_linux_functions_a_model_is_trained_applied_and_exported(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
     done = subprocess.run(
@@ -77,7 +77,7 @@ def test_without_what_linux_alone_has_a_model_is_trained_applied_and_exported(tm
     assert (done.stdout, done.returncode) == ("1186 3 win32\n", 0), done.stderr
 
 
-def test_a_lock_that_another_handle_has_is_refused_at_once(tmp_path):
+def test_a_lock_of_another_handle_is_an_immediate_error(tmp_path):
     handles = [os.open(tmp_path / "file", os.O_RDWR | os.O_CREAT) for _ in range(2)]
     lock(handles[0])
     with pytest.raises(BlockingIOError):
@@ -86,7 +86,7 @@ def test_a_lock_that_another_handle_has_is_refused_at_once(tmp_path):
         os.close(handle)
 
 
-def test_two_files_exchange_their_names(tmp_path):
+def test_rename_exchange_exchanges_two_names(tmp_path):
     one, other = tmp_path / "one", tmp_path / "other"
     one.write_text("1")
     other.write_text("2")
@@ -95,7 +95,7 @@ def test_two_files_exchange_their_names(tmp_path):
     assert (one.read_text(), other.read_text()) == ("2", "1")
 
 
-def test_a_name_that_is_taken_is_not_replaced(tmp_path):
+def test_rename_new_does_not_replace_a_file(tmp_path):
     one, other = tmp_path / "one", tmp_path / "other"
     one.write_text("1")
     other.write_text("2")

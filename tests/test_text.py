@@ -9,18 +9,18 @@ ANY = st.text(st.characters(exclude_categories=()))
 
 
 @given(ANY)
-def test_what_is_printed_holds_nothing_that_a_terminal_obeys(text):
+def test_printable_text_contains_no_control_characters(text):
     assert printable(text).isprintable()
     assert printable(text, lines=True).replace("\n", "").isprintable()
 
 
 @given(ANY)
-def test_a_text_that_was_spelled_out_stays_as_it_is(text):
+def test_escaped_text_is_not_escaped_again(text):
     assert printable(printable(text)) == printable(text)
 
 
 @given(ANY)
-def test_what_may_be_printed_stays(text):
+def test_printable_characters_are_unchanged(text):
     kept = "".join(filter(str.isprintable, text))
     assert printable(kept) == kept
 
@@ -37,11 +37,11 @@ def test_what_may_be_printed_stays(text):
         ("Ä 漢 😀", "Ä 漢 😀"),
     ],
 )
-def test_characters_are_spelled_as_python_spells_them(text, shown):
+def test_characters_are_escaped_like_in_python(text, shown):
     assert printable(text) == shown
 
 
-def test_numbers_are_read_in_the_digits_0_to_9():
+def test_numbers_are_parsed_from_the_digits_0_to_9():
     assert (parse_decimal("-1.5e3"), parse_integer("-15")) == (-1500.0, -15)
     for text in ("1_000", "\u0661"):
         for parse in (parse_decimal, parse_integer):

@@ -23,24 +23,24 @@ def _no_variables(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
-def test_the_argument_wins(monkeypatch):
+def test_the_argument_sets_the_number_of_threads(monkeypatch):
     monkeypatch.setenv("PST_NUM_THREADS", "7")
     assert count_threads(3) == 3
 
 
-def test_the_first_variable_that_is_set_wins_and_ours_is_the_first(monkeypatch):
+def test_the_first_variable_that_is_set_takes_precedence(monkeypatch):
     for count, name in enumerate(reversed(VARIABLES), 11):
         monkeypatch.setenv(name, str(count))
         assert count_threads() == count
 
 
-def test_of_openmps_levels_the_outermost_counts(monkeypatch):
+def test_the_outermost_level_of_omp_num_threads_counts(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "3,2")
     assert count_threads() == 3
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "many", "1.5"])
-def test_a_variable_that_is_no_number_is_an_error_that_names_it(monkeypatch, value):
+def test_a_variable_that_is_not_a_number_is_an_error_that_names_it(monkeypatch, value):
     monkeypatch.setenv("NUM_THREADS", value)
     with pytest.raises(ArgumentError, match="NUM_THREADS must be an integer"):
         count_threads()
@@ -54,12 +54,12 @@ def test_less_than_one_thread_is_an_error():
 @pytest.mark.parametrize(
     ("text", "cores"), [("150000 100000", 1.5), ("max 100000", None), ("odd", None)]
 )
-def test_the_quota_is_read_from_the_control_group(tmp_path, text, cores):
+def test_the_cpu_quota_is_read_from_the_control_group(tmp_path, text, cores):
     (tmp_path / "cpu.max").write_text(text)
     assert _quota(tmp_path) == cores
 
 
-def test_the_quota_of_old_control_groups_is_read(tmp_path):
+def test_the_cpu_quota_is_read_from_version_1_control_groups(tmp_path):
     (tmp_path / "cpu").mkdir()
     (tmp_path / "cpu" / "cpu.cfs_quota_us").write_text("300000\n")
     (tmp_path / "cpu" / "cpu.cfs_period_us").write_text("100000\n")
@@ -72,7 +72,7 @@ def test_half_a_core_is_one_thread(monkeypatch):
     assert count_cores.__wrapped__() == 1
 
 
-def test_work_on_another_thread_returns_its_result_and_raises_its_error():
+def test_run_interruptible_returns_the_result_or_raises_the_error():
     looks = []
     assert run_interruptible(lambda: 3, lambda: looks.append(1), stop=lambda: None) == 3
     assert looks
@@ -80,7 +80,7 @@ def test_work_on_another_thread_returns_its_result_and_raises_its_error():
         run_interruptible(lambda: 1 / 0, lambda: None, stop=lambda: None)
 
 
-def test_a_look_that_fails_stops_the_work():
+def test_a_failing_progress_function_stops_the_work():
     stopped = threading.Event()
     with pytest.raises(ZeroDivisionError):
         run_interruptible(stopped.wait, lambda: 1 / 0, stop=stopped.set)

@@ -69,12 +69,12 @@ def outcomes(tmp_path_factory) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("test", EVERY)
-def test_passes_as_it_does_for_bed_reader(test: str, outcomes: dict[str, str]):
+def test_the_tests_of_bed_reader_pass(test: str, outcomes: dict[str, str]):
     if test in LEFT_OUT:
         pytest.skip(LEFT_OUT[test])
     assert outcomes[test] == ""
 
 
-def test_what_is_left_out_exists():
+def test_excluded_tests_of_bed_reader_exist():
     assert set(LEFT_OUT) <= set(EVERY)
     assert set(FILES_LEFT_OUT) <= {file.name for file in TESTS.glob("test_*.py")}

@@ -16,7 +16,7 @@ from seqloom.compat.bed_reader import _open_bed
 from seqloom.errors import ArgumentError, MissingExtraError, OutOfRangeError, ShapeError
 
 
-def test_every_function_written_in_python_is_there_and_takes_the_same_arguments():
+def test_every_python_function_of_bed_reader_exists_with_its_arguments():
     theirs = {
         n: t
         for n, t in vars(bed_reader).items()
@@ -40,7 +40,7 @@ def test_every_function_written_in_python_is_there_and_takes_the_same_arguments(
     ],
     ids=lambda each: each.__qualname__,
 )
-def test_arguments_are_those_of_bed_reader(called):
+def test_methods_have_the_arguments_of_bed_reader(called):
     theirs: Any = bed_reader
     for name in called.__qualname__.split("."):
         theirs = getattr(theirs, name)
@@ -51,7 +51,7 @@ def test_arguments_are_those_of_bed_reader(called):
     assert [p.kind for p in found.values()] == [p.kind for p in expected.values()]
 
 
-def test_every_native_name_is_there_or_its_absence_is_told():
+def test_every_native_name_exists_or_is_documented_as_missing():
     native = {name for name, thing in vars(bed_reader).items() if inspect.isbuiltin(thing)}
     told = inspect.getdoc(ours) or ""
     assert {
@@ -67,14 +67,14 @@ def stems(name):
     return [f"{'_'.join(parts[:n])}_*" for n in range(1, len(parts))]
 
 
-def test_the_classes_are_those_of_io():
+def test_the_classes_are_subclasses_of_those_of_seqloom_io():
     assert issubclass(ours.open_bed, sl.io.open_bed)
     assert issubclass(ours.create_bed, sl.io.create_bed)
     assert _open_bed.open_bed is ours.open_bed
 
 
 @pytest.mark.parametrize("name", ["location", "fam_location", "bim_location"])
-def test_an_old_name_of_an_argument_is_taken_but_not_both(tmp_path, name):
+def test_an_argument_can_have_its_old_or_its_new_name_but_not_both(tmp_path, name):
     ours.to_bed(tmp_path / "x.bed", [[0, 1], [2, -127], [1, 1]])
     old = name.replace("location", "filepath")
     file = tmp_path / {"l": "x.bed", "f": "x.fam", "b": "x.bim"}[name[0]]
@@ -86,7 +86,7 @@ def test_an_old_name_of_an_argument_is_taken_but_not_both(tmp_path, name):
 
 @pytest.mark.parametrize("plain", [False, True])
 @pytest.mark.parametrize("major", ["SNP", "individual"])
-def test_the_option_to_use_plain_python_changes_nothing(tmp_path, major, plain):
+def test_force_python_only_has_no_effect(tmp_path, major, plain):
     values = np.array([[0, 1], [2, -127], [1, 1]], np.int8)
     ours.to_bed(tmp_path / "x.bed", values, major=major, force_python_only=plain)
     how = {"major": major, "force_python_only": plain}
@@ -98,32 +98,32 @@ def test_the_option_to_use_plain_python_changes_nothing(tmp_path, major, plain):
         np.testing.assert_array_equal(found, values)
 
 
-def test_threads_are_the_wish_or_what_a_variable_says(monkeypatch):
+def test_the_argument_or_an_environment_variable_sets_the_threads(monkeypatch):
     monkeypatch.setenv("NUM_THREADS", "7")
     assert (ours.get_num_threads(3), ours.get_num_threads()) == (3, 7)
 
 
-def test_sample_files_are_taken_from_the_folder_that_is_named(monkeypatch):
+def test_sample_files_come_from_the_folder_in_the_environment(monkeypatch):
     monkeypatch.setenv("BED_READER_DATA_DIR", str(WHEEL))
     monkeypatch.setitem(sys.modules, "pooch", None)
     assert ours.sample_file("small.bed") == str(WHEEL / "small.bed")
     assert ours.sample_url("small.bed") == (WHEEL / "small.bed").as_uri()
 
 
-def test_without_pooch_the_error_says_how_to_get_sample_files(monkeypatch, tmp_path):
+def test_without_pooch_the_error_explains_how_to_get_sample_files(monkeypatch, tmp_path):
     monkeypatch.setenv("BED_READER_DATA_DIR", str(tmp_path))
     monkeypatch.setitem(sys.modules, "pooch", None)
     with pytest.raises(MissingExtraError, match="pip install pooch; or set"):
         ours.sample_file("small.bed")
 
 
-def test_the_list_of_hashes_is_that_of_bed_reader():
+def test_the_list_of_hashes_equals_that_of_bed_reader():
     theirs = (WHEEL.parent / "registry.txt").read_text().splitlines()
     listed = (Path(ours.__file__).parent / "samples.txt").read_text().splitlines()
     assert listed == [line for line in theirs if "memmap" not in line]
 
 
-def test_part_of_an_array_is_what_bed_reader_copies():
+def test_subset_f64_f64_copies_like_bed_reader():
     values = np.random.default_rng(0).random((4, 5, 3))
     rows, columns = np.array([3, 0, 3], np.uintp), np.array([1, 1], np.uintp)
     found, expected = np.empty((3, 2, 3)), np.empty((3, 2, 3))
@@ -141,6 +141,6 @@ def test_part_of_an_array_is_what_bed_reader_copies():
         ((2, 2, 1), 0, np.empty((1, 1, 1), np.float32), ArgumentError),
     ],
 )
-def test_part_of_an_array_that_does_not_fit_is_an_error(shape, row, out, error):
+def test_subset_f64_f64_rejects_unsuitable_arrays(shape, row, out, error):
     with pytest.raises(error):
         ours.subset_f64_f64(np.zeros(shape), [row], [0], out, 1)

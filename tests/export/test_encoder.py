@@ -76,7 +76,7 @@ def records(encoder):
 @pytest.mark.parametrize("encoder", ENCODERS, ids=lambda it: it.to_json())
 @settings(max_examples=25)
 @given(data=st.data())
-def test_the_kernel_gives_the_numbers_of_the_encoder(encoder, data):
+def test_the_exported_kernel_equals_the_encoder(encoder, data):
     rows = Ragged.from_list(data.draw(records(encoder)))
     dtype = "int32" if hasattr(encoder, "mask_value") and not counts(encoder) else "float32"
     table = json.loads(json.dumps(describe(encoder, dtype), allow_nan=False))
@@ -94,12 +94,12 @@ def counts(encoder):
 
 
 @pytest.mark.parametrize("encoder", ENCODERS, ids=lambda it: it.to_json())
-def test_the_settings_make_the_same_encoder(encoder):
+def test_exported_settings_recreate_the_encoder(encoder):
     table = json.loads(json.dumps(describe(encoder, "float32")))
     assert sl.encode.OneHot.__base__.from_dict(table["settings"]) == encoder
 
 
-def test_the_type_of_the_numbers_is_that_of_the_network(tmp_path):
+def test_encoded_numbers_have_the_dtype_of_the_network(tmp_path):
     encoder = sl.encode.OneHot("dna", dtype="uint8")
     model = ready(sl.models.SequenceCNNConfig(channels=4, outputs=2).build())
     model.to("numpy", "float64")

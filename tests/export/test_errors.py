@@ -142,7 +142,7 @@ def find_line(kind):
         (Draws, "computes with tensors"),
     ],
 )
-def test_the_line_is_named_with_what_to_do(tmp_path, kind, words):
+def test_an_export_error_names_the_line_and_the_remedy(tmp_path, kind, words):
     with pytest.raises(ExportError) as caught:
         sl.export.save(made(kind), tmp_path / "model", inputs=SHAPE)
     assert f"{HERE}:{find_line(kind)}" in str(caught.value)
@@ -150,18 +150,18 @@ def test_the_line_is_named_with_what_to_do(tmp_path, kind, words):
     assert "compiled" not in str(caught.value)
 
 
-def test_nothing_is_written_where_an_export_fails(tmp_path):
+def test_a_failed_export_writes_nothing(tmp_path):
     with pytest.raises(ExportError):
         sl.export.save(made(Branches), tmp_path / "model", inputs=SHAPE)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_loop_over_positions_differs_with_the_length(tmp_path):
+def test_a_loop_over_positions_cannot_be_exported_for_any_length(tmp_path):
     with pytest.raises(ExportError, match="at another size"):
         sl.export.save(made(Loops), tmp_path / "model", inputs=SHAPE)
 
 
-def test_a_loop_over_positions_of_one_length_is_exported(tmp_path):
+def test_a_loop_over_positions_can_be_exported_for_one_length(tmp_path):
     sl.export.save(made(Loops), tmp_path / "model", inputs=("batch", 4, 9))
     assert (tmp_path / "model/graph.json").exists()
 
@@ -178,7 +178,7 @@ class Remembers(Head):
         return self.finish(x)
 
 
-def test_a_buffer_that_a_call_changes_is_named(tmp_path):
+def test_a_buffer_that_changes_during_the_call_is_an_error(tmp_path):
     with pytest.raises(ExportError, match="changes seen in"):
         sl.export.save(made(Remembers), tmp_path / "model", inputs=SHAPE)
 
@@ -188,12 +188,12 @@ class GivesTwo(Head):
         return self.finish(x), x
 
 
-def test_outputs_are_one_tensor(tmp_path):
+def test_a_network_with_several_outputs_is_an_error(tmp_path):
     with pytest.raises(ExportError, match="returns a tuple"):
         sl.export.save(made(GivesTwo), tmp_path / "model", inputs=SHAPE)
 
 
-def test_another_element_type_is_named(tmp_path):
+def test_an_unsupported_dtype_is_an_error(tmp_path):
     class Narrow(Head):
         def __call__(self, x):
             return self.finish(x.astype("float16").astype("float32"))
@@ -202,7 +202,7 @@ def test_another_element_type_is_named(tmp_path):
         sl.export.save(made(Narrow), tmp_path / "model", inputs=SHAPE)
 
 
-def test_a_network_of_torch_is_refused(tmp_path):
+def test_a_pytorch_network_is_an_error(tmp_path):
     torch = pytest.importorskip("torch")
     net = torch.nn.Linear(4, 2)
     for model in (net, sl.models.TorchModule(net)):
@@ -210,19 +210,19 @@ def test_a_network_of_torch_is_refused(tmp_path):
             sl.export.save(model, tmp_path / "model", inputs=("batch", 4))
 
 
-def test_what_is_no_model_is_refused(tmp_path):
+def test_an_object_that_is_not_a_model_is_an_error(tmp_path):
     seven: Any = 7
     with pytest.raises(ArgumentError, match="model must be"):
         sl.export.save(seven, tmp_path / "model", inputs=("batch", 4))
 
 
 @pytest.mark.parametrize("encoder", [len, str.upper, object()])
-def test_an_encoder_that_only_python_could_run_is_refused(tmp_path, encoder):
+def test_a_custom_encoder_is_an_error(tmp_path, encoder):
     with pytest.raises(ExportError, match="only Python can run it"):
         sl.export.save(made(Head), tmp_path / "model", encoder=encoder)
 
 
-def test_a_layer_of_8_bit_integers_is_named(tmp_path):
+def test_an_int8_layer_is_an_error(tmp_path):
     network = sl.nn.quantize_int8(made(Head))
     for export, path in ((sl.export.save, "model"), (sl.export.onnx, "model.onnx")):
         with pytest.raises(ExportError, match=r"layer is an Int8Linear.*quantize_int8"):
@@ -240,7 +240,7 @@ class Divides(Head):
         return self.finish(self.pool(x))  # here
 
 
-def test_a_layer_whose_windows_follow_from_the_length_is_named(tmp_path):
+def test_a_layer_whose_windows_depend_on_the_length_is_an_error(tmp_path):
     line = f"{HERE}:{find_line(Divides)}"
     with pytest.raises(ExportError, match="AdaptiveAvgPool1d has other windows") as caught:
         sl.export.save(made(Divides), tmp_path / "model", inputs=SHAPE)
@@ -248,7 +248,7 @@ def test_a_layer_whose_windows_follow_from_the_length_is_named(tmp_path):
     sl.export.save(made(Divides), tmp_path / "model", inputs=("batch", 4, 24))
 
 
-def test_an_encoder_that_is_not_fitted_is_refused(tmp_path):
+def test_an_encoder_that_is_not_fitted_is_an_error(tmp_path):
     model = sl.models.GenotypeMLPConfig(variants=5, outputs=1).init("numpy").eval()
     with pytest.raises(ExportError, match="not fitted"):
         sl.export.save(model, tmp_path / "model", encoder=sl.data.GenotypeEncoder())
@@ -272,13 +272,13 @@ def test_an_encoder_that_is_not_fitted_is_refused(tmp_path):
     ],
     ids=str,
 )
-def test_an_argument_that_makes_no_sense_is_refused(tmp_path, options):
+def test_invalid_arguments_are_errors(tmp_path, options):
     given: Any = {"inputs": SHAPE, **options}
     with pytest.raises(ArgumentError):
         sl.export.save(made(Branches), tmp_path / "model", **given)
 
 
-def test_a_network_that_needs_an_array_of_its_own_is_refused(tmp_path):
+def test_a_network_that_needs_another_input_array_is_an_error(tmp_path):
     class Wants(Head):
         def __call__(self, x, temperature):
             return self.finish(x) * temperature
@@ -293,12 +293,12 @@ class Pools(Head):
         return self.layer(F.adaptive_avg_pool1d(x, 1).reshape(x.shape[0], 4))
 
 
-def test_an_average_of_all_positions_is_exported(tmp_path):
+def test_a_mean_over_all_positions_can_be_exported(tmp_path):
     sl.export.save(made(Pools), tmp_path / "model", inputs=SHAPE)
     assert (tmp_path / "model/graph.json").exists()
 
 
-def test_a_network_of_one_length_is_answered_by_the_option_that_names_it(tmp_path):
+def test_a_network_of_one_length_suggests_the_option_length(tmp_path):
     flat = sl.nn.Sequential(sl.nn.Flatten(), sl.nn.Linear(80, 2)).bind("numpy", sl.Key(0))
     flat(flat.backend.tensor(np.zeros((1, 4, 20), np.float32)))
     with pytest.raises(ShapeError, match=r"several lengths; .* length=N"):

@@ -49,18 +49,18 @@ def compute(name):
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_golden_export_gives_its_scores(name):
+def test_a_stored_export_gives_its_stored_scores(name):
     wanted = json.loads((GOLDEN / f"{name}.json").read_text())
     np.testing.assert_allclose(compute(name), np.array(wanted), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_golden_export_is_of_its_version(name):
+def test_a_stored_export_has_the_current_version(name):
     assert manifest(GOLDEN / name)["version"] == int(name.split("_")[1])
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_writer_still_writes_the_same_operations(tmp_path, name):
+def test_the_writer_produces_the_operations_of_the_stored_export(tmp_path, name):
     encoder = sl.encode.OneHot("dna")
     sl.export.save(network(name), tmp_path / "new", encoder=encoder, task=TASK)
     for file in ("graph.json", "graph-unpadded.json", "encoder.json"):
@@ -71,7 +71,7 @@ def test_the_writer_still_writes_the_same_operations(tmp_path, name):
         assert without_lines(new) == without_lines(old)
 
 
-def test_a_scale_and_the_activation_after_it_are_one_group():
+def test_scale_and_activation_are_fused():
     graph = json.loads((GOLDEN / f"version_{NEWEST}_cnn/graph-unpadded.json").read_text())
     groups = [
         [it["name"] for it in graph["operations"][first:end]]

@@ -52,7 +52,7 @@ def read(place):
     return {it.name: it.read_bytes() for it in Path(place).iterdir()}
 
 
-def test_a_killed_writer_leaves_no_folder_or_a_whole_one(tmp_path):
+def test_a_killed_writer_leaves_a_complete_folder_or_none(tmp_path):
     place, number, seen = tmp_path / "model", 0, set()
     while kill_at(number, lambda: _write.write(place, sealed(NEW), overwrite=False)):
         seen.add(place.exists())
@@ -66,7 +66,7 @@ def test_a_killed_writer_leaves_no_folder_or_a_whole_one(tmp_path):
     assert seen == {False, True}
 
 
-def test_a_killed_writer_leaves_the_old_export_or_the_new_one(tmp_path):
+def test_a_killed_writer_leaves_the_old_or_the_new_export(tmp_path):
     place, number, seen = tmp_path / "model", 0, set()
     _write.write(place, sealed(OLD), overwrite=False)
     while kill_at(number, lambda: _write.write(place, sealed(NEW), overwrite=True)):
@@ -80,7 +80,7 @@ def test_a_killed_writer_leaves_the_old_export_or_the_new_one(tmp_path):
     assert read(place) == sealed(NEW)
 
 
-def test_the_next_writer_removes_what_killed_ones_left(tmp_path):
+def test_the_next_writer_removes_temporary_folders_of_killed_writers(tmp_path):
     place, number = tmp_path / "model", 0
     while kill_at(number, lambda: _write.write(place, sealed(NEW), overwrite=True)):
         number += 1
@@ -88,7 +88,7 @@ def test_the_next_writer_removes_what_killed_ones_left(tmp_path):
     assert [it.name for it in tmp_path.iterdir()] == ["model"]
 
 
-def test_a_writer_that_lives_keeps_its_folder(tmp_path):
+def test_the_folder_of_a_running_writer_is_not_removed(tmp_path):
     place = tmp_path / "model"
     with _write.folder_beside(place) as part:
         (part / "graph.json").write_bytes(b"half")
@@ -97,7 +97,7 @@ def test_a_writer_that_lives_keeps_its_folder(tmp_path):
     assert read(place) == sealed(NEW)
 
 
-def test_without_an_exchange_an_old_export_is_put_aside(tmp_path, monkeypatch):
+def test_without_atomic_exchange_the_old_export_is_moved_first(tmp_path, monkeypatch):
     monkeypatch.setattr(_write, "rename_exchange", lambda *_: False)
     place = tmp_path / "model"
     _write.write(place, sealed(OLD), overwrite=False)
@@ -106,7 +106,7 @@ def test_without_an_exchange_an_old_export_is_put_aside(tmp_path, monkeypatch):
     assert [it.name for it in tmp_path.iterdir()] == ["model"]
 
 
-def test_an_error_while_files_are_written_leaves_the_old_export(tmp_path):
+def test_an_error_during_writing_leaves_the_old_export(tmp_path):
     place = tmp_path / "model"
     _write.write(place, sealed(OLD), overwrite=False)
     name = "x" * 300  # longer than a file's name may be

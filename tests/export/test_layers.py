@@ -146,7 +146,7 @@ def draw(table):
 
 @pytest.mark.parametrize("is_open", [True, False], ids=["any length", "one length"])
 @pytest.mark.parametrize("kind", TABLES)
-def test_a_reader_computes_the_numbers_of_every_layer(tmp_path, kind, is_open):
+def test_the_reference_reader_computes_every_layer(tmp_path, kind, is_open):
     free, fixed, table = TABLES[kind]
     shape, network = free if is_open else fixed, draw(table)
     sl.export.save(network, tmp_path / "model", inputs=shape)
@@ -156,7 +156,7 @@ def test_a_reader_computes_the_numbers_of_every_layer(tmp_path, kind, is_open):
 
 @pytest.mark.parametrize("is_open", [True, False], ids=["any length", "one length"])
 @pytest.mark.parametrize("kind", TABLES)
-def test_onnx_runtime_computes_the_numbers_of_every_layer(tmp_path, kind, is_open):
+def test_onnx_runtime_computes_every_layer(tmp_path, kind, is_open):
     runtime: Any = pytest.importorskip("onnxruntime")
     free, fixed, table = TABLES[kind]
     shape, network, path = free if is_open else fixed, draw(table), tmp_path / "net.onnx"
@@ -165,7 +165,7 @@ def test_onnx_runtime_computes_the_numbers_of_every_layer(tmp_path, kind, is_ope
     compare(network, table, lambda x: session.run(None, {"inputs": x})[0], shape, 2e-5)
 
 
-def test_every_layer_is_in_a_table():
+def test_every_layer_of_sl_nn_is_tested():
     layers = [it for it in nn.__all__ if isinstance(getattr(nn, it), type)]
     layers = {it for it in layers if issubclass(getattr(nn, it), nn.Module)}
     tested = {name.split()[0] for _, _, table in TABLES.values() for name in table}

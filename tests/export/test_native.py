@@ -53,7 +53,7 @@ def given(batch, names):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("lengths", [(24, 24, 24), (16,), (24, 16, 32, 24, 72)])
-def test_rust_gives_the_bits_of_predict(tmp_path, name, lengths, threads):
+def test_rust_scores_equal_those_of_predict_bit_by_bit(tmp_path, name, lengths, threads):
     network = ready(NETWORKS[name]())
     sl.export.save(network, tmp_path / "model", encoder=DNA)
     model, names = open_model(tmp_path / "model")
@@ -81,7 +81,7 @@ def test_rust_runs_packed_esm2(tmp_path, lengths):
 
 
 @pytest.mark.parametrize("name", ["cnn", "lstm"])
-def test_rust_gives_the_scores_of_a_golden_export(name):
+def test_rust_computes_the_scores_of_a_stored_export(name):
     place = CNN.with_name(f"version_1_{name}")
     model, names = open_model(place)
     lengths = (30, 24, 30, 17, 9)
@@ -94,7 +94,7 @@ def test_rust_gives_the_scores_of_a_golden_export(name):
     np.testing.assert_allclose(scores, np.array(wanted), rtol=1e-5, atol=1e-6)
 
 
-def test_a_model_that_is_larger_than_the_limit_is_refused():
+def test_a_model_above_the_memory_limit_is_an_error():
     with pytest.raises(sl.errors.MemoryLimitError, match="larger limit"):
         open_model(CNN, memory_limit=1000)
     model, names = open_model(CNN, memory_limit=200_000)
@@ -103,7 +103,7 @@ def test_a_model_that_is_larger_than_the_limit_is_refused():
     assert "inputs" in names
 
 
-def test_an_input_of_another_type_is_named():
+def test_an_input_of_another_dtype_is_an_error():
     model, _ = open_model(CNN)
     with pytest.raises(sl.errors.ArgumentError, match="inputs: expected float32"):
         model.run({"inputs": np.zeros((1, 4, 30))}, 1)
@@ -134,7 +134,7 @@ for name, arrays, args, options, (shape, dtype) in {calls!r}:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a limit of memory is Linux's")
-def test_a_process_survives_operations_that_need_more_than_the_limit():
+def test_operations_above_the_memory_limit_do_not_crash_the_process():
     tera, far = 10**12, 1 << 26
     sizes = {"padding": [far // 2] * 2, "dilation": [far] * 2, "groups": 2}
     image, weight = ((1, 2, 1, 1), "f4"), ((2, 1, 2, 2), "f4")
@@ -158,13 +158,13 @@ def test_a_process_survives_operations_that_need_more_than_the_limit():
     ],
     ids=["triu", "roll", "add"],
 )
-def test_large_numbers_of_a_graph_are_exact(name, args, options, wanted):
+def test_large_integers_in_a_graph_are_exact(name, args, options, wanted):
     x = np.arange(6).reshape(2, 3)
     (found,) = run_native(name, [x, *args], options, [x])
     np.testing.assert_array_equal(found, np.array(wanted, "int64"))
 
 
-def test_the_limit_holds_for_the_files_together(tmp_path):
+def test_the_memory_limit_applies_to_all_files_together(tmp_path):
     folder = tmp_path / "model"
     sl.export.save(ready(NETWORKS["cnn"]()), folder, encoder=DNA)
     sizes = [it.stat().st_size for it in folder.iterdir()]
@@ -172,7 +172,7 @@ def test_the_limit_holds_for_the_files_together(tmp_path):
         _native.ExportedModel(str(folder), sum(sizes) - 1)
 
 
-def test_files_of_a_zip_that_overlap_are_refused(tmp_path):
+def test_overlapping_files_in_a_zip_are_an_error(tmp_path):
     place = tmp_path / "model.zip"
     sl.export.save(ready(NETWORKS["cnn"]()), place, encoder=DNA)
     with ZipFile(place, "a") as archive:

@@ -59,7 +59,7 @@ def wanted(model, batch, encoder):
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("lengths", [(24, 24), (9,), (24, 13, 30, 7)])
 @pytest.mark.parametrize("name", NETWORKS)
-def test_the_runtime_gives_the_same_scores(tmp_path, name, lengths):
+def test_onnx_runtime_gives_the_scores_of_predict(tmp_path, name, lengths):
     model, path = ready(NETWORKS[name]()), tmp_path / "model.onnx"
     sl.export.onnx(model, path, encoder=DNA, task=TASK)
     batch = batch_of(DNA, draw_records(lengths))
@@ -70,7 +70,9 @@ def test_the_runtime_gives_the_same_scores(tmp_path, name, lengths):
 
 @pytest.mark.parametrize("count", [1, 5])
 @pytest.mark.parametrize("name", OF_ONE_LENGTH)
-def test_networks_without_a_mask_give_the_same_scores(tmp_path, name, count):
+def test_networks_without_a_mask_give_the_same_scores_in_onnx_runtime(
+    tmp_path, name, count
+):
     model, path = ready(OF_ONE_LENGTH[name]()), tmp_path / "model.onnx"
     sl.export.onnx(model, path, encoder=DNA, task=TASK)
     batch = batch_of(DNA, draw_records([24] * count))
@@ -80,12 +82,12 @@ def test_networks_without_a_mask_give_the_same_scores(tmp_path, name, count):
 
 
 @pytest.mark.parametrize("name", [it for it, line in OPERATIONS.items() if line.onnx])
-def test_an_operator_of_the_table_takes_the_operands_of_the_operation(name):
+def test_operators_receive_the_operands_of_their_operation(name):
     schema = onnx.defs.get_schema(OPERATIONS[name].onnx)
     assert schema.min_input <= len(list_arguments(name)[0]) <= schema.max_input
 
 
-def test_tokens_are_integers(tmp_path):
+def test_onnx_tokens_are_integers(tmp_path):
     encoder, path = sl.encode.Integer("dna"), tmp_path / "model.onnx"
     model = ready(Tokens())
     sl.export.onnx(model, path, encoder=encoder)
@@ -98,7 +100,7 @@ def test_tokens_are_integers(tmp_path):
 
 
 @pytest.mark.parametrize("covariates", [0, 2])
-def test_genotypes_give_the_same_scores_in_the_labels_own_units(tmp_path, covariates):
+def test_onnx_genotype_scores_are_in_the_units_of_the_labels(tmp_path, covariates):
     config = sl.models.GenotypeMLPConfig(variants=7, outputs=1, covariates=covariates)
     model, path = ready(config.build()), tmp_path / "model.onnx"
     task = sl.models.Regress(("height",), mean=(170.0,), deviation=(9.0,))
@@ -110,7 +112,7 @@ def test_genotypes_give_the_same_scores_in_the_labels_own_units(tmp_path, covari
 
 
 @pytest.mark.parametrize("lengths", [(9, 9), (5, 12, 7)])
-def test_esm2_is_written_for_padded_tokens(tmp_path, lengths):
+def test_onnx_esm2_reads_padded_tokens(tmp_path, lengths):
     config = sl.models.ESM2Config(layers=2, width=16, heads=4)
     model, path = ready(config.build()), tmp_path / "esm.onnx"
     encoder = sl.encode.Tokens("esm2")
@@ -126,7 +128,7 @@ def test_esm2_is_written_for_padded_tokens(tmp_path, lengths):
     np.testing.assert_allclose(found[real], expected[real], rtol=1e-4, atol=1e-5)
 
 
-def test_the_metadata_say_what_records_are_and_what_scores_mean(tmp_path):
+def test_onnx_metadata_describe_encoder_and_task(tmp_path):
     path = tmp_path / "model.onnx"
     sl.export.onnx(ready(cnn(length=24)), path, encoder=DNA, task=TASK)
     model: Any = onnx.load(path)
@@ -137,7 +139,7 @@ def test_the_metadata_say_what_records_are_and_what_scores_mean(tmp_path):
     assert (found["length"], found["version"]) == (24, 1)
 
 
-def test_weights_keep_the_names_of_the_record(tmp_path):
+def test_onnx_weights_keep_the_names_of_the_model_record(tmp_path):
     path = tmp_path / "model.onnx"
     model = ready(Dilated())
     sl.export.onnx(model, path, encoder=DNA)
@@ -159,7 +161,7 @@ class Placed(nn.Module):
         return self.layer(x + sl.tensor.Tensor(places, x.backend))
 
 
-def test_a_range_of_a_size_that_is_known_is_a_valid_operation(tmp_path):
+def test_a_range_of_a_constant_size_is_a_valid_onnx_graph(tmp_path):
     model, path = ready(Placed()), tmp_path / "model.onnx"
     sl.export.onnx(model, path, inputs=("batch", 5))
     x = np.ones((3, 5), "f4")
@@ -185,7 +187,7 @@ class Masked(nn.Module):
 
 
 @pytest.mark.parametrize("kind", [nn.GRU, nn.LSTM])
-def test_a_recurrent_layer_over_gaps_gives_the_same_states(tmp_path, kind):
+def test_a_recurrent_layer_with_gaps_in_the_mask_gives_the_same_states(tmp_path, kind):
     inputs = {"x": ("batch", 4, "length"), "mask": ("batch", "length")}
     model, path = ready(Masked(kind)), tmp_path / "model.onnx"
     sl.export.onnx(model, path, inputs=inputs)
@@ -217,7 +219,7 @@ class Holds(nn.Module):
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_a_position_in_a_gap_holds_the_state(tmp_path, reverse):
+def test_a_position_in_a_gap_repeats_the_previous_state(tmp_path, reverse):
     given: Any = {"x": ("batch", "length", 4), "hx": ("batch", 3)}
     given["mask"] = ("batch", "length")
     model, path = ready(Holds(reverse=reverse)), tmp_path / "model.onnx"
@@ -243,7 +245,7 @@ class Gapped(nn.Module):
         return self.inner(x, hx, mask * 1.5)
 
 
-def test_a_file_is_replaced_only_on_request(tmp_path):
+def test_an_onnx_file_is_replaced_only_with_overwrite(tmp_path):
     path = tmp_path / "model.onnx"
     sl.export.onnx(ready(Dilated()), path, encoder=DNA)
     with pytest.raises(RunFolderError, match="overwrite"):
@@ -276,7 +278,7 @@ class Many(nn.Module):
         ].sum(axis=-1, keepdims=True)
 
 
-def test_many_operations_give_the_same_numbers(tmp_path):
+def test_a_chain_of_operations_gives_the_same_numbers(tmp_path):
     model, path = ready(Many()), tmp_path / "model.onnx"
     sl.export.onnx(model, path, inputs=("batch", 4, "length"))
     x = np.random.default_rng(0).uniform(-0.9, 1, (3, 4, 17)).astype("f4")

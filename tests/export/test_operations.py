@@ -40,7 +40,7 @@ def _raw(value: Any) -> Any:
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", NAMES)
-def test_an_operation_has_the_bits_of_numpys_backend(name):
+def test_an_exported_operation_equals_that_of_the_numpy_backend(name):
     calls = [call for dtype in TABLE[name].dtypes for call in list_calls(name, dtype)]
     assert sum(_compare(name, *call) for call in calls)
 

@@ -50,7 +50,7 @@ def place(tmp_path):
     return tmp_path / "model.seqloom"
 
 
-def test_a_folder_holds_what_its_page_says(place):
+def test_an_export_contains_the_files_that_its_page_lists(place):
     sl.export.save(cnn(), place, encoder=DNA, task=TASK)
     facts = manifest(place)
     assert {it.name for it in place.iterdir()} == {"export.json", *facts["files"]}
@@ -59,7 +59,7 @@ def test_a_folder_holds_what_its_page_says(place):
     assert {name: facts[name] for name in wanted} == wanted
 
 
-def test_each_file_has_its_hash_and_the_manifest_its_own(place):
+def test_the_manifest_contains_the_hash_of_each_file_and_its_own(place):
     sl.export.save(cnn(), place, encoder=DNA, task=TASK)
     facts = manifest(place)
     for name, digest in facts["files"].items():
@@ -69,7 +69,7 @@ def test_each_file_has_its_hash_and_the_manifest_its_own(place):
     assert hashlib.sha256(bare.encode()).hexdigest() == facts["checksum"]
 
 
-def test_weights_have_the_paths_and_the_bits_of_the_record(place):
+def test_weights_have_the_paths_and_bits_of_the_model_record(place):
     model = cnn()
     sl.export.save(model, place, encoder=DNA, task=TASK)
     found, record = load_file(place / "model.safetensors"), model.to_record()
@@ -117,7 +117,7 @@ def test_a_network_of_one_length_has_one_graph_without_a_mask(place):
     ],
     ids=str,
 )
-def test_every_encoder_of_letters_is_read(place, encoder):
+def test_every_sequence_encoder_can_be_exported(place, encoder):
     reading: Any = reading_of(encoder)
     reading["length"] = 1 if reading["inputs"] == "counts" else None
     model = scrambled(sl.models.SequenceCNNConfig(outputs=2, **reading))
@@ -141,7 +141,7 @@ def genotype_run(tmp_path):
     return sl.train.fit(config, data, epochs=2, out=tmp_path / "run")
 
 
-def test_a_run_of_genotypes_gives_the_bits_of_predict(tmp_path, place):
+def test_an_exported_genotype_model_gives_the_bits_of_predict(tmp_path, place):
     run = genotype_run(tmp_path)
     sl.export.save(tmp_path / "run", place)
     trained = sl.models.load(tmp_path / "run")
@@ -155,7 +155,7 @@ def test_a_run_of_genotypes_gives_the_bits_of_predict(tmp_path, place):
     assert facts["batch_size"] == trained.batch_size
 
 
-def test_tables_of_genotypes_say_what_each_code_becomes(tmp_path, place):
+def test_exported_genotype_tables_map_each_code_to_a_number(tmp_path, place):
     genotype_run(tmp_path)
     sl.export.save(tmp_path / "run", place)
     encoder = sl.models.load(tmp_path / "run").encoder
@@ -168,7 +168,7 @@ def test_tables_of_genotypes_say_what_each_code_becomes(tmp_path, place):
     assert ids[ends[0] : ends[1]].decode() == encoder.variants.ids[0]
 
 
-def test_a_zip_holds_the_files_of_the_folder_uncompressed(tmp_path, place):
+def test_a_zip_contains_the_files_of_the_folder_uncompressed(tmp_path, place):
     sl.export.save(cnn(), place, encoder=DNA, task=TASK)
     sl.export.save(cnn(), tmp_path / "model.zip", encoder=DNA, task=TASK)
     with zipfile.ZipFile(tmp_path / "model.zip") as archive:
@@ -178,13 +178,13 @@ def test_a_zip_holds_the_files_of_the_folder_uncompressed(tmp_path, place):
         assert all(archive.read(it) == (place / it.filename).read_bytes() for it in entries)
 
 
-def test_the_same_model_gives_the_same_bytes(tmp_path):
+def test_exporting_a_model_twice_gives_the_same_bytes(tmp_path):
     for name in ("one.zip", "two.zip"):
         sl.export.save(cnn(), tmp_path / name, encoder=DNA, task=TASK)
     assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
 
 
-def test_tied_weights_stay_one_array(place):
+def test_tied_weights_are_stored_once(place):
     class Tied(sl.nn.Module):
         one: sl.nn.Linear
         two: sl.nn.Linear
@@ -205,7 +205,7 @@ def test_tied_weights_stay_one_array(place):
     }
 
 
-def test_the_network_stays_as_it_is(place):
+def test_exporting_does_not_change_the_network(place):
     model = cnn().train()
     before = {path: np.array(it) for path, it in model.to_record().items()}
     sl.export.save(model, place, encoder=DNA, task=TASK)
@@ -226,7 +226,7 @@ def test_a_network_on_another_backend_is_exported_and_stays_there(place, backend
     assert Run(place)(batch).tobytes() == expected(model, batch, DNA).tobytes()
 
 
-def test_a_folder_that_holds_other_files_is_refused(place):
+def test_a_folder_with_other_files_is_an_error(place):
     place.mkdir()
     (place / "notes.txt").write_text("mine")
     with pytest.raises(RunFolderError, match="not an export"):
@@ -234,7 +234,7 @@ def test_a_folder_that_holds_other_files_is_refused(place):
     assert (place / "notes.txt").read_text() == "mine"
 
 
-def test_an_export_is_replaced_only_on_request(place):
+def test_an_export_is_replaced_only_with_overwrite(place):
     sl.export.save(cnn(), place, encoder=DNA)
     with pytest.raises(RunFolderError, match="overwrite"):
         sl.export.save(cnn(), place, encoder=DNA)
@@ -243,7 +243,7 @@ def test_an_export_is_replaced_only_on_request(place):
     assert [it.name for it in place.parent.iterdir()] == [place.name]
 
 
-def test_a_zip_is_replaced_only_on_request(tmp_path):
+def test_a_zip_is_replaced_only_with_overwrite(tmp_path):
     path = tmp_path / "model.zip"
     sl.export.save(cnn(), path, encoder=DNA)
     with pytest.raises(RunFolderError, match="overwrite"):
@@ -251,7 +251,7 @@ def test_a_zip_is_replaced_only_on_request(tmp_path):
     sl.export.save(cnn(), path, encoder=DNA, overwrite=True)
 
 
-def test_a_file_at_the_path_of_a_folder_is_refused(place):
+def test_a_file_at_the_path_of_the_folder_is_an_error(place):
     place.write_text("mine")
     with pytest.raises(FileError, match="is a file"):
         sl.export.save(cnn(), place, encoder=DNA)
@@ -269,7 +269,7 @@ def test_a_module_without_encoder_needs_the_shapes_of_its_inputs(place):
         sl.export.save(cnn(), place)
 
 
-def test_a_trained_model_takes_no_other_encoder(place):
+def test_a_trained_model_accepts_no_other_encoder(place):
     trained = sl.models.Trained(cnn(), DNA, TASK, 256)
     with pytest.raises(ArgumentError, match="omit encoder and task"):
         sl.export.save(trained, place, encoder=DNA)
@@ -277,13 +277,13 @@ def test_a_trained_model_takes_no_other_encoder(place):
         sl.export.save(cnn(), place, encoder=lambda letters: letters)
 
 
-def test_operations_are_functions_of_the_backend(place):
+def test_graph_operations_are_functions_of_the_backend(place):
     sl.export.save(cnn(), place, encoder=DNA)
     assert operations(place)[0] == "conv1d"
     assert graph(place)["operations"][0]["line"].startswith("_sequence_layers.py:")
 
 
-def test_a_part_of_another_network_has_its_path_in_this_one(place):
+def test_weights_of_a_submodule_have_the_path_in_this_network(place):
     class Outer(sl.nn.Module):
         inner: sl.nn.Linear
 
@@ -308,13 +308,13 @@ class Scales(sl.nn.Module):
         return x * np.full(3, 5, "f4") * self.constants[0].value
 
 
-def test_a_weight_with_the_path_of_a_constant_stays_itself(place):
+def test_a_weight_named_like_a_constant_keeps_its_value(place):
     sl.export.save(Scales().bind("numpy", sl.Key(0)).eval(), place, inputs=("batch", 3))
     found = Run(place)({"inputs": np.ones((1, 3), "f4")}, batch=1)
     np.testing.assert_array_equal(found, np.full((1, 3), 10))
 
 
-def test_a_head_on_embeddings_reads_arrays_of_their_width(tmp_path):
+def test_an_exported_model_of_embeddings_reads_arrays(tmp_path):
     rng = np.random.default_rng(0)
     rows = {f"r{number}": rng.normal(size=6).astype("f4") for number in range(8)}
     labels = {name: "ab"[number % 2] for number, name in enumerate(rows)}

@@ -54,7 +54,7 @@ def value_of(size, batch, length):
         ((BATCH * LENGTH + 2 * BATCH) // (LENGTH + 2), Size(("batch",))),
     ],
 )
-def test_the_simplest_form_is_found(size, expected):
+def test_a_size_is_written_in_its_simplest_form(size, expected):
     assert find_size(size, NAMES) == expected
 
 
@@ -63,16 +63,16 @@ def test_the_simplest_form_is_found(size, expected):
     [LENGTH % 7, LENGTH // 2 * 2, BATCH + LENGTH, LENGTH // 2 + LENGTH // 3],
     ids=["remainder", "even part", "sum", "two quotients"],
 )
-def test_a_size_that_the_format_lacks_is_not_written(size):
+def test_a_size_that_the_format_cannot_express_is_not_written(size):
     assert find_size(size, NAMES) is None
 
 
-def test_a_size_is_written_by_another_that_has_a_name():
+def test_a_size_can_be_written_with_another_named_size():
     names = {**NAMES, "n1": (LENGTH // 2 * 2).polynomial}
     assert find_size(LENGTH // 2 * 2 + 5, names) == Size(("n1",), plus=5)
 
 
-def test_half_of_a_size_of_several_quotients_is_found_by_the_name_of_the_size():
+def test_half_of_a_size_with_several_quotients_uses_the_name_of_the_size():
     for size in (LENGTH - LENGTH // 2 - LENGTH // 5, -(LENGTH // 2) - LENGTH // 5 + LENGTH):
         names = {**NAMES, "n1": size.polynomial}
         assert find_size(size // 2 + 1, names) == Size(("n1",), over=2, plus=1)
@@ -102,7 +102,7 @@ def test_a_result_that_depends_on_no_size_is_a_plain_integer(size):
     assert type(size) is int
 
 
-def test_what_a_size_does_not_compute_with_is_left_to_the_other_operand():
+def test_unsupported_operands_are_left_to_the_other_type():
     assert LENGTH + 0.5 == 2321.5
     assert LENGTH * math.inf == math.inf
     assert LENGTH / 0.5 == 4642.0
@@ -141,7 +141,7 @@ def run(program, *sizes):
 
 
 @given(program=PROGRAMS, batch=st.integers(1, 500), length=st.integers(1, 5000))
-def test_a_polynomial_gives_what_the_program_computes(program, batch, length):
+def test_a_polynomial_computes_the_same_size_as_the_program(program, batch, length):
     size = run(program, BATCH, LENGTH)
     assert size == run(program, 745, 2321)
     assert compute(size, batch, length) == run(program, batch, length)
@@ -157,7 +157,7 @@ def test_a_polynomial_gives_what_the_program_computes(program, batch, length):
     batch=st.integers(1, 500),
     length=st.integers(1, 5000),
 )
-def test_what_is_found_is_right_at_every_size(of, times, over, plus, shift, batch, length):
+def test_fitted_sizes_are_right_for_all_sizes(of, times, over, plus, shift, batch, length):
     whole = math.prod({"batch": BATCH, "length": LENGTH}[name] for name in of)
     size = (whole * times + shift) // over + plus
     found = find_size(size, NAMES)
@@ -168,7 +168,7 @@ def test_what_is_found_is_right_at_every_size(of, times, over, plus, shift, batc
 @given(above=st.integers(1, 48), below=st.integers(1, 48), length=st.integers(1, 10_000))
 @example(above=7, below=20, length=180)
 @example(above=11, below=10, length=50)
-def test_a_float_factor_is_rounded_as_python_rounds_it(above, below, length):
+def test_a_float_factor_is_rounded_like_in_python(above, below, length):
     for rounded in (math.floor, math.ceil):
         size = rounded(LENGTH * (above / below))
         assert int(size) == rounded(int(LENGTH) * (above / below))
@@ -180,7 +180,7 @@ def test_a_float_factor_is_rounded_as_python_rounds_it(above, below, length):
 SERIES = {(7, 5, 3, 2): BATCH.polynomial, (20, 11, 30, 4): LENGTH.polynomial}
 
 
-def test_a_plain_integer_that_is_a_multiple_of_sizes_in_all_traces_is_such_a_size():
+def test_an_integer_that_is_a_multiple_of_sizes_in_all_traces_is_a_size():
     found = fit((281, 111, 181, 17), SERIES)
     expected = 2 * BATCH * LENGTH + 1
     assert isinstance(expected, SymbolicSize)
@@ -188,7 +188,7 @@ def test_a_plain_integer_that_is_a_multiple_of_sizes_in_all_traces_is_such_a_siz
 
 
 @pytest.mark.parametrize("numbers", [(20, 11, 30, 5), (4, 2, 6, 1), (20, 11, 30)])
-def test_a_plain_integer_is_no_size_without_a_trace_that_confirms_it(numbers):
+def test_an_integer_without_a_confirming_trace_is_not_a_size(numbers):
     series = {it[: len(numbers)]: polynomial for it, polynomial in SERIES.items()}
     assert fit(numbers, series) is None
 
@@ -261,7 +261,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", OF_LENGTH)
-def test_what_follows_from_a_length_is_right_at_every_length_or_refused(tmp_path, name):
+def test_an_exported_computation_of_the_length_is_right_or_an_error(tmp_path, name):
     network, path = make_network(OF_LENGTH[name]), tmp_path / "model"
     if name in REFUSED:
         with pytest.raises(ExportError, match=r"test_sizes.py:\d+"):
@@ -275,7 +275,7 @@ def test_what_follows_from_a_length_is_right_at_every_length_or_refused(tmp_path
         np.testing.assert_array_equal(exported.run({"inputs": x}, 1)[0], expected)
 
 
-def test_a_network_that_keeps_a_number_between_calls_is_refused(tmp_path):
+def test_a_network_that_stores_a_number_during_the_call_is_an_error(tmp_path):
     class Keeps(nn.Module):
         head: nn.Linear
         seen: int
@@ -293,7 +293,7 @@ def test_a_network_that_keeps_a_number_between_calls_is_refused(tmp_path):
     assert network.seen == 0
 
 
-def test_a_network_that_reads_no_input_is_refused(tmp_path):
+def test_a_network_that_reads_no_input_is_an_error(tmp_path):
     class Fixed(nn.Module):
         head: nn.Linear
 
@@ -346,7 +346,7 @@ STEPS = {
         st.tuples(st.integers(1, 3), st.integers(120, 300)), min_size=3, max_size=3
     ),
 )
-def test_a_chain_of_steps_is_exported_and_right_at_every_size(steps, sizes):
+def test_random_chains_of_operations_are_exported_correctly(steps, sizes):
     def run(x):
         for name, n in steps:
             x = STEPS[name](x, n)

@@ -16,7 +16,7 @@ ROW = re.compile(
 )
 
 
-def test_each_page_has_one_place_in_the_navigation():
+def test_each_page_occurs_once_in_the_navigation():
     listed = re.findall(r"^ +- (\S+\.md)$", (HOME / "mkdocs.yml").read_text(), re.MULTILINE)
     assert sorted(listed) == sorted(PAGES)
 
@@ -29,7 +29,7 @@ def test_each_page_is_in_the_list_of_its_section(section: str):
     } - {f"{section}/index.md"}
 
 
-def test_each_figure_of_the_home_page_is_in_its_table_of_the_benchmarks():
+def test_each_number_on_the_home_page_is_in_its_benchmark_table():
     tables = (DOCS / "benchmarks.md").read_text()
     rows = ROW.findall((DOCS / "index.md").read_text())
     assert len(rows) == 7

@@ -19,12 +19,12 @@ def switch():
     return Path(folder).name, [command for command in commands if command]
 
 
-def test_the_readme_installs_as_the_documentation_does():
+def test_readme_and_documentation_have_the_same_install_commands():
     readme = (HOME / "README.md").read_text("utf-8").partition("\n## ")[0]
     assert [command for command in switch()[1] if command not in readme] == []
 
 
-def test_nothing_installs_a_wheel_before_one_is_published():
+def test_no_page_installs_a_wheel_that_is_not_published():
     pages = [HOME / "README.md", *(HOME / "docs").rglob("*.md")]
     modules = (HOME / "python").rglob("*.py")
     named = re.compile(r"pip install [\"']?seqloom")
@@ -33,7 +33,7 @@ def test_nothing_installs_a_wheel_before_one_is_published():
     assert switch()[0] == "pip" or found == []
 
 
-def test_each_command_of_the_public_ci_is_one_of_the_makefile():
+def test_each_command_of_the_public_ci_is_a_make_target():
     targets = set(
         re.findall(r"^([a-z-]+):", (HOME / "Makefile").read_text("utf-8"), re.MULTILINE)
     )

@@ -61,14 +61,14 @@ def test_the_version_is_that_of_the_installed_package():
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_all_is_sorted(package: str):
+def test_dunder_all_is_sorted(package: str):
     # Acronyms come first, as the linter sorts them.
     by_case = sorted(names_of(package), key=lambda name: (not name.isupper(), name))
     assert names_of(package) == by_case
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_all_is_complete(package: str):
+def test_dunder_all_is_complete(package: str):
     things = {key: thing for key, thing in vars(MODULES[package]).items() if key[0] != "_"}
     assert {key for key, thing in things.items() if is_ours(thing)} <= set(
         names_of(package)
@@ -85,7 +85,7 @@ def test_no_public_name_is_also_a_module(package: str):
 
 
 @pytest.mark.parametrize("name", sorted(OBJECTS))
-def test_has_a_docstring_with_an_example_that_runs(name: str):
+def test_public_names_have_a_docstring_with_an_example(name: str):
     assert shows_an_example(OBJECTS[name])
 
 
@@ -106,13 +106,13 @@ def test_every_exception_is_a_seqloom_error():
     assert [e for e in exceptions() if not issubclass(e, SeqloomError)] == []
 
 
-def test_every_exception_but_the_root_is_also_a_builtin_one():
+def test_every_exception_except_the_root_derives_from_a_builtin():
     builtin = [
         e for e in exceptions() if any(b.__module__ == "builtins" for b in e.__mro__[1:-3])
     ]
     assert set(exceptions()) - set(builtin) <= {SeqloomError}
 
 
-def test_the_tree_at_the_top_of_errors_names_every_exception():
+def test_the_tree_in_errors_py_lists_every_exception():
     drawing = inspect.getdoc(seqloom.errors) or ""
     assert [e.__name__ for e in exceptions() if e.__name__ not in drawing] == []

@@ -97,13 +97,13 @@ def test_every_pin_has_a_hash():
     assert len(pins()) == sum(not line.startswith(" ") for line in lines)
 
 
-def test_a_wheel_of_the_pinned_hash_is_installed(tmp_path):
+def test_a_wheel_with_the_pinned_hash_is_installed(tmp_path):
     answer = install(tmp_path, pinned=sha256(wheel(tmp_path).read_bytes()).hexdigest())
     assert answer.returncode == 0, answer.stderr
     assert (tmp_path / "site/smallest.py").exists()
 
 
-def test_a_wheel_of_another_hash_is_refused(tmp_path):
+def test_a_wheel_with_another_hash_is_rejected(tmp_path):
     wheel(tmp_path)
     answer = install(tmp_path, pinned="0" * 64)
     assert answer.returncode != 0
@@ -111,7 +111,7 @@ def test_a_wheel_of_another_hash_is_refused(tmp_path):
     assert not (tmp_path / "site/smallest.py").exists()
 
 
-def test_the_makefile_installs_no_other_way():
+def test_the_makefile_installs_only_pinned_packages():
     lines = (ROOT / "Makefile").read_text("utf-8").splitlines()
     assert "export UV_CONSTRAINT := $(CURDIR)/constraints.txt" in lines
     assert [line.split("--quiet ")[1] for line in lines if "pip install" in line] == [

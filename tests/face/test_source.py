@@ -24,12 +24,12 @@ def circles_of(imports: dict[str, set[str]]) -> list[str]:
         left = kept
 
 
-def test_a_circle_is_found():
+def test_an_import_cycle_is_detected():
     imports = {"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}, "e": set[str]()}
     assert circles_of(imports) == ["a", "b", "c"]
 
 
-def test_no_modules_import_each_other_in_a_circle():
+def test_no_modules_import_each_other_in_a_cycle():
     graph: Any = grimp.build_graph("seqloom", cache_dir=None)
     imports = {
         module: set(graph.find_modules_directly_imported_by(module))
@@ -38,7 +38,7 @@ def test_no_modules_import_each_other_in_a_circle():
     assert circles_of(imports) == []
 
 
-def test_each_crate_checks_what_it_computes_when_it_is_tested():
+def test_overflow_checks_are_on_in_the_tests_of_each_crate():
     profile = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))["profile"]["bench"]
     crates = {path.name for path in (ROOT / "crates").iterdir()}
     # The macros run in the compiler, and are compiled as in every other profile.

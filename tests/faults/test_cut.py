@@ -19,7 +19,7 @@ def cut(folder, pattern="*"):
             os.truncate(path, 100)
 
 
-def test_a_mapped_record(tmp_path):
+def test_a_truncated_mapped_record_is_an_error(tmp_path):
     sl.record.Record({"a": np.ones(100_000)}).save(tmp_path / "m.safetensors")
     record = sl.record.load(tmp_path / "m.safetensors", mapped=True)
     cut(tmp_path)
@@ -28,7 +28,7 @@ def test_a_mapped_record(tmp_path):
 
 
 @pytest.mark.parametrize("augment", [None, sl.augment.ReverseComplement()])
-def test_a_cached_dataset(tmp_path, augment):
+def test_a_truncated_cache_is_an_error(tmp_path, augment):
     (tmp_path / "x.fa").write_text("".join(f">{row}\n{'ACGT' * 500}\n" for row in range(9)))
     encoder = sl.encode.OneHot("dna")
     data = sl.data.SequenceDataset(tmp_path / "x.fa", encoder=encoder, augment=augment)
@@ -41,7 +41,7 @@ def test_a_cached_dataset(tmp_path, augment):
     np.testing.assert_array_equal(again[8]["inputs"], expected)
 
 
-def test_embeddings(tmp_path):
+def test_truncated_embeddings_are_an_error(tmp_path):
     (tmp_path / "x.fa").write_text("".join(f">r{row}\nMKTAY\n" for row in range(50)))
     sl.infer.embed(
         lambda batch: TABLE[batch["input_ids"]],
@@ -57,7 +57,7 @@ def test_embeddings(tmp_path):
         found.get("r49")
 
 
-def test_a_map_whose_file_is_gone_keeps_what_it_had(tmp_path):
+def test_a_map_of_a_removed_file_stays_valid(tmp_path):
     sl.record.Record({"a": np.ones(100_000)}).save(tmp_path / "m.safetensors")
     record = sl.record.load(tmp_path / "m.safetensors", mapped=True)
     (tmp_path / "m.safetensors").unlink()

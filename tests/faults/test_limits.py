@@ -27,7 +27,7 @@ def use_up_handles():
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", READERS)
-def test_without_handles_each_reader_says_so_and_names_the_file(tmp_path, name):
+def test_without_file_handles_each_reader_raises_an_error_with_the_path(tmp_path, name):
     reader, place = READERS[name], tmp_path / "place"
     place.mkdir()
     reader.prepare(place)
@@ -43,7 +43,7 @@ def test_without_handles_each_reader_says_so_and_names_the_file(tmp_path, name):
     assert "Too many open files" in outcome.error
 
 
-def test_a_cache_that_cannot_be_made_is_named(tmp_path):
+def test_a_cache_that_cannot_be_created_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
     sl.io.to_bed(tmp_path / "x.bed", np.zeros((20, 30), np.int8))
     cache = tmp_path / "file/cache"

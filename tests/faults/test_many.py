@@ -124,7 +124,7 @@ WRITERS = {
 
 @many
 @pytest.mark.parametrize("name", WRITERS)
-def test_of_two_writers_at_once_one_wins_and_leaves_a_whole_file(tmp_path, name, races):
+def test_one_of_two_concurrent_writers_leaves_a_complete_file(tmp_path, name, races):
     write, read = WRITERS[name]
     wanted, known = [], set()
     for value in (1, 2):
@@ -165,7 +165,7 @@ def fill(kind, place):
 
 @many
 @pytest.mark.parametrize("kind", CACHES)
-def test_two_processes_fill_a_cache_once_and_read_the_same(tmp_path, kind, races):
+def test_two_processes_fill_a_cache_once_and_read_the_same_values(tmp_path, kind, races):
     (tmp_path / "alone").mkdir()
     wanted = run_apart(partial(fill, kind, tmp_path / "alone" / "x")).value[0]
     place = tmp_path / "both" / "x"
@@ -220,7 +220,7 @@ def read_in_threads(place, read, wanted):
 
 
 @pytest.mark.parametrize("name", READ)
-def test_a_thousand_readers_read_the_old_or_the_new_or_are_told(tmp_path, name):
+def test_a_thousand_concurrent_readers_read_a_complete_file_or_get_an_error(tmp_path, name):
     write, read = READ[name]
     wanted = []
     for value in (2, 1):

@@ -74,7 +74,7 @@ def undisturbed(tmp_path_factory):
 
 
 @pytest.mark.parametrize("how", [{}, {"resume": True}, {"overwrite": True}], ids=str)
-def test_a_second_run_in_a_folder_is_refused_by_the_first_ones_number(
+def test_a_second_run_in_a_folder_names_the_process_of_the_first(
     tmp_path, undisturbed, how
 ):
     running, first = begin(tmp_path)
@@ -87,7 +87,7 @@ def test_a_second_run_in_a_folder_is_refused_by_the_first_ones_number(
     assert (read_run(tmp_path), names(tmp_path / "run")) == undisturbed
 
 
-def test_a_model_is_not_saved_into_the_folder_of_a_run_that_lives(tmp_path):
+def test_a_model_cannot_be_saved_into_the_folder_of_an_active_run(tmp_path):
     running, first = begin(tmp_path)
     task = sl.models.Classify(("no", "yes"))
     model = sl.models.Trained(CONFIG.init("numpy").eval(), sl.encode.OneHot("dna"), task, 1)
@@ -97,7 +97,7 @@ def test_a_model_is_not_saved_into_the_folder_of_a_run_that_lives(tmp_path):
     assert str(running.finish()) == "gave None"
 
 
-def test_a_run_that_was_killed_stops_no_other(tmp_path, undisturbed):
+def test_a_killed_run_does_not_block_its_folder(tmp_path, undisturbed):
     running, first = begin(tmp_path)
     os.kill(first, signal.SIGKILL)
     assert running.finish().is_killed
@@ -114,7 +114,7 @@ class Forking:
             os._exit(0)
 
 
-def test_a_process_that_outlives_a_killed_run_stops_no_other(tmp_path, undisturbed):
+def test_a_worker_of_a_killed_run_does_not_block_its_folder(tmp_path, undisturbed):
     # It would also keep the pipe of `running`, which is not read here.
     running, first = begin(tmp_path, Forking())
     os.kill(first, signal.SIGKILL)
@@ -126,7 +126,7 @@ def test_a_process_that_outlives_a_killed_run_stops_no_other(tmp_path, undisturb
 
 @pytest.mark.parametrize("races", [3, pytest.param(60, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("is_resumed", [False, True], ids=["begun", "resumed"])
-def test_of_two_runs_at_once_one_ends_as_if_it_were_alone(
+def test_one_of_two_concurrent_runs_finishes_normally(
     tmp_path, undisturbed, races, is_resumed
 ):
     for number in range(races):

@@ -35,7 +35,7 @@ def sample():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_is_lost_in_a_sample_of_all_faults(kind, sample):
+def test_no_data_are_lost_in_a_sample_of_all_faults(kind, sample):
     rows = re.findall(
         rf"^{kind} .* ([\d,]+) of +[\d,]+ faults, (\d+) wrong", sample, re.MULTILINE
     )
@@ -50,19 +50,19 @@ def jobs():
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_a_job_loses_nothing_in_a_sample(name, jobs):
+def test_no_data_of_an_embedding_job_are_lost_in_a_sample(name, jobs):
     assert re.search(
         rf"^calls +{name}.* 1 of +[\d,]+ faults, 0 wrong", jobs, re.MULTILINE
     ), jobs
 
 
-def test_nothing_of_a_record_is_lost_at_any_call():
+def test_no_data_of_a_model_record_are_lost_at_any_call():
     said = run_faults("record, safetensors", "--kind", "calls", "--jobs", "1")
     tried, listed = re.search(r"(\d+) of +(\d+) faults, 0 wrong", said).groups()
     assert int(tried) == int(listed) > 100
 
 
-def test_a_name_that_nobody_has_is_refused():
+def test_an_unknown_fault_name_is_an_error():
     done = subprocess.run(
         [sys.executable, "-m", "faults", "recrod"],
         check=False, capture_output=True, text=True, cwd=ROOT,

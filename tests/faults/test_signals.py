@@ -197,7 +197,7 @@ def judge_next(name, place, new, where):
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_signal_stops_a_command_and_the_next_one_finishes(tmp_path, before, name):
+def test_a_command_stopped_by_a_signal_can_be_completed(tmp_path, before, name):
     assert try_moments(name, before, tmp_path, count=2, signals=SIGNALS) > 0
 
 
@@ -212,9 +212,7 @@ SENT = {"SIGINT": 130, "SIGTERM": 143}
 
 
 @pytest.mark.parametrize("name", SENT)
-def test_a_program_without_python_ends_by_the_signal_and_scores_anew(
-    tmp_path, before, name
-):
+def test_seqloom_run_ends_by_the_signal_and_can_run_again(tmp_path, before, name):
     place = tmp_path / "place"
     shutil.copytree(before, place)
     with (place / "many.fa").open("w") as file:
@@ -240,7 +238,7 @@ def start(place, words):
     return subprocess.Popen(command, cwd=place, stdout=-1, stderr=-1, text=True)
 
 
-def test_ctrl_c_while_python_loads_the_package_is_one_line(before):
+def test_ctrl_c_during_the_import_prints_one_line(before):
     process = start(before, "inspect x.fa")
     # NumPy is loaded before the command line is there.
     while "numpy" not in Path(f"/proc/{process.pid}/maps").read_text():

@@ -60,14 +60,14 @@ def ids(batches):
 
 @pytest.mark.parametrize("workers", WORKERS)
 @pytest.mark.parametrize("name", COLLATORS)
-def test_it_sees_the_batches_of_two_epochs(users, ours, tmp_path, name, workers):
+def test_lightning_receives_the_batches_of_two_epochs(users, ours, tmp_path, name, workers):
     module = users.TinyLightning()
     users.lightning_trainer(tmp_path).fit(module, ours(name, **WORKERS[workers]))
     loader = ours(name)
     assert module.seen == [names for _ in range(2) for names in ids(loader)]
 
 
-def test_it_packs_by_the_collator_itself(users, fed, tmp_path):
+def test_lightning_packs_with_the_collator(users, fed, tmp_path):
     data, _ = fed("varlen")
     collate = sl.data.VarlenCollator(max_tokens=40, window=8)
 
@@ -83,7 +83,9 @@ def test_it_packs_by_the_collator_itself(users, fed, tmp_path):
 @pytest.mark.filterwarnings("ignore:You're resuming from a checkpoint:UserWarning")
 @pytest.mark.parametrize("steps", [2, 5])
 @pytest.mark.parametrize("name", COLLATORS)
-def test_it_goes_on_from_a_checkpoint_in_mid_epoch(users, ours, tmp_path, name, steps):
+def test_lightning_resumes_from_a_checkpoint_within_an_epoch(
+    users, ours, tmp_path, name, steps
+):
     loader = ours(name)
     wanted = [names for _ in range(2) for names in ids(loader)]
     path = tmp_path / "mid.ckpt"
@@ -98,13 +100,13 @@ def test_it_goes_on_from_a_checkpoint_in_mid_epoch(users, ours, tmp_path, name, 
 
 
 @pytest.mark.parametrize("name", ["default", "pad"])
-def test_it_validates(users, ours, tmp_path, name):
+def test_lightning_runs_validation(users, ours, tmp_path, name):
     trainer = users.lightning_trainer(tmp_path, max_epochs=1)
     trainer.fit(users.TinyValidated(), ours(name), ours(name))
     assert trainer.callback_metrics["loss"] > 0
 
 
-def test_it_trains_over_pytorchs_loader_of_our_dataset(users, fed, tmp_path):
+def test_lightning_trains_with_a_pytorch_loader_of_a_dataset(users, fed, tmp_path):
     data, collate = fed("pad")
     sampler: Any = sl.data.EpochSampler(data)
     module = users.TinyLightning()
@@ -114,7 +116,7 @@ def test_it_trains_over_pytorchs_loader_of_our_dataset(users, fed, tmp_path):
     assert module.seen == [names for _ in range(2) for names in ids(ours)]
 
 
-def test_two_processes_share_each_epoch(sequences, tmp_path):
+def test_two_lightning_processes_share_each_epoch(sequences, tmp_path):
     file = sequences(None).paths[0]
     script = Path(__file__).with_name("ddp.py")
     paths = [str(script.parents[1]), *sys.path]

@@ -34,7 +34,9 @@ def told(batch):
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("workers", WORKERS)
 @pytest.mark.parametrize("name", COLLATORS)
-def test_it_goes_on_in_mid_epoch_with_the_batches_of_our_loader(fed, name, workers):
+def test_a_stateful_dataloader_resumes_within_an_epoch_with_the_same_batches(
+    fed, name, workers
+):
     options = {"augment": sl.augment.Mutate(rate=0.2)} if name != "varlen" else {}
     data, collate = fed(name, **options)
 
@@ -59,7 +61,7 @@ def test_it_goes_on_in_mid_epoch_with_the_batches_of_our_loader(fed, name, worke
 
 
 @pytest.mark.parametrize("workers", ["here", "two"])
-def test_a_stream_goes_on_in_mid_epoch(sequences, workers):
+def test_a_stream_resumes_within_an_epoch(sequences, workers):
     path = sequences(sl.encode.OneHot("dna")).paths[0]
 
     def theirs():
@@ -87,7 +89,7 @@ def test_a_stream_goes_on_in_mid_epoch(sequences, workers):
     )
 
 
-def test_the_state_of_a_stream_holds_no_records(sequences):
+def test_the_state_of_a_stream_contains_no_records(sequences):
     path = sequences(sl.encode.OneHot("dna")).paths[0]
     stream = sl.data.SequenceStream(path, encoder=sl.encode.OneHot("dna")).to_torch()
     items = iter(stream)

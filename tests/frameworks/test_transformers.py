@@ -107,7 +107,7 @@ def test_trainer_trains_evaluates_and_predicts(fed, settings, name, workers):
         ("varlen", 7),
     ],
 )
-def test_trainer_follows_our_order_and_goes_on_in_mid_epoch(
+def test_trainer_follows_the_sampler_and_resumes_within_an_epoch(
     fed, settings, name, kind, steps
 ):
     data, collate = fed(name)
@@ -142,7 +142,7 @@ def test_accelerate_saves_and_loads_the_state_of_a_registered_loader(fed, tmp_pa
     assert seen + [ids_of(batch) for _ in range(2) for batch in again] == wanted
 
 
-def test_trainer_resumes_over_our_loader_without_a_collator_of_tensors(sequences, settings):
+def test_trainer_resumes_with_a_loader_that_has_no_tensor_collator(sequences, settings):
     data = sequences(sl.encode.OneHot("dna"))[::2]
     saving = settings(save_strategy="steps", save_steps=2)
     wanted = seen_by(our_loader(data, None))
@@ -159,7 +159,7 @@ def test_trainer_resumes_over_our_loader_without_a_collator_of_tensors(sequences
     assert again.seen == wanted[2:]
 
 
-def test_a_model_of_transformers_trains_on_our_tokens(sequences, settings):
+def test_a_transformers_model_trains_on_seqloom_tokens(sequences, settings):
     data = sequences(sl.encode.Tokens("dna"))
     pad = sl.data.PadCollator(encoder=data.encoder, output="torch")
 
@@ -187,7 +187,7 @@ def test_a_model_of_transformers_trains_on_our_tokens(sequences, settings):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_accelerate_prepares_our_loader_and_pytorchs(fed, workers):
+def test_accelerate_prepares_seqloom_and_pytorch_loaders(fed, workers):
     data, collate = fed("pad")
     options: dict[str, Any] = {"num_workers": workers, "persistent_workers": workers > 0}
     sampler: Any = sl.data.EpochSampler(data)
@@ -227,7 +227,7 @@ assert [name for row in of_lambda["id"] for name in row] == names
 """
 
 
-def test_datasets_are_made_of_our_items_and_batches(sequences, tmp_path):
+def test_hugging_face_datasets_are_created_from_items_and_batches(sequences, tmp_path):
     file = sequences(None).paths[0]
     environment = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "home")}
     subprocess.run(

@@ -31,7 +31,7 @@ def whole(tmp_path_factory):
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("death", ["sync 1", "sync 2", "sync 3", "batch 3.2", "epoch 4"])
-def test_a_killed_run_goes_on_to_the_same_bits(whole, tmp_path, death):
+def test_a_killed_genotype_run_resumes_to_the_same_bits(whole, tmp_path, death):
     assert train(tmp_path / "run", death) == -9
     assert train(tmp_path / "run", NEVER) == 0
     for name in FILES:
@@ -48,7 +48,7 @@ def test_genotypes_and_covariates_predict_the_trait(whole):
     assert sl.infer.evaluate(whole, test, num_threads=1)["r2"] > 0.35
 
 
-def test_a_file_with_its_variants_in_another_order_gets_fits_scores(whole, tmp_path):
+def test_a_file_with_reordered_variants_gets_the_same_scores(whole, tmp_path):
     bed, order = sl.io.open_bed(HOME / "example.bed"), np.random.default_rng(0)
     order = order.permutation(bed.sid_count)
     properties = {
@@ -70,7 +70,7 @@ def test_a_file_with_its_variants_in_another_order_gets_fits_scores(whole, tmp_p
     np.testing.assert_allclose(scores.to_numpy()[rows], saved.to_numpy(), atol=1e-6)
 
 
-def test_the_example_runs(tmp_path):
+def test_the_genotype_example_runs(tmp_path):
     script = Path(__file__).parents[2] / "examples/genotypes.py"
     done = subprocess.run(
         [sys.executable, script], check=True, cwd=tmp_path, capture_output=True, text=True

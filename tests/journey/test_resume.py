@@ -35,21 +35,21 @@ def whole(tmp_path_factory):
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("death", EARLY + DISK)
-def test_a_killed_run_goes_on_to_the_same_bits(whole, tmp_path, death):
+def test_a_killed_run_resumes_to_the_same_bits(whole, tmp_path, death):
     assert train(tmp_path / "run", death) == -9
     assert_whole_files(tmp_path / "run")
     assert train(tmp_path / "run", NEVER) == 0
     assert_equal_runs(tmp_path / "run", whole)
 
 
-def test_a_run_that_is_killed_again_and_again_comes_to_its_end(whole, tmp_path):
+def test_a_run_that_is_killed_repeatedly_finishes(whole, tmp_path):
     for death in ("batch 2.2", "sync 4", "batch 3.1", "epoch 4"):
         assert train(tmp_path / "run", death) == -9
     assert train(tmp_path / "run", NEVER) == 0
     assert_equal_runs(tmp_path / "run", whole)
 
 
-def test_runs_that_are_killed_at_random_end_with_the_same_bits(tmp_path):
+def test_randomly_killed_runs_finish_with_the_same_bits(tmp_path):
     # `make soak` has 300 kills: tests/soak/test_training_kills.py.
     command = [sys.executable, Path(__file__).with_name("kill_at_random.py"), "12", "0"]
     subprocess.run([*command, tmp_path], check=True, timeout=600)

@@ -79,7 +79,7 @@ def recompute(number):
 
 
 @pytest.mark.parametrize(("number", "backend", "compiled"), CASES)
-def test_a_published_network_gives_what_its_own_description_gives(
+def test_a_published_network_gives_the_scores_of_its_own_implementation(
     number, backend, compiled
 ):
     model = network(number, backend)
@@ -95,7 +95,7 @@ def test_a_published_network_gives_what_its_own_description_gives(
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 
-def test_the_key_map_names_every_array_of_the_published_file():
+def test_the_key_map_contains_every_array_of_the_published_file():
     report = network(1, "numpy").load_report
     assert len(report.applied) == len(arrays(1))
     assert report.unused == ()

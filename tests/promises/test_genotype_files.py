@@ -38,7 +38,7 @@ def bed(tmp_path, request):
 
 @pytest.mark.parametrize("dtype", ["int8", "float32", "float64"])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_every_dtype_and_order_reads_what_bed_reader_reads(bed, dtype, order):
+def test_every_dtype_and_order_reads_the_values_of_bed_reader(bed, dtype, order):
     found = open_bed(bed).read(dtype=dtype, order=order)
     with bed_reader.open_bed(bed) as theirs:
         expected = theirs.read(dtype=dtype, order=order)
@@ -61,7 +61,7 @@ def test_every_dtype_and_order_reads_what_bed_reader_reads(bed, dtype, order):
     ],
     ids=str,
 )
-def test_every_form_of_an_index_reads_what_bed_reader_reads(bed, index):
+def test_every_type_of_index_reads_the_values_of_bed_reader(bed, index):
     with bed_reader.open_bed(bed) as theirs:
         expected = theirs.read(index)
     np.testing.assert_array_equal(open_bed(bed).read(index), expected)
@@ -78,19 +78,19 @@ def test_count_a1_false_counts_the_other_allele(bed):
     np.testing.assert_array_equal(found, 2 - COPIES)
 
 
-def test_a_result_fills_an_array_of_the_caller(bed):
+def test_out_receives_the_result(bed):
     out = np.empty((13, 70), np.float32, order="F")
     assert open_bed(bed).read(out=out) is out
     np.testing.assert_array_equal(out, COPIES)
 
 
 @pytest.mark.parametrize("form", ["csc", "csr"])
-def test_a_sparse_read_equals_the_dense_one(bed, form):
+def test_a_sparse_read_equals_a_dense_read(bed, form):
     found = open_bed(bed).read_sparse(np.s_[:, :9], format=form).toarray()
     np.testing.assert_array_equal(found, open_bed(bed).read(np.s_[:, :9]))
 
 
-def test_twelve_properties_are_read_and_can_be_given_or_left_out(bed):
+def test_twelve_properties_can_be_read_replaced_or_hidden(bed):
     ours = open_bed(bed)
     with bed_reader.open_bed(bed) as theirs:
         for name in ("fid", "iid", "father", "mother", "sex", "pheno"):
@@ -109,7 +109,7 @@ def test_twelve_properties_are_read_and_can_be_given_or_left_out(bed):
     assert open_bed(bed, properties={"sid": own}).sid.tolist() == own
 
 
-def test_a_set_is_written_whole_and_as_a_stream(tmp_path):
+def test_a_set_can_be_written_at_once_or_line_by_line(tmp_path):
     to_bed(tmp_path / "whole.bed", VALUES, properties=PROPERTIES)
     with create_bed(tmp_path / "stream.bed", 13, 70, properties=PROPERTIES) as writer:
         for column in VALUES.T:
@@ -122,7 +122,7 @@ def test_a_set_is_written_whole_and_as_a_stream(tmp_path):
         np.testing.assert_array_equal(theirs.read(dtype="int8"), VALUES)
 
 
-def test_a_stream_that_fails_leaves_the_old_set(tmp_path):
+def test_a_failed_line_by_line_write_leaves_the_old_set(tmp_path):
     to_bed(tmp_path / "a.bed", VALUES, properties=PROPERTIES)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(ValueError, match="70"):  # noqa: SIM117 - the writer ends inside
@@ -131,7 +131,7 @@ def test_a_stream_that_fails_leaves_the_old_set(tmp_path):
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_the_calls_of_bed_reader_work_under_its_name(bed):
+def test_the_functions_of_bed_reader_work_under_its_name(bed):
     import seqloom.compat.bed_reader as ours
 
     with ours.open_bed(bed) as opened:
@@ -141,7 +141,7 @@ def test_the_calls_of_bed_reader_work_under_its_name(bed):
 
 
 @needs_plink
-def test_counts_frequencies_and_p_values_are_those_of_plink(tmp_path):
+def test_counts_frequencies_and_p_values_equal_those_of_plink(tmp_path):
     to_bed(tmp_path / "a.bed", VALUES, properties=PROPERTIES)
     stats = sl.io.genotype_stats(tmp_path / "a.bed")
     out = run(tmp_path / "a.bed", tmp_path / "p", "--freq", "--hardy")
@@ -152,21 +152,21 @@ def test_counts_frequencies_and_p_values_are_those_of_plink(tmp_path):
 
 
 @pytest.mark.parametrize("by", ["sample", "variant"])
-def test_a_dataset_standardises_by_the_formula(bed, by):
+def test_a_dataset_standardises_genotypes_with_the_formula(bed, by):
     data = sl.data.GenotypeDataset(bed, by=by)
     items = np.stack([item["inputs"] for item in data])
     expected = standardised(COPIES)
     assert_equal_in_float32(items, expected if by == "sample" else expected.T)
 
 
-def test_imputation_comes_from_the_training_samples_alone(bed):
+def test_imputation_uses_only_training_samples(bed):
     train, valid = sl.data.split(sl.data.GenotypeDataset(bed), (0.5, 0.5), seed=0)
     expected = standardised(COPIES[valid.indices], COPIES[train.indices])
     items = np.stack([item["inputs"] for item in valid])
     assert_equal_in_float32(items, expected)
 
 
-def test_phenotypes_are_joined_by_id_and_a_missing_one_is_an_error(bed):
+def test_phenotypes_are_joined_by_id_and_a_missing_phenotype_is_an_error(bed):
     table = {f"s{i}": float(i) for i in reversed(range(13))}
     data = sl.data.GenotypeDataset(bed, table)
     assert [item["label"] for item in data] == list(range(13))
@@ -175,13 +175,13 @@ def test_phenotypes_are_joined_by_id_and_a_missing_one_is_an_error(bed):
         sl.data.GenotypeDataset(bed, table)
 
 
-def test_codes_of_cases_that_are_ambiguous_name_the_option(bed):
+def test_an_ambiguous_case_coding_is_an_error_that_names_the_option(bed):
     table = {f"s{i}": [0, 1, 2][i % 3] for i in range(13)}
     with pytest.raises(SeqloomError, match="coding"):
         sl.data.GenotypeDataset(bed, sl.data.Labels(table, task="classify"))
 
 
-def test_a_header_line_in_a_fam_is_an_error(bed):
+def test_a_header_line_in_a_fam_file_is_an_error(bed):
     fam = bed.with_suffix(".fam")
     fam.write_text("FID IID PAT MAT SEX PHENOTYPE\n" + fam.read_text())
     with pytest.raises(SeqloomError, match="header"):
@@ -189,7 +189,7 @@ def test_a_header_line_in_a_fam_is_an_error(bed):
 
 
 @pytest.mark.parametrize("change", [-1, 1])
-def test_a_bed_that_is_cut_or_longer_is_an_error(bed, change):
+def test_a_truncated_or_extended_bed_is_an_error(bed, change):
     content = bed.read_bytes()
     bed.write_bytes(content[:-1] if change < 0 else content + b"\0")
     with pytest.raises(ValueError, match=r"a\.bed"):
@@ -211,7 +211,7 @@ def test_an_index_out_of_range_is_an_index_error(bed, index):
         open_bed(bed).read(index)
 
 
-def test_threads_follow_argument_constructor_and_environment(monkeypatch):
+def test_argument_constructor_and_environment_set_the_threads(monkeypatch):
     from seqloom.compat.bed_reader import get_num_threads
 
     monkeypatch.setenv("PST_NUM_THREADS", "3")
@@ -234,7 +234,7 @@ def test_genotypes_have_the_same_bits_for_any_number_of_workers(bed):
         np.testing.assert_equal(one, other)
 
 
-def test_a_constant_variant_becomes_zero(tmp_path):
+def test_a_constant_variant_is_encoded_as_zero(tmp_path):
     values = VALUES.copy()
     values[:, 7] = 2
     to_bed(tmp_path / "a.bed", values, properties=PROPERTIES)
@@ -242,11 +242,11 @@ def test_a_constant_variant_becomes_zero(tmp_path):
     assert all(item["inputs"][7] == 0 for item in data)
 
 
-def test_a_file_url_reads_what_the_path_reads(bed):
+def test_a_file_url_reads_the_same_values_as_the_path(bed):
     np.testing.assert_array_equal(open_bed(bed.as_uri()).read(), COPIES)
 
 
-def test_variants_are_chosen_by_id_in_the_order_that_is_given(bed):
+def test_variants_are_selected_by_id_in_the_given_order(bed):
     data = sl.data.GenotypeDataset(
         bed, variants=["rs7", "rs3"], impute=None, standardize=None
     )
@@ -254,13 +254,13 @@ def test_variants_are_chosen_by_id_in_the_order_that_is_given(bed):
     np.testing.assert_array_equal(items, COPIES[:, [7, 3]])
 
 
-def test_weights_of_a_beta_density_standardise_by_the_formula(bed):
+def test_beta_density_weights_scale_variants_with_the_formula(bed):
     data = sl.data.GenotypeDataset(bed, standardize=("beta", 1, 25))
     items = np.stack([item["inputs"] for item in data])
     assert_equal_in_float32(items, standardised(COPIES, how=("beta", 1, 25)))
 
 
-def test_a_model_finds_its_variants_by_id_in_any_order(tmp_path, bed):
+def test_a_model_matches_its_variants_by_id(tmp_path, bed):
     traits = {f"s{i}": float(i) for i in range(13)}
     data = sl.data.GenotypeDataset(bed, traits)
     run = sl.train.fit(
@@ -276,13 +276,13 @@ def test_a_model_finds_its_variants_by_id_in_any_order(tmp_path, bed):
     )
 
 
-def test_an_uncoded_sex_and_a_byte_order_mark_do_not_refuse_a_set(bed):
+def test_an_unknown_sex_and_a_byte_order_mark_are_not_errors(bed):
     fam = bed.with_suffix(".fam")
     fam.write_bytes(b"\xef\xbb\xbf" + fam.read_bytes())
     assert open_bed(bed).iid[0] == "s0"
 
 
-def test_a_dataset_pickles(bed):
+def test_a_genotype_dataset_can_be_pickled(bed):
     import pickle
 
     data = sl.data.GenotypeDataset(bed)

@@ -65,7 +65,7 @@ def digests(folder):
     return {p.name: p.read_bytes() for p in sorted(Path(folder).glob("*.safetensors"))}
 
 
-def test_a_packed_batch_has_the_keys_that_attention_takes():
+def test_a_packed_batch_has_the_keys_for_attention():
     items = [{"id": "a", "sequence": b"MK"}, {"id": "b", "sequence": b"M"}]
     batch = sl.data.VarlenCollator(tokens=sl.encode.Tokens("esm2"))(items)
     assert {"input_ids", "position_ids", "cu_seqlens", "max_seqlen"} <= set(batch)
@@ -74,7 +74,7 @@ def test_a_packed_batch_has_the_keys_that_attention_takes():
     assert batch["num_sequences"] == 2
 
 
-def test_every_record_is_in_exactly_one_batch_and_batches_are_full(fasta):
+def test_every_record_is_in_exactly_one_full_batch(fasta):
     batches = list(sl.data.PackedStream(fasta, max_tokens=200))
     ordinals = np.concatenate([batch["ordinals"] for batch in batches])
     assert sorted(ordinals.tolist()) == list(range(60))
@@ -89,7 +89,7 @@ def test_packing_does_not_depend_on_the_number_of_threads(fasta, threads):
         assert np.array_equal(one["input_ids"], other["input_ids"])
 
 
-def test_a_sequence_that_is_too_long_is_an_error_that_names_windows(fasta):
+def test_a_sequence_that_is_too_long_is_an_error_that_suggests_windows(fasta):
     with pytest.raises(SeqloomError, match="max_length"):
         list(sl.data.PackedStream(fasta, max_tokens=20))
 
@@ -100,7 +100,7 @@ def test_windows_cover_a_long_sequence(fasta):
 
 
 @pytest.mark.parametrize("backend", ["numpy", "torch"])
-def test_esm2_gives_the_embeddings_of_hugging_face(esm, backend):
+def test_esm2_embeddings_equal_those_of_hugging_face(esm, backend):
     network, folder = esm
     model = sl.models.ESM2.load(folder, backend=backend)
     tokens = sl.encode.Tokens("esm2")(PROTEINS[0])
@@ -111,7 +111,7 @@ def test_esm2_gives_the_embeddings_of_hugging_face(esm, backend):
     np.testing.assert_allclose(found, wanted, atol=2e-5)
 
 
-def test_embeddings_of_a_file_are_those_of_hugging_face_in_input_order(esm, fasta):
+def test_embeddings_of_a_file_equal_those_of_hugging_face_in_input_order(esm, fasta):
     network, folder = esm
     sl.infer.embed(sl.models.ESM2.load(folder), fasta, out="e", max_tokens=200)
     loaded = sl.infer.load("e")
@@ -123,7 +123,7 @@ def test_embeddings_of_a_file_are_those_of_hugging_face_in_input_order(esm, fast
         np.testing.assert_allclose(loaded[f"s{i}"], states, atol=2e-5)
 
 
-def test_any_function_is_a_model(fasta):
+def test_any_function_can_be_a_model(fasta):
     embed()
     found = sl.infer.load("e")["s3"]
     np.testing.assert_allclose(found, embed_job.expected_mean(PROTEINS[3]), rtol=1e-5)
@@ -147,20 +147,20 @@ def test_a_killed_job_resumes_to_the_same_bytes(fasta):
     assert digests("cut") == digests("whole")
 
 
-def test_a_folder_of_another_plan_is_refused_by_the_field_that_differs(fasta):
+def test_a_folder_of_another_job_is_an_error_that_names_the_difference(fasta):
     embed()
     with pytest.raises(SeqloomError, match="pool"):
         embed(pool="cls")
 
 
-def test_a_marker_holds_checksum_count_and_ordinals(fasta):
+def test_a_marker_contains_checksum_count_and_ordinals(fasta):
     embed()
     markers = [json.loads(path.read_text()) for path in sorted(Path("e").glob("*.done"))]
     assert all(len(marker["sha256"]) == 64 for marker in markers)
     assert len(markers) == 5
 
 
-def test_ids_never_become_paths_and_duplicates_are_kept_apart(tmp_path, monkeypatch):
+def test_ids_are_never_used_as_paths_and_duplicates_are_separate(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("a.fa").write_text(">../../x\nMKT\n>a b\nMKV\n>" + "i" * 300 + "\nMKA\n")
     embed(max_tokens=50)
@@ -175,7 +175,7 @@ def test_an_empty_sequence_is_an_error_with_its_id(tmp_path, monkeypatch):
         embed()
 
 
-def test_dna_for_a_protein_model_is_warned_of(esm, tmp_path, monkeypatch):
+def test_dna_for_a_protein_model_is_a_warning(esm, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = ["".join(RNG.choice([*"ACGT"], 40)) for _ in range(40)]
     Path("a.fa").write_text("".join(f">s{i}\n{row}\n" for i, row in enumerate(rows)))
@@ -183,7 +183,7 @@ def test_dna_for_a_protein_model_is_warned_of(esm, tmp_path, monkeypatch):
         sl.infer.embed(sl.models.ESM2.load(esm[1]), "a.fa", out="e", max_tokens=200)
 
 
-def test_embeddings_train_a_head(fasta):
+def test_embeddings_can_train_a_head(fasta):
     embed()
     labels = {f"s{i}": "ab"[i % 2] for i in range(60)}
     data = sl.data.EmbeddingDataset(sl.infer.load("e"), labels)
@@ -192,7 +192,7 @@ def test_embeddings_train_a_head(fasta):
     assert run.history[-1]["train_loss"] > 0
 
 
-def test_adapters_are_saved_without_the_base(esm, tmp_path):
+def test_adapters_are_saved_without_the_base_network(esm, tmp_path):
     base = sl.models.ESM2.load(esm[1])
     config = sl.models.ESM2LoRAConfig(outputs=2, base=str(esm[1]), rank=2)
     del base
@@ -201,20 +201,20 @@ def test_adapters_are_saved_without_the_base(esm, tmp_path):
     assert size < model.number_of_parameters
 
 
-def test_a_bottleneck_is_false_where_nothing_is_wrong():
+def test_a_job_without_a_problem_reports_no_bottleneck():
     with sl.infer.GPUMonitor(interval=60) as monitor:
         pass
     assert not monitor.check_bottleneck()
 
 
-def test_a_wait_is_recorded_in_milliseconds():
+def test_waiting_time_is_recorded_in_milliseconds():
     with sl.infer.GPUMonitor(interval=60) as monitor:
         monitor.record_dataloader_wait(5)
         time.sleep(0.1)
     assert not monitor.check_bottleneck()
 
 
-def test_a_summary_has_tokens_fill_and_a_verdict(fasta):
+def test_a_summary_contains_tokens_fill_and_a_verdict(fasta):
     summary = embed()
     assert summary.sequences == 60
     assert 0 < summary.fill <= 1
@@ -222,20 +222,20 @@ def test_a_summary_has_tokens_fill_and_a_verdict(fasta):
 
 
 @pytest.mark.parametrize("pool", ["mean", "cls", "none"])
-def test_pooling_is_declared(esm, fasta, pool):
+def test_pooling_can_be_chosen(esm, fasta, pool):
     sl.infer.embed(sl.models.ESM2.load(esm[1]), fasta, out=pool, pool=pool, max_tokens=200)
     row = sl.infer.load(pool)["s0"]
     assert row.shape == ((len(PROTEINS[0]), 16) if pool == "none" else (16,))
 
 
-def test_several_layers_are_stored_at_once(esm, fasta):
+def test_several_layers_can_be_stored_at_once(esm, fasta):
     model = sl.models.ESM2.load(esm[1])
     sl.infer.embed(model, fasta, out="e", layers=(1, 2), max_tokens=200)
     table = sl.infer.load("e")
     assert table.get("s0", layer=1).shape == table.get("s0", layer=2).shape == (16,)
 
 
-def test_half_precision_and_parquet_are_outputs(fasta):
+def test_embeddings_can_be_half_precision_and_parquet(fasta):
     embed(out="half", dtype="float16")
     embed(out="table", format="parquet")
     assert sl.infer.load("half")["s1"].dtype == np.float16
@@ -244,7 +244,7 @@ def test_half_precision_and_parquet_are_outputs(fasta):
     )
 
 
-def test_a_job_without_a_gpu_notes_it_once_and_continues():
+def test_a_job_without_a_gpu_notes_it_once():
     with sl.infer.GPUMonitor(interval=60) as monitor:
         pass
     assert len(monitor.get_summary()["notes"]) <= 1

@@ -71,7 +71,7 @@ def same(one, other):
     assert all(np.array_equal(one[path], other[path]) for path in one)
 
 
-def test_a_module_has_no_forced_forward():
+def test_a_module_needs_no_method_named_forward():
     model = make()
     x, _ = tensors(model)
     assert model.embed(x).shape == (8, 5)
@@ -81,7 +81,7 @@ def test_a_module_has_no_forced_forward():
 @pytest.mark.parametrize(
     "held", [{nn.Linear(2, 2)}, np.array([nn.Linear(2, 2)], object)], ids=str
 )
-def test_a_parameter_that_would_be_neither_trained_nor_saved_is_an_error(held):
+def test_a_hidden_parameter_is_an_error(held):
     class Hides(nn.Module):
         parts: object
 
@@ -92,7 +92,7 @@ def test_a_parameter_that_would_be_neither_trained_nor_saved_is_an_error(held):
         Hides()
 
 
-def test_plain_data_of_any_kind_passes_through():
+def test_attributes_of_plain_data_are_allowed():
     class Holds(nn.Module):
         layer: nn.Linear
         lock: object
@@ -106,7 +106,7 @@ def test_plain_data_of_any_kind_passes_through():
     assert set(model.to_record()) == {"layer.weight", "layer.bias"}
 
 
-def test_eight_threads_make_a_lazy_parameter_once():
+def test_eight_threads_create_a_lazy_parameter_once():
     model, seen = make(), []
     x, _ = tensors(model)
     threads = [Thread(target=lambda: seen.append(model(x).numpy())) for _ in range(8)]
@@ -117,7 +117,7 @@ def test_eight_threads_make_a_lazy_parameter_once():
     assert all(np.array_equal(out, seen[0]) for out in seen)
 
 
-def test_parameters_read_in_another_thread_are_trained_or_refused():
+def test_parameters_used_in_another_thread_are_trained_or_an_error():
     model = make()
     x, y = tensors(model)
 
@@ -137,7 +137,7 @@ def test_parameters_read_in_another_thread_are_trained_or_refused():
     assert len(gradients.arrays()) == len(model.to_record()) == 4
 
 
-def test_a_summary_has_shapes_parameters_and_operations():
+def test_a_summary_contains_shapes_parameters_and_operations():
     model = make()
     summary = model.summary(tensors(model)[0])
     assert summary.to_dict()[""]["parameters"] == 4 * 5 + 5 + 5 + 1
@@ -154,7 +154,7 @@ def test_frozen_parameters_keep_their_values():
     assert not np.array_equal(before["second.weight"], after["second.weight"])
 
 
-def test_a_module_that_writes_its_own_record_is_obeyed_when_it_is_nested():
+def test_a_nested_module_can_define_its_own_record():
     class Doubled(nn.Module):
         weight: nn.Param
 
@@ -177,7 +177,7 @@ def test_a_module_that_writes_its_own_record_is_obeyed_when_it_is_nested():
     same(weights(again), weights(model))
 
 
-def test_a_config_is_apart_from_parameters_and_saves_as_json_and_toml(tmp_path):
+def test_a_config_is_separate_from_parameters_and_saved_as_json_and_toml(tmp_path):
     config = sl.models.SequenceCNNConfig(4, 2, length=30)
     for name in ("c.json", "c.toml"):
         config.save(tmp_path / name)
@@ -185,7 +185,7 @@ def test_a_config_is_apart_from_parameters_and_saves_as_json_and_toml(tmp_path):
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_twenty_steps_are_those_of_torch(name):
+def test_twenty_optimiser_steps_equal_those_of_pytorch(name):
     ours, theirs = PLAIN[name]
     model = make()
     model(tensors(model)[0])
@@ -208,7 +208,7 @@ def test_twenty_steps_are_those_of_torch(name):
     )
 
 
-def test_an_optimiser_is_fifteen_lines():
+def test_a_custom_optimiser_takes_fifteen_lines():
     @dataclass
     class Velocity:
         velocity: sl.tensor.Tensor
@@ -228,14 +228,14 @@ def test_an_optimiser_is_fifteen_lines():
         np.testing.assert_allclose(value, wanted[path], rtol=1e-5)
 
 
-def test_an_optimiser_refuses_a_second_model():
+def test_an_optimiser_rejects_a_second_model():
     optimizer = sl.optim.AdamW()
     descend(make(), optimizer)
     with pytest.raises(SeqloomError, match="another"):
         descend(make(), optimizer)
 
 
-def test_the_state_of_an_optimiser_resumes():
+def test_the_state_of_an_optimiser_can_be_resumed():
     first, optimizer = make(), sl.optim.AdamW()
     descend(first, optimizer, 3)
     again = make().load_record(first.to_record())
@@ -277,19 +277,19 @@ SCHEDULES = [
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda it: type(it).__name__)
-def test_a_schedule_is_asked_for_its_rate(schedule):
+def test_a_schedule_sets_the_learning_rate(schedule):
     rates = [schedule(step) for step in range(50)]
     assert all(np.isfinite(rate) and rate >= 0 for rate in rates)
 
 
-def test_a_plateau_that_observes_nan_recovers():
+def test_a_plateau_schedule_recovers_from_nan():
     plateau = sl.optim.Plateau(0.1, patience=1)
     for value in (float("nan"), 5.0, 4.0, 3.0, 2.0):
         plateau.observe(value)
     assert plateau(0) == 0.1
 
 
-def test_gradients_are_clipped_by_norm_as_torch_does():
+def test_gradients_are_clipped_by_norm_like_in_pytorch():
     model = make()
     _, gradients = nn.value_and_grad(lambda m, x, y: F.mse_loss(m(x), y))(
         model, *tensors(model)
@@ -311,7 +311,7 @@ RECORDERS = {
 
 @pytest.mark.parametrize("name", RECORDERS)
 @pytest.mark.parametrize("precision", [sl.record.Full, sl.record.Double, sl.record.Half])
-def test_a_record_goes_through_every_recorder_and_precision(tmp_path, name, precision):
+def test_a_record_can_be_saved_in_every_format_and_precision(tmp_path, name, precision):
     model = make()
     model(tensors(model)[0])
     recorder, suffix = RECORDERS[name]
@@ -321,14 +321,14 @@ def test_a_record_goes_through_every_recorder_and_precision(tmp_path, name, prec
         np.testing.assert_allclose(np.asarray(found[path]), value, rtol=1e-3)
 
 
-def test_the_safetensors_library_reads_our_records(tmp_path):
+def test_the_safetensors_library_reads_seqloom_records(tmp_path):
     model = make()
     model(tensors(model)[0])
     model.to_record().save(tmp_path / "m.safetensors")
     same(safetensors.numpy.load_file(tmp_path / "m.safetensors"), weights(model))
 
 
-def test_a_strict_load_names_what_is_missing_and_what_is_unused():
+def test_a_strict_load_lists_missing_and_unused_parameters():
     record = dict(weights(descend(make(), sl.optim.SGD(), 1)))
     record["third.weight"] = record.pop("first.bias")
     with pytest.raises(SeqloomError, match=r"first\.bias"):
@@ -349,7 +349,7 @@ def test_a_flipped_byte_of_a_record_is_an_error(tmp_path):
         weights(make().load_record(sl.record.load(tmp_path / "m.safetensors")))
 
 
-def test_a_pt_file_is_read_without_running_its_pickle(tmp_path):
+def test_a_pt_file_is_read_without_executing_its_pickle(tmp_path):
     class Canary:
         def __reduce__(self):
             return (tmp_path / "ran").write_text, ("x",)
@@ -362,14 +362,14 @@ def test_a_pt_file_is_read_without_running_its_pickle(tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
-def test_two_arrays_of_one_path_in_a_pt_file_are_an_error(tmp_path):
+def test_two_arrays_with_one_path_in_a_pt_file_are_an_error(tmp_path):
     torch.save({"a": {"b": torch.ones(1)}, "a.b": torch.zeros(1)}, tmp_path / "x.pt")
     with pytest.raises(SeqloomError, match=r"a\.b"):
         sl.record.load(tmp_path / "x.pt")
 
 
 @pytest.mark.parametrize("other", ["torch", "jax"])
-def test_a_model_saved_on_one_backend_computes_the_same_on_another(tmp_path, other):
+def test_a_model_computes_the_same_on_another_backend(tmp_path, other):
     model = make()
     out = model(tensors(model)[0]).numpy()
     model.to_record().save(tmp_path / "m.safetensors")
@@ -379,7 +379,7 @@ def test_a_model_saved_on_one_backend_computes_the_same_on_another(tmp_path, oth
     np.testing.assert_allclose(np.asarray(again(tensors(again)[0])), out, rtol=1e-5)
 
 
-def test_batch_norm_saves_its_statistics_and_counts():
+def test_batch_norm_saves_its_statistics():
     model = nn.BatchNorm1d(4).bind("numpy", sl.Key(0))
     model.train()
     model(model.backend.tensor(X))
@@ -391,7 +391,7 @@ def test_batch_norm_saves_its_statistics_and_counts():
 
 
 @pytest.mark.parametrize("layer", [nn.LayerNorm((4, 6)), nn.GroupNorm(2, 4)], ids=str)
-def test_normalisation_has_no_weight_decay_in_fit(layer):
+def test_fit_applies_no_weight_decay_to_normalisation(layer):
     class Normed(nn.Module):
         norm: nn.Module
         head: nn.Linear
@@ -418,7 +418,7 @@ def test_normalisation_has_no_weight_decay_in_fit(layer):
     np.testing.assert_array_equal(scale, np.ones_like(scale))
 
 
-def test_a_run_that_was_stopped_resumes_with_the_same_bits(tmp_path):
+def test_a_stopped_run_resumes_with_the_same_bits(tmp_path):
     class Stop(Exception):  # noqa: N818 - it ends a run
         pass
 
@@ -445,7 +445,7 @@ def test_a_run_that_was_stopped_resumes_with_the_same_bits(tmp_path):
     same(weights(resumed.model), weights(whole.model))
 
 
-def test_a_torch_network_is_trained_by_fit_and_saved_as_its_state_dict(tmp_path):
+def test_fit_trains_a_pytorch_network_and_saves_its_state_dict(tmp_path):
     network = torch.nn.Sequential(torch.nn.Linear(4, 1))
     sl.train.fit(
         network,
@@ -461,7 +461,7 @@ def test_a_torch_network_is_trained_by_fit_and_saved_as_its_state_dict(tmp_path)
     again.load_state_dict({name: torch.tensor(value) for name, value in state.items()})
 
 
-def test_a_value_of_a_users_loss_is_never_frozen():
+def test_variables_in_a_custom_loss_are_not_frozen_by_compilation():
     class Annealed:
         beta = 1.0
 
@@ -500,7 +500,7 @@ LOSSES = {
 
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("backend", ["numpy", "torch", "jax"])
-def test_losses_are_those_of_torch(name, backend):
+def test_losses_equal_those_of_pytorch(name, backend):
     x, y = LOSSES[name](X[:, :1], Y)
     make = sl.tensor.backend(backend).tensor
     found = getattr(F, name)(make(x), make(y)).item()
@@ -517,7 +517,7 @@ LAYERS = {
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_layers_are_those_of_torch_with_its_names_of_parameters(name):
+def test_layers_equal_those_of_pytorch_with_the_same_parameter_names(name):
     ours, theirs = LAYERS[name][0]().bind("numpy", sl.Key(0)), LAYERS[name][1]()
     ours.load_record({path: value.numpy() for path, value in theirs.state_dict().items()})
     found = ours(ours.backend.tensor(X)).numpy()
@@ -525,7 +525,7 @@ def test_layers_are_those_of_torch_with_its_names_of_parameters(name):
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
-def test_a_metric_over_batches_is_the_metric_of_all_records():
+def test_a_metric_over_batches_equals_the_metric_of_all_records():
     rng = np.random.default_rng(3)
     labels, scores = rng.integers(0, 2, 60), rng.normal(size=60)
     metric = nn.AUROC()
@@ -534,7 +534,7 @@ def test_a_metric_over_batches_is_the_metric_of_all_records():
     assert metric.compute() == nn.auroc(labels, scores)
 
 
-def test_a_group_of_parameters_has_settings_of_its_own():
+def test_a_parameter_group_has_separate_settings():
     model = make()
     model(tensors(model)[0])
     before = weights(model)
@@ -544,7 +544,7 @@ def test_a_group_of_parameters_has_settings_of_its_own():
     assert not np.array_equal(before["second.weight"], after["second.weight"])
 
 
-def test_accumulated_gradients_are_those_of_the_whole_batch():
+def test_accumulated_gradients_equal_those_of_the_whole_batch():
     model = make()
     x, y = tensors(model)
     loss = nn.value_and_grad(lambda m, x, y: F.mse_loss(m(x), y))
@@ -558,7 +558,7 @@ def test_accumulated_gradients_are_those_of_the_whole_batch():
         np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-4, atol=1e-6)
 
 
-def test_an_average_of_weights_is_the_formula():
+def test_an_average_of_weights_follows_the_formula():
     model, average = make(), sl.optim.WeightAverage(0.5)
     model(tensors(model)[0])
     expected: Any = None
@@ -572,11 +572,11 @@ def test_an_average_of_weights_is_the_formula():
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda it: type(it).__name__)
-def test_a_schedule_is_written_as_json_and_read_back(schedule):
+def test_a_schedule_can_be_saved_as_json(schedule):
     assert type(schedule).from_json(schedule.to_json()) == schedule
 
 
-def test_a_mapped_record_holds_the_same_arrays(tmp_path):
+def test_a_memory_mapped_record_contains_the_same_arrays(tmp_path):
     model = make()
     model(tensors(model)[0])
     model.to_record().save(tmp_path / "m.safetensors")
@@ -584,7 +584,7 @@ def test_a_mapped_record_holds_the_same_arrays(tmp_path):
     same({path: np.asarray(array) for path, array in mapped.items()}, weights(model))
 
 
-def test_a_folder_of_shards_as_hugging_face_writes_it_is_one_record(tmp_path):
+def test_sharded_hugging_face_weights_are_one_record(tmp_path):
     import json
 
     arrays = {"a.weight": X, "b.weight": Y}

@@ -60,17 +60,17 @@ def forty(tmp_path):
 
 
 @pytest.mark.parametrize("name", PACKS)
-def test_every_container_is_recognised_by_its_content(tmp_path, name):
+def test_every_compression_is_detected_from_the_content(tmp_path, name):
     (tmp_path / "no-suffix").write_bytes(PACKS[name](TEXT))
     assert [text for _, text in read_all(tmp_path / "no-suffix")] == SEQUENCES
 
 
-def test_a_gzip_of_several_members_is_read_to_its_end(tmp_path):
+def test_a_gzip_with_several_members_is_read_to_its_end(tmp_path):
     (tmp_path / "a.gz").write_bytes(gzip.compress(TEXT) + gzip.compress(b">d\nAC\n"))
     assert [name for name, _ in read_all(tmp_path / "a.gz")] == ["a", "b", "c", "d"]
 
 
-def test_a_binary_file_object_and_a_named_pipe_are_read(tmp_path):
+def test_binary_file_objects_and_named_pipes_can_be_read(tmp_path):
     assert len(read_all(io.BytesIO(TEXT))) == 3
     os.mkfifo(tmp_path / "pipe")
     writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=[TEXT])
@@ -85,14 +85,14 @@ def test_records_equal_those_of_biopython(file):
     assert read_all(file) == theirs
 
 
-def test_a_batch_is_columns_and_headers_keep_their_bytes(file):
+def test_a_batch_consists_of_columns_and_keeps_header_bytes(file):
     with sl.io.open_sequences(file) as reader:
         batch = next(iter(reader.batches(10)))
     assert batch.sequences.offsets.tolist() == [0, 12, 16, 23]
     assert batch.headers.to_list() == [b"a one", b"b", b"c"]
 
 
-def test_a_quality_encoding_is_declared_and_never_guessed():
+def test_the_quality_encoding_is_an_option_and_never_guessed():
     with sl.io.open_sequences(io.BytesIO(b"@a\nA\n+\nh\n"), quality="phred64") as reader:
         record = next(iter(reader))
     assert record.quality == b"h"
@@ -100,7 +100,7 @@ def test_a_quality_encoding_is_declared_and_never_guessed():
         read_all(io.BytesIO(b"@a\nA\n+\n!\n"), quality="phred64")
 
 
-def test_mates_come_in_pairs_and_their_ids_are_checked(tmp_path):
+def test_read_pairs_are_read_together_and_their_ids_are_checked(tmp_path):
     (tmp_path / "1.fq").write_bytes(FASTQ.replace(b"@a", b"@a/1").replace(b"@b", b"@b/1"))
     (tmp_path / "2.fq").write_bytes(FASTQ.replace(b"@a", b"@a/2").replace(b"@b", b"@b/2"))
     with sl.io.open_sequences((tmp_path / "1.fq", tmp_path / "2.fq")) as reader:
@@ -113,14 +113,14 @@ def test_mates_come_in_pairs_and_their_ids_are_checked(tmp_path):
         list(reader)
 
 
-def test_what_is_written_reads_back(tmp_path):
+def test_written_sequences_are_read_back_unchanged(tmp_path):
     records = [("a", b"ACGT"), ("b", b"GG")]
     for name in ("a.fa", "a.fa.gz", "a.fa.bgz"):
         assert sl.io.write_sequences(tmp_path / name, records) == 2
         assert read_all(tmp_path / name) == records
 
 
-def test_a_cut_gzip_is_an_error_after_the_records_before_the_cut(tmp_path):
+def test_a_truncated_gzip_is_an_error_after_its_complete_records(tmp_path):
     (tmp_path / "a.gz").write_bytes(gzip.compress(TEXT)[:-9])
     with pytest.raises(SeqloomError, match=r"a\.gz"):
         read_all(tmp_path / "a.gz")
@@ -133,13 +133,13 @@ def test_a_bgzip_file_without_its_end_block_is_an_error(tmp_path):
     assert len(read_all(tmp_path / "a.gz", require_eof=False)) == 3
 
 
-def test_expect_finds_a_file_that_was_cut_between_records(tmp_path):
+def test_expect_detects_a_file_truncated_between_records(tmp_path):
     (tmp_path / "a.fq").write_bytes(FASTQ)
     with pytest.raises(SeqloomError, match="3"):
         read_all(tmp_path / "a.fq", expect=3)
 
 
-def test_on_error_collect_reports_what_it_left_out():
+def test_on_error_collect_reports_skipped_records():
     text = b"@a\nACGT\n+\nIII\n@b\nGG\n+\n!!\n"
     with sl.io.open_sequences(io.BytesIO(text), on_error="collect") as reader:
         assert [record.id for record in reader] == ["b"]
@@ -147,7 +147,7 @@ def test_on_error_collect_reports_what_it_left_out():
 
 
 @pytest.mark.parametrize("name", ["plain", "bgzip", "gzip"])
-def test_an_index_fetches_by_name_and_range(tmp_path, name):
+def test_an_index_fetches_by_id_and_range(tmp_path, name):
     (tmp_path / "a.fa").write_bytes(PACKS[name](b">a\nACGTAC\nGTAC\n>b\nTTTT\n"))
     index = sl.io.SequenceIndex(tmp_path / "a.fa")
     assert index.ids == ["a", "b"]
@@ -157,14 +157,14 @@ def test_an_index_fetches_by_name_and_range(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["dna", "rna", "protein", "iupac", "XYZ"])
-def test_every_alphabet_encodes_one_hot_and_decodes(name):
+def test_every_alphabet_is_one_hot_encoded_and_decoded(name):
     letters = {"rna": "ACGU", "protein": "MKV", "iupac": "ACGTRY"}.get(name, "ACGT")
     letters = "XYZ" if name == "XYZ" else letters
     encoder = sl.encode.OneHot(name)
     assert encoder.decode(encoder(letters)) == [letters.encode()]
 
 
-def test_ambiguity_codes_follow_the_declared_policy():
+def test_ambiguity_codes_follow_the_chosen_policy():
     columns = {
         unknown: sl.encode.OneHot("dna", unknown=unknown)("R")[:, 0].tolist()
         for unknown in ("zeros", "uniform", "fractional")
@@ -178,19 +178,19 @@ def test_ambiguity_codes_follow_the_declared_policy():
         sl.encode.OneHot("dna", unknown="error")("R")
 
 
-def test_a_foreign_letter_is_an_error_that_names_it_and_the_alphabet():
+def test_an_invalid_character_is_an_error_with_the_alphabet():
     with pytest.raises(ValueError, match=r"E.*ACGT"):
         sl.encode.OneHot("dna")("ACE")
 
 
-def test_u_is_t_only_where_it_is_said():
+def test_u_is_read_as_t_only_with_an_option():
     with pytest.raises(SeqloomError, match="rna_as_dna"):
         sl.encode.OneHot("dna")("ACU")
     encode = sl.encode.OneHot("dna", rna_as_dna=True)
     assert np.array_equal(encode("ACU"), encode("ACT"))
 
 
-def test_lower_case_is_folded_masked_kept_out_or_refused_as_declared():
+def test_lower_case_is_folded_masked_kept_or_an_error():
     fold, mask = (sl.encode.Integer("dna", case=case)("a") for case in ("fold", "mask"))
     assert fold.tolist() == [0]
     assert mask.tolist() != [0]
@@ -198,7 +198,7 @@ def test_lower_case_is_folded_masked_kept_out_or_refused_as_declared():
         sl.encode.Integer("dna", case="error")("a")
 
 
-def test_tokens_are_those_of_esm2():
+def test_tokens_equal_those_of_esm2():
     assert sl.encode.Tokens("esm2")("MK").tolist() == [0, 20, 15, 2]
 
 
@@ -211,7 +211,7 @@ def test_an_augmentation_is_a_function_of_sequence_and_key(change):
     assert any(change(b"ACGTACGTAC", sl.Key(seed)) != first for seed in range(9))
 
 
-def test_a_shuffle_by_dinucleotides_keeps_their_counts():
+def test_a_dinucleotide_shuffle_keeps_dinucleotide_counts():
     letters = b"ACGATTACAGATTACCAGT"
     shuffled = sl.augment.ShuffleKmers(k=2)(letters, sl.Key(1))
 
@@ -222,38 +222,38 @@ def test_a_shuffle_by_dinucleotides_keeps_their_counts():
     assert shuffled != letters
 
 
-def test_a_rate_outside_of_0_to_1_is_an_error():
+def test_a_rate_outside_0_to_1_is_an_error():
     with pytest.raises(ValueError, match="rate"):
         sl.augment.Mutate(rate=1.5)
 
 
-def test_an_item_carries_its_ordinal_over_all_files(tmp_path):
+def test_the_ordinal_of_an_item_counts_over_all_files(tmp_path):
     for name in "ab":
         (tmp_path / f"{name}.fa").write_bytes(TEXT)
     data = sl.data.SequenceDataset([tmp_path / "a.fa", tmp_path / "b.fa"], ids="number")
     assert [item["ordinal"] for item in data] == list(range(6))
 
 
-def test_a_dataset_has_slices_negative_indices_and_an_error_with_its_size(forty):
+def test_a_dataset_supports_slices_and_negative_indices(forty):
     assert forty[-1]["id"] == "s39"
     assert [item["id"] for item in forty[3:5]] == ["s3", "s4"]
     with pytest.raises(IndexError, match="40"):
         forty[40]
 
 
-def test_two_passes_over_a_dataset_do_not_disturb_each_other(forty):
+def test_two_iterations_over_a_dataset_are_independent(forty):
     one, two = iter(forty), iter(forty)
     next(one)
     assert next(two)["id"] == "s0"
 
 
-def test_a_dataset_pickles(forty):
+def test_a_sequence_dataset_can_be_pickled(forty):
     again = pickle.loads(pickle.dumps(forty))  # noqa: S301 - written here
     assert np.array_equal(again[7]["inputs"], forty[7]["inputs"])
 
 
 @pytest.mark.parametrize("world", [1, 2, 3])
-def test_a_stream_gives_each_record_once_over_all_ranks(forty, world):
+def test_all_ranks_of_a_stream_together_yield_each_record_once(forty, world):
     stream = sl.data.SequenceStream(forty.paths, encoder=forty.encoder)
     loaders = [
         sl.data.DataLoader(stream, 4, rank=rank, world_size=world, even_ranks="drop")
@@ -272,13 +272,13 @@ def test_intervals_are_zero_based_and_half_open(tmp_path):
     assert [bytes(item["sequence"]) for item in data] == [b"GTT", b"AAC"]
 
 
-def test_a_table_without_a_label_for_a_record_is_an_error(file, tmp_path):
+def test_a_record_without_a_label_in_the_table_is_an_error(file, tmp_path):
     (tmp_path / "l.tsv").write_text("id\tlabel\na\tx\nb\ty\n")
     with pytest.raises(SeqloomError, match="c"):
         sl.data.SequenceDataset(file, labels=tmp_path / "l.tsv")
 
 
-def test_default_collate_is_that_of_pytorch():
+def test_default_collate_equals_that_of_pytorch():
     items = [
         {"x": np.ones(2), "n": [1, {"y": 2.0}]},
         {"x": np.zeros(2), "n": [3, {"y": 4.0}]},
@@ -289,14 +289,14 @@ def test_default_collate_is_that_of_pytorch():
     assert ours["n"][1]["y"].tolist() == theirs["n"][1]["y"].tolist()
 
 
-def test_padding_has_a_mask_and_lengths(file):
+def test_padded_batches_have_a_mask_and_lengths(file):
     data = sl.data.SequenceDataset(file, encoder=sl.encode.Integer("dna"))
     [batch] = sl.data.DataLoader(data, 3, collate_fn=sl.data.PadCollator(multiple=8))
     assert batch["inputs"].shape == (3, 16)
     assert batch["lengths"].tolist() == batch["mask"].sum(axis=1).tolist() == [12, 4, 7]
 
 
-def test_a_split_keeps_shares_of_classes_and_groups_together(forty):
+def test_a_split_keeps_class_shares_and_groups(forty):
     groups = {f"s{i}": f"g{i // 4}" for i in range(40)}
     train, valid = sl.data.split(forty, (0.8, 0.2), groups=groups, seed=1)
     families = [{groups[item["id"]] for item in part} for part in (train, valid)]
@@ -304,7 +304,7 @@ def test_a_split_keeps_shares_of_classes_and_groups_together(forty):
     assert len(train) + len(valid) == 40
 
 
-def test_a_cache_gives_the_items_of_its_dataset(forty, tmp_path):
+def test_a_cache_returns_the_items_of_its_dataset(forty, tmp_path):
     cached = sl.data.cached(forty, tmp_path / "cache")
     for one, other in zip(cached, forty, strict=True):
         assert np.array_equal(one["inputs"], other["inputs"])
@@ -319,7 +319,7 @@ def test_a_cache_gives_the_items_of_its_dataset(forty, tmp_path):
     ],
     ids=str,
 )
-def test_a_loader_refuses_the_arguments_that_pytorch_refuses(options):
+def test_a_loader_rejects_the_arguments_that_pytorch_rejects(options):
     with pytest.raises(ValueError):  # noqa: PT011 - PyTorch's texts differ
         torch.utils.data.DataLoader(cast("Any", range(4)), **options)
     with pytest.raises(ValueError):  # noqa: PT011 - see above
@@ -334,7 +334,7 @@ def test_batches_have_the_same_bits_for_any_number_of_workers(forty, workers):
         np.testing.assert_equal(one, other)
 
 
-def test_a_state_resumes_in_mid_epoch_with_other_workers(forty):
+def test_a_loader_state_resumes_within_an_epoch_with_other_workers(forty):
     loader = sl.data.DataLoader(forty, 8, shuffle=True)
     batches = iter(loader)
     next(batches)
@@ -344,7 +344,7 @@ def test_a_state_resumes_in_mid_epoch_with_other_workers(forty):
     assert [list(batch["id"]) for batch in again] == [list(ids) for ids in rest]
 
 
-def test_a_batch_that_is_held_is_never_overwritten(forty):
+def test_a_batch_in_use_is_never_overwritten(forty):
     held = [batch["inputs"] for batch in sl.data.DataLoader(forty, 8)]
     kept = [batch.copy() for batch in held]
     assert all(np.array_equal(one, other) for one, other in zip(held, kept, strict=True))
@@ -357,7 +357,7 @@ def test_a_killed_worker_loses_no_record(tmp_path):
     assert np.concatenate(list(batches)).tolist() == list(range(12))
 
 
-def test_workers_do_not_repeat_the_records_of_an_iterable_that_imports_torch_late():
+def test_workers_do_not_repeat_records_of_an_iterable_dataset():
     options: dict[str, Any] = {"num_workers": 2, "multiprocessing_context": "spawn"}
     batches = sl.data.DataLoader(user.ImportsTorchLate(), 2, **options)
     assert sorted(item for batch in batches for item in batch.tolist()) == list(range(10))
@@ -374,18 +374,18 @@ def test_the_async_loader_yields_raw_items_once_in_order(file):
     assert set(items[0]) == {"id", "sequence", "file", "ordinal"}
 
 
-def test_the_first_residues_alone_are_kept_on_request(file):
+def test_sequences_can_be_cropped_to_their_first_residues(file):
     loader = sl.data.create_async_dataloader([file], list, num_workers=0, max_length=2)
     assert [item["sequence"] for batch in loader for item in batch] == [b"AC", b"TT", b"GA"]
     assert sl.augment.Crop(2, mode="start")(b"GATTACA", sl.Key(0)) == b"GA"
 
 
-def test_inspect_says_format_container_records_and_letters(file):
+def test_inspect_reports_format_compression_records_and_residues(file):
     summary = sl.io.inspect(file)
     assert (summary.format, summary.records) == ("fasta", 3)
 
 
-def test_a_write_that_fails_leaves_the_old_file(tmp_path):
+def test_a_failed_write_leaves_the_old_file(tmp_path):
     path = tmp_path / "a.fa"
     path.write_text("old")
 
@@ -399,7 +399,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path):
     assert [it.name for it in tmp_path.iterdir()] == ["a.fa"]
 
 
-def test_duplicate_ids_and_comments_are_errors_unless_it_is_said(tmp_path):
+def test_duplicate_ids_and_comments_are_errors_by_default(tmp_path):
     (tmp_path / "a.fa").write_text(">a\nAC\n>a\nGT\n")
     with pytest.raises(SeqloomError, match="a"):
         sl.data.SequenceDataset(tmp_path / "a.fa", labels={"a": "x"})
@@ -411,22 +411,22 @@ def test_duplicate_ids_and_comments_are_errors_unless_it_is_said(tmp_path):
     assert len(read_all(tmp_path / "b.fa", comments="skip")) == 1
 
 
-def test_a_header_of_more_than_1_mib_is_an_error():
+def test_a_header_above_1_mib_is_an_error():
     with pytest.raises(SeqloomError, match="header"):
         read_all(io.BytesIO(b">" + b"x" * (1 << 20) + b"yy\nAC\n"))
 
 
-def test_counts_of_canonical_words_do_not_depend_on_the_strand():
+def test_canonical_kmer_counts_do_not_depend_on_the_strand():
     encode = sl.encode.Kmer(3, counts=True, canonical=True)
     assert np.array_equal(encode("ACGTTGCA"), encode("TGCAACGT"))
 
 
-def test_scores_of_quality_are_those_of_the_declared_encoding():
+def test_quality_scores_follow_the_chosen_encoding():
     assert sl.encode.Quality()(b"!I").tolist() == [0, 40]
     assert sl.encode.Quality("phred64")(b"@h").tolist() == [0, 40]
 
 
-def test_channels_may_come_last_and_an_array_may_be_given():
+def test_channels_can_be_last_and_arrays_can_be_input():
     first, last = sl.encode.OneHot("dna"), sl.encode.OneHot("dna", channels="last")
     assert np.array_equal(first("ACGT").T, last("ACGT"))
     out = np.empty((4, 4), np.float32)
@@ -434,7 +434,7 @@ def test_channels_may_come_last_and_an_array_may_be_given():
 
 
 @pytest.mark.parametrize("name", ["bucket", "budget"])
-def test_a_sampler_of_batches_gives_each_record_once(name):
+def test_a_batch_sampler_yields_each_record_once(name):
     lengths = np.random.default_rng(1).integers(1, 40, 60)
     make = {
         "bucket": lambda: sl.data.LengthBucketSampler(lengths, 7),
@@ -446,12 +446,12 @@ def test_a_sampler_of_batches_gives_each_record_once(name):
         assert all(len(batch) * max(lengths[batch]) <= 100 for batch in batches)
 
 
-def test_each_record_validates_in_exactly_one_fold(forty):
+def test_each_record_is_validated_in_exactly_one_fold(forty):
     parts = sl.data.folds(forty, 4, seed=2)
     assert sorted(item for _, valid in parts for item in valid.ids) == sorted(forty.ids)
 
 
-def test_epochs_differ_and_can_be_chosen(forty):
+def test_epochs_differ_and_can_be_selected(forty):
     loader = sl.data.DataLoader(forty, 40, shuffle=True)
     first, second = (list(next(iter(loader))["id"]) for _ in range(2))
     assert first != second
@@ -459,7 +459,7 @@ def test_epochs_differ_and_can_be_chosen(forty):
     assert list(next(iter(loader))["id"]) == first
 
 
-def test_a_window_of_a_stream_shuffles_and_loses_nothing(forty):
+def test_a_shuffle_window_of_a_stream_loses_no_record(forty):
     stream = sl.data.SequenceStream(forty.paths, shuffle_window=16, seed=1)
     ids = [item["id"] for item in stream]
     assert ids != forty.ids
@@ -472,7 +472,7 @@ def test_windows_tile_a_genome_to_its_end(tmp_path):
     assert [bytes(item["sequence"]) for item in tiles] == [b"ACGT", b"TACG", b"GTAC"]
 
 
-def test_a_fai_that_lacks_records_is_an_error(tmp_path):
+def test_an_incomplete_fai_is_an_error(tmp_path):
     (tmp_path / "a.fa").write_text(">chr1\nACGTACGT\n>ercc\nGGGG\n")
     (tmp_path / "a.fa.fai").write_text("chr1\t8\t6\t8\t9\n")
     with pytest.raises(SeqloomError, match="fai"):

@@ -46,26 +46,26 @@ def expected_gradient():
     return w.grad.numpy()
 
 
-def test_one_function_has_the_values_of_torch_on_every_backend(backend):
+def test_a_function_has_the_values_of_pytorch_on_every_backend(backend):
     found = F.softmax(backend.tensor(X) @ backend.tensor(W).T).numpy()
     wanted = torch.softmax(torch.tensor(X) @ torch.tensor(W).T, -1).numpy()
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
-def test_autodiff_over_any_backend_has_the_gradient_of_torch(tracked):
+def test_autodiff_over_any_backend_has_the_gradient_of_pytorch(tracked):
     w = tracked.tensor(W, requires_grad=True)
     gradients = network(tracked.tensor(X), w).backward()
     np.testing.assert_allclose(gradients.wrt(w).numpy(), expected_gradient(), rtol=1e-4)
 
 
-def test_torchs_own_engine_fits_the_same_interface():
+def test_the_pytorch_engine_can_implement_the_autodiff_interface():
     engine = TorchEngine(sl.tensor.backend("torch"))
     w = engine.tensor(W, requires_grad=True)
     gradients = network(engine.tensor(X), w).backward()
     np.testing.assert_allclose(gradients.wrt(w).numpy(), expected_gradient(), rtol=1e-4)
 
 
-def test_a_second_derivative_comes_from_autodiff_of_autodiff(backend):
+def test_autodiff_of_autodiff_computes_a_second_derivative(backend):
     x, v = backend.tensor([3.0]), backend.tensor([1.0])
     second = sl.tensor.grad(sl.tensor.grad(lambda x: x**3))
     assert second(x[0]).item() == pytest.approx(18.0)
@@ -73,14 +73,14 @@ def test_a_second_derivative_comes_from_autodiff_of_autodiff(backend):
     assert product.numpy().tolist() == pytest.approx([18.0])
 
 
-def test_mixed_levels_are_not_confused(backend):
+def test_levels_of_nested_autodiff_are_not_confused(backend):
     # The derivative of x times the derivative of x + y by y is 1.
     y = backend.tensor(2.0)
     found = sl.tensor.grad(lambda x: x * sl.tensor.grad(lambda y: x + y)(y))
     assert found(backend.tensor(3.0)).item() == 1.0
 
 
-def test_a_tensor_is_immutable_and_copies_what_it_is_made_of(backend):
+def test_a_tensor_is_immutable_and_copies_its_input(backend):
     array = np.ones(3, np.float32)
     x = backend.tensor(array)
     array[:] = 7
@@ -94,16 +94,16 @@ def test_a_tensor_is_immutable_and_copies_what_it_is_made_of(backend):
     [0, -1, slice(None, None, 2), (slice(None), 1), [0, 2], Ellipsis, (0, None)],
     ids=str,
 )
-def test_an_index_selects_what_numpy_selects(backend, index):
+def test_an_index_selects_the_same_elements_as_in_numpy(backend, index):
     np.testing.assert_array_equal(backend.tensor(X)[index].numpy(), X[index])
 
 
-def test_types_are_promoted_as_the_standard_says(backend):
+def test_dtypes_are_promoted_like_in_the_array_api_standard(backend):
     one = backend.tensor(np.ones(2, np.int32)) + backend.tensor(np.ones(2, np.int8))
     assert str(one.dtype) == "int32"
 
 
-def test_dlpack_goes_in_and_out(backend):
+def test_dlpack_exports_and_imports_tensors(backend):
     x = backend.tensor(X)
     assert np.array_equal(np.asarray(x), X)
     if "torch" in backend.name:
@@ -111,18 +111,18 @@ def test_dlpack_goes_in_and_out(backend):
     assert sl.tensor.from_dlpack(X.copy()).numpy().tolist() == X.tolist()
 
 
-def test_the_repr_shows_shape_dtype_and_values(backend):
+def test_the_repr_contains_shape_dtype_and_values(backend):
     text = repr(backend.tensor([1.5, 2.0]))
     assert "float32" in text
     assert "1.5" in text
 
 
-def test_a_failure_names_operation_and_shapes(backend):
+def test_an_error_names_operation_and_shapes(backend):
     with pytest.raises(SeqloomError, match=r"(?s)matmul.*6|6.*matmul"):
         backend.tensor(X) @ backend.tensor(X)
 
 
-def test_an_axis_of_length_1_is_not_stretched_by_a_product(backend):
+def test_a_matrix_product_does_not_broadcast_an_axis_of_length_1(backend):
     from seqloom.errors import ShapeError
 
     xp = backend.tensor(X).__array_namespace__()
@@ -132,12 +132,12 @@ def test_an_axis_of_length_1_is_not_stretched_by_a_product(backend):
         xp.tensordot(xp.ones((2, 3)), xp.ones((1, 2)), axes=1)
 
 
-def test_ties_of_topk_come_in_the_order_of_their_positions(backend):
+def test_ties_in_topk_are_in_the_order_of_positions(backend):
     _, places = sl.tensor.topk(backend.tensor([1.0, 2.0, 2.0, 1.0, 2.0]), 4)
     assert places.numpy().tolist() == [1, 2, 4, 0]
 
 
-def test_random_numbers_are_those_of_jax_on_every_backend(backend):
+def test_random_numbers_equal_those_of_jax_on_every_backend(backend):
     key = sl.Key(7)
     ours = np.asarray(backend.random_bits(key, (5,)))
     theirs = jax.random.bits(
@@ -153,7 +153,7 @@ def test_checkpoint_gives_the_gradient_of_the_plain_call(tracked):
     np.testing.assert_allclose(found, expected_gradient(), rtol=1e-4)
 
 
-def test_stop_gradient_and_custom_gradient_are_obeyed(tracked):
+def test_stop_gradient_and_custom_gradients_take_effect(tracked):
     x = tracked.tensor([2.0], requires_grad=True)
     assert (x * sl.tensor.stop_gradient(x)).sum().backward().wrt(x).item() == 2.0
     double = sl.tensor.custom_gradient(
@@ -162,7 +162,7 @@ def test_stop_gradient_and_custom_gradient_are_obeyed(tracked):
     assert double(x).sum().backward().wrt(x).item() == 10.0
 
 
-def test_a_jacobian_is_that_of_torch(backend):
+def test_a_jacobian_equals_that_of_pytorch(backend):
     found = sl.tensor.jacobian(F.softmax)(backend.tensor(X[0]))
     wanted = torch.autograd.functional.jacobian(
         lambda x: torch.softmax(x, -1), torch.tensor(X[0])
@@ -195,7 +195,7 @@ def parts(backend):
     return bound, sl.optim.AdamW(), x, y
 
 
-def test_a_compiled_step_gives_what_the_step_gives(backend, parts):
+def test_a_compiled_step_equals_the_step(backend, parts):
     model, optimizer, x, y = parts
     step = make_step()
     found = [step(model, optimizer, 0.01, x, y).item() for _ in range(4)]
@@ -210,7 +210,7 @@ def test_a_compiled_step_gives_what_the_step_gives(backend, parts):
     np.testing.assert_allclose(found, wanted, rtol=1e-4)
 
 
-def test_a_learning_rate_is_an_input_and_not_frozen(parts):
+def test_the_learning_rate_is_an_input_of_a_compiled_step(parts):
     model, optimizer, x, y = parts
     step = make_step()
     step(model, optimizer, 0.01, x, y)
@@ -218,7 +218,7 @@ def test_a_learning_rate_is_an_input_and_not_frozen(parts):
     assert step(model, optimizer, 0.0, x, y).item() == pytest.approx(before)
 
 
-def test_a_value_outside_of_a_compiled_step_is_never_stale(backend):
+def test_a_compiled_step_sees_changes_of_outside_values(backend):
     class Scale:
         beta = 2.0
 
@@ -232,18 +232,18 @@ def test_a_value_outside_of_a_compiled_step_is_never_stale(backend):
     assert step(backend.tensor([1.0])).item() == 6.0
 
 
-def test_a_value_of_a_tensor_inside_a_compiled_step_is_an_error(backend):
+def test_reading_a_tensor_value_in_a_compiled_step_is_an_error(backend):
     step = sl.tensor.compile(lambda x: x if x.sum() > 0 else -x)
     with pytest.raises(SeqloomError, match="test_tensors"):
         step(backend.tensor([1.0]))
 
 
-def test_compiling_can_be_turned_off(backend):
+def test_compilation_can_be_disabled(backend):
     step = sl.tensor.compile(lambda x: x if x.sum() > 0 else -x, enabled=False)
     assert step(backend.tensor([1.0])).item() == 1.0
 
 
-def test_a_scope_releases_what_was_made_in_it_and_names_where(backend):
+def test_a_scope_releases_its_tensors_and_later_use_is_an_error(backend):
     with sl.tensor.scope():
         kept, gone = (backend.tensor(X) * 2).keep(), backend.tensor(X) * 3
     assert kept.shape == (4, 6)
@@ -251,7 +251,7 @@ def test_a_scope_releases_what_was_made_in_it_and_names_where(backend):
         gone.numpy()
 
 
-def test_memory_is_told_apart_by_purpose(backend):
+def test_memory_is_reported_by_purpose(backend):
     model = sl.nn.Linear(100, 100).bind(backend, sl.Key(0))
     model(backend.tensor(np.ones((1, 100), np.float32)))
     with sl.tensor.scope():
@@ -281,7 +281,7 @@ def test_a_profile_counts_calls_and_writes_a_trace(tmp_path):
     assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
 
 
-def test_eight_threads_train_as_one_after_the_other(backend):
+def test_eight_threads_train_like_one_after_the_other(backend):
     def train(results, place):
         loss: Any = None
         model = sl.nn.Linear(6, 1).bind(backend, sl.Key(place))
@@ -305,7 +305,7 @@ def test_eight_threads_train_as_one_after_the_other(backend):
     assert together == alone
 
 
-def test_dropped_forward_passes_keep_memory_flat():
+def test_discarded_forward_passes_do_not_accumulate_memory():
     tracked = sl.tensor.Autodiff(sl.tensor.backend("numpy"))
     w = tracked.tensor(W, requires_grad=True)
     network(tracked.tensor(X), w)
@@ -317,7 +317,7 @@ def test_dropped_forward_passes_keep_memory_flat():
     assert sl.tensor.memory().by_purpose["intermediates"] <= before
 
 
-def test_a_sequence_in_a_pack_never_sees_its_neighbour(backend):
+def test_a_packed_sequence_does_not_attend_to_its_neighbour(backend):
     rows = RNG.normal(size=(7, 1, 4)).astype(np.float32)
     poisoned = rows.copy()
     poisoned[3:] = np.nan
@@ -330,31 +330,31 @@ def test_a_sequence_in_a_pack_never_sees_its_neighbour(backend):
     np.testing.assert_array_equal(attend(rows), attend(poisoned))
 
 
-def test_64_bits_on_jax_without_its_switch_are_an_error_that_names_it():
+def test_float64_on_jax_without_x64_is_an_error_that_names_the_switch():
     if jax.config.read("jax_enable_x64"):
         pytest.skip("jax_enable_x64 is on")
     with pytest.raises(SeqloomError, match="jax_enable_x64"):
         sl.tensor.backend("jax").tensor(np.ones(2, np.float64), dtype="float64")
 
 
-def test_a_backend_is_found_by_its_name_and_another_is_an_error_with_the_names():
+def test_an_unknown_backend_is_an_error_that_lists_all_names():
     with pytest.raises(SeqloomError, match="numpy"):
         sl.tensor.backend("numpie")
 
 
-def test_an_integer_range_that_its_type_cannot_hold_is_an_error(backend):
+def test_an_integer_range_beyond_its_dtype_is_an_error(backend):
     xp = backend.tensor(X).__array_namespace__()
     with pytest.raises(SeqloomError, match="int8"):
         xp.arange(129, dtype=xp.int8)
 
 
-def test_einsum_is_that_of_torch(backend):
+def test_einsum_equals_that_of_pytorch(backend):
     found = sl.tensor.einsum("ij,kj->ik", backend.tensor(X), backend.tensor(W)).numpy()
     wanted = torch.einsum("ij,kj->ik", torch.tensor(X), torch.tensor(W)).numpy()
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
-def test_values_are_set_and_added_at_indices_without_changing_the_tensor(backend):
+def test_values_are_set_and_added_at_indices_in_a_new_tensor(backend):
     x = backend.tensor([1.0, 2.0, 3.0])
     assert x.at[1].set(9.0).numpy().tolist() == [1, 9, 3]
     assert x.at[[0, 0]].add(backend.tensor([1.0, 1.0])).numpy().tolist() == [3, 2, 3]
@@ -368,7 +368,7 @@ def test_sorting_is_stable(backend):
     assert xp.argsort(x, descending=True).numpy().tolist() == [0, 2, 1, 3]
 
 
-def test_a_label_or_an_index_out_of_range_is_an_error_on_every_backend(backend):
+def test_a_label_or_index_out_of_range_is_an_error_on_every_backend(backend):
     with pytest.raises(SeqloomError):
         F.cross_entropy(backend.tensor([[1.0, 2.0]]), backend.tensor([2]))
     with pytest.raises(SeqloomError):
@@ -382,19 +382,19 @@ def test_dropout_is_a_function_of_its_key(backend):
     assert not np.array_equal(one, other)
 
 
-def test_a_new_shape_makes_one_more_program_that_is_counted(backend):
+def test_a_new_shape_compiles_one_more_program(backend):
     step = sl.tensor.compile(lambda x: x * 2 + 1)
     for size in (2, 2, 3):
         step(backend.tensor(np.ones(size, np.float32)))
     assert step.recompiles == 1
 
 
-def test_a_tensor_says_which_axes_a_reduction_may_not_name(backend):
+def test_a_tensor_can_forbid_reductions_over_an_axis(backend):
     with pytest.raises(SeqloomError):
         backend.tensor(X).sum(axis=2)
 
 
-def test_the_namespace_of_the_standard_is_over_tensors(backend):
+def test_the_array_api_namespace_accepts_tensors(backend):
     xp = backend.tensor(X).__array_namespace__()
     assert xp.mean(xp.asarray([1.0, 3.0])).item() == 2.0
     assert isinstance(xp.meshgrid(xp.ones(2), xp.ones(3)), tuple)

@@ -29,14 +29,16 @@ def files(tmp_path: Path) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_scores_are_those_of_python(name: str, files: tuple[str, str], tmp_path: Path):
+def test_webassembly_scores_equal_those_of_python(
+    name: str, files: tuple[str, str], tmp_path: Path
+):
     model = packed(GOLDEN / f"version_1_{name}", tmp_path / "other.zip")
     _, found = ask({"do": "open", "path": model}, {"do": "predict", "path": files[1]})
     wanted = np.array(json.loads((GOLDEN / f"version_1_{name}.json").read_text()))
     np.testing.assert_allclose(np.reshape(found["scores"], wanted.shape), wanted, atol=1e-6)
 
 
-def test_a_file_in_gzip_and_in_small_pieces_has_the_same_scores(files, tmp_path: Path):
+def test_a_gzip_file_in_small_chunks_has_the_same_scores(files, tmp_path: Path):
     model, plain = files
     small = tmp_path / "five.fa.gz"
     small.write_bytes(gzip.compress(Path(plain).read_bytes()))
@@ -49,14 +51,14 @@ def test_a_file_in_gzip_and_in_small_pieces_has_the_same_scores(files, tmp_path:
     assert found[0]["warnings"] == []
 
 
-def test_warnings_of_records_come_with_the_summary(files, tmp_path: Path):
+def test_the_summary_contains_warnings_about_records(files, tmp_path: Path):
     path = fasta(tmp_path / "twice.fa", [("x", "ACGT"), ("x", "GGTA")])
     _, found = ask({"do": "open", "path": files[0]}, {"do": "predict", "path": path})
     (warning,) = found["warnings"]
     assert warning.startswith("2 sequences have the id 'x': a table of scores")
 
 
-def test_lines_hold_the_shortest_numbers_that_are_the_scores(files):
+def test_printed_scores_are_the_shortest_exact_decimals(files):
     _, found = ask({"do": "open", "path": files[0]}, {"do": "predict", "path": files[1]})
     head, *lines = found["text"].splitlines()
     assert head == "id\tEI\tIE\tN"
@@ -64,7 +66,7 @@ def test_lines_hold_the_shortest_numbers_that_are_the_scores(files):
     np.testing.assert_array_equal(numbers.ravel(), np.array(found["scores"], np.float32))
 
 
-def test_an_importance_is_what_the_score_loses_where_a_letter_is_unknown(files, tmp_path):
+def test_an_importance_is_the_change_of_the_score_without_a_residue(files, tmp_path):
     name, letters = records(1)[0]
     covered = [letters[:at] + "N" + letters[at + 1 :] for at in range(len(letters))]
     path = fasta(tmp_path / "one.fa", [(name, letters)])
@@ -89,9 +91,7 @@ def test_an_importance_is_what_the_score_loses_where_a_letter_is_unknown(files, 
         (b"", "the file is empty"),
     ],
 )
-def test_a_file_that_cannot_be_scored_is_an_error_in_words(
-    files, tmp_path, content, message
-):
+def test_an_invalid_file_is_an_error_message(files, tmp_path, content, message):
     path = tmp_path / "odd.fa"
     path.write_bytes(content)
     _, found = ask({"do": "open", "path": files[0]}, {"do": "predict", "path": str(path)})
@@ -99,7 +99,7 @@ def test_a_file_that_cannot_be_scored_is_an_error_in_words(
     assert not found["is_trap"]
 
 
-def test_a_zip_that_is_cut_or_changed_is_an_error_and_no_trap(files):
+def test_a_truncated_or_changed_zip_is_an_error_message(files):
     size = Path(files[0]).stat().st_size
     cuts = [
         {"do": "spoil", "path": files[0], "cut": size * part // 60} for part in range(60)
@@ -117,7 +117,7 @@ def test_a_zip_that_is_cut_or_changed_is_an_error_and_no_trap(files):
     [(10**9, "an array [1000000000] of int64 is larger than the"), (10**12, "shape")],
     ids=["more than the limit", "more than an index"],
 )
-def test_classes_without_number_are_an_error_and_no_trap(files, tmp_path, classes, message):
+def test_a_huge_number_of_classes_is_an_error_message(files, tmp_path, classes, message):
     copy = Path(shutil.copytree(GOLDEN / "version_1_cnn", tmp_path / "copy"))
     append_operation(copy, "astype", {"dtype": "int64"}, dtype="int64", shape=["batch", 3])
     append_operation(copy, "one_hot", classes, dtype="int64", shape=["batch", 3, classes])
@@ -132,7 +132,7 @@ def test_classes_without_number_are_an_error_and_no_trap(files, tmp_path, classe
     assert last["records"] == len(LENGTHS)
 
 
-def test_the_least_diagonal_leaves_the_scores_as_they_are(files, tmp_path):
+def test_the_order_of_pairwise_sums_does_not_change_scores(files, tmp_path):
     copy = Path(shutil.copytree(GOLDEN / "version_1_cnn", tmp_path / "copy"))
     append_operation(copy, "triu", shape=["batch", 3], k=-(2**63))
     _, before, _, after = ask(
@@ -144,7 +144,7 @@ def test_the_least_diagonal_leaves_the_scores_as_they_are(files, tmp_path):
     assert before["scores"] == after["scores"]
 
 
-def test_the_next_question_is_answered_after_an_error(files):
+def test_the_module_works_after_an_error(files):
     bad, good, found = ask(
         {"do": "open", "path": [1, 2, 3]},
         {"do": "open", "path": files[0]},
@@ -155,5 +155,5 @@ def test_the_next_question_is_answered_after_an_error(files):
     assert found["records"] == len(LENGTHS)
 
 
-def test_the_module_is_no_larger_than_a_picture():
+def test_the_module_is_small():
     assert len(gzip.compress(MODULE.read_bytes(), 9)) < 700_000

@@ -56,35 +56,35 @@ def test_each_notebook_is_in_the_list_of_notebooks():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_picture_has_a_text(name: str):
+def test_each_image_has_an_alternative_text(name: str):
     cells = (HOME / f"notebooks/{name}.py").read_text().split("# %%")
     drawing = [cell for cell in cells if "plt.show()" in cell]
     assert drawing
     assert all(cell.startswith(' alt="') for cell in drawing)
 
 
-def test_a_notebook_that_raises_names_the_cell_and_the_error(failures: list[str]):
+def test_a_failing_notebook_names_the_cell_and_the_error(failures: list[str]):
     (said,) = failures
     assert re.search(r"fails\.py, cell 2: ValueError: far off\n\nraise ValueError", said)
 
 
 @pytest.mark.usefixtures("failures")
-def test_a_notebook_that_raises_leaves_no_page(folder: Path):
+def test_a_failing_notebook_leaves_no_page(folder: Path):
     assert not (folder / "fails.md").exists()
 
 
 @pytest.mark.usefixtures("failures")
-def test_a_page_shows_what_was_printed(folder: Path):
+def test_a_page_contains_printed_output(folder: Path):
     assert "```output\n1 000\n```" in (folder / "works.md").read_text()
 
 
 @pytest.mark.usefixtures("failures")
-def test_a_page_shows_what_was_drawn(folder: Path):
+def test_a_page_contains_figures(folder: Path):
     (path,) = re.findall(r"!\[A line\.\]\((.*)\)", (folder / "works.md").read_text())
     assert (folder / path).read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.usefixtures("failures")
-def test_a_check_stands_in_the_notebook_alone(folder: Path):
+def test_assertions_are_hidden_on_the_page(folder: Path):
     assert "kept" not in (folder / "works.md").read_text()
     assert "kept" in (folder / "works.ipynb").read_text()

@@ -41,7 +41,7 @@ def click(page: Page, name: str) -> None:
     page.value(f"document.getElementById({name!r}).click()")
 
 
-def test_the_example_is_scored_and_looked_into(page: Page):
+def test_the_example_is_scored_and_explained(page: Page):
     click(page, "score")
     page.wait(SCORED)
     assert "8 records" in text(page, "#status")
@@ -50,7 +50,7 @@ def test_the_example_is_scored_and_looked_into(page: Page):
     assert not page.messages
 
 
-def test_nothing_but_the_pages_own_files_is_asked_for(page: Page, address: str):
+def test_the_page_requests_only_its_own_files(page: Page, address: str):
     click(page, "score")
     page.wait(SCORED)
     asked = {it for it in page.requests if not it.startswith("data:")}
@@ -60,7 +60,7 @@ def test_nothing_but_the_pages_own_files_is_asked_for(page: Page, address: str):
     }
 
 
-def test_a_file_in_gzip_is_scored_page_by_page(page: Page):
+def test_a_gzip_file_is_scored_in_pages_of_results(page: Page):
     page.choose("#records-file", DEMO)
     page.wait(SCORED)
     assert text(page, "#status") == "1,186 records of test.fa.gz"
@@ -78,7 +78,7 @@ def test_the_saved_table_has_a_line_for_each_record(page: Page):
     assert lines[0] == "id\tEI\tIE\tN"
 
 
-def test_another_model_is_opened(page: Page, tmp_path: Path):
+def test_another_model_can_be_opened(page: Page, tmp_path: Path):
     model = packed(HOME / "tests/export/data/version_1_lstm", tmp_path / "lstm.zip")
     page.choose("#model-file", Path(model))
     page.wait("document.getElementById('model-name').innerText == 'lstm.zip'")
@@ -87,7 +87,7 @@ def test_another_model_is_opened(page: Page, tmp_path: Path):
     page.wait(SCORED)
 
 
-def test_an_error_is_said_in_words_and_goes_with_the_next_click(page: Page, tmp_path: Path):
+def test_an_error_message_disappears_after_the_next_click(page: Page, tmp_path: Path):
     page.choose("#model-file", Path(fasta(tmp_path / "no.zip", records(1))))
     page.wait("!document.getElementById('error').hidden")
     assert "zip" in text(page, "#error")
@@ -95,7 +95,7 @@ def test_an_error_is_said_in_words_and_goes_with_the_next_click(page: Page, tmp_
     page.wait("document.getElementById('error').hidden")
 
 
-def test_letters_alone_are_a_record(page: Page):
+def test_pasted_residues_without_a_header_are_a_record(page: Page):
     letters = records(1)[0][1]
     page.value(f"document.getElementById('pasted').value = {letters!r}")
     click(page, "score")
@@ -103,7 +103,7 @@ def test_letters_alone_are_a_record(page: Page):
     assert text(page, "#table tbody th") == "pasted"
 
 
-def test_a_record_is_chosen_by_the_keyboard(page: Page):
+def test_a_record_can_be_selected_with_the_keyboard(page: Page):
     click(page, "score")
     page.wait(SCORED)
     page.value("document.querySelectorAll('#table tbody button')[2].focus()")
@@ -124,7 +124,7 @@ def test_the_page_fits_a_phone(address: str, tmp_path: Path, scheme: str):
         assert (tmp_path / "phone.png").stat().st_size > 20_000
 
 
-def test_everything_that_is_filled_in_has_a_label(page: Page):
+def test_every_form_field_has_a_label(page: Page):
     unlabelled = (
         "[...document.querySelectorAll('input, textarea, select, progress')]"
         ".filter((it) => !it.labels?.length && !it.ariaLabel).map((it) => it.id)"

@@ -74,7 +74,7 @@ def server() -> Iterator[Server]:
 
 
 @pytest.mark.parametrize(("scheme", "other"), [SCHEMES, SCHEMES[::-1]])
-def test_the_home_page_weighs_less_than_500_kb(
+def test_the_home_page_is_smaller_than_500_kb(
     server: Server, tmp_path: Path, scheme: str, other: str
 ):
     server.sent.clear()
@@ -86,17 +86,17 @@ def test_the_home_page_weighs_less_than_500_kb(
     assert f"/assets/report-{other}.webp" not in server.sent
 
 
-def test_no_page_has_more_than_500_kb_of_html():
+def test_no_html_page_is_larger_than_500_kb():
     sizes = {str(file): file.stat().st_size for file in SITE.rglob("*.html")}
     assert {file: size for file, size in sizes.items() if size > 500_000} == {}
 
 
-def test_no_page_shows_a_warning_or_a_path_of_the_machine_that_built_it():
+def test_no_page_contains_a_warning_or_a_local_path():
     pages = {str(file): file.read_text(encoding="utf-8") for file in SITE.rglob("*.html")}
     assert [name for name, text in pages.items() if "/ipykernel_" in text] == []
 
 
-def test_each_public_name_has_one_place_in_the_reference():
+def test_each_public_name_occurs_once_in_the_reference():
     sources = [file.read_text() for file in (HOME / "docs/reference").glob("*.md")]
     modules = {name for text in sources for name in DOCUMENTED.findall(text)}
     names = {
@@ -110,7 +110,7 @@ def test_each_public_name_has_one_place_in_the_reference():
     assert {name: places[name] for name in names if places[name] != 1} == {}
 
 
-def test_no_page_asks_another_host(server: Server, tmp_path: Path):
+def test_no_page_requests_another_host(server: Server, tmp_path: Path):
     with Page(tmp_path) as page:
         for path in PAGES:
             page.open(server.address + path)
@@ -133,7 +133,7 @@ def test_the_search_finds_a_name_of_the_reference(server: Server, tmp_path: Path
         page.wait(f"{SEARCH}.querySelector('[role=listbox] a[href*=reference]')")
 
 
-def test_the_colours_can_be_chosen(server: Server, tmp_path: Path):
+def test_the_colour_scheme_can_be_switched(server: Server, tmp_path: Path):
     with Page(tmp_path) as page:
         page.open(server.address)
         for scheme in ("default", "slate"):
@@ -142,14 +142,14 @@ def test_the_colours_can_be_chosen(server: Server, tmp_path: Path):
 
 
 @pytest.mark.parametrize("path", [*PAGES, "benchmarks/"])
-def test_a_page_fits_a_phone(server: Server, tmp_path: Path, path: str):
+def test_every_page_fits_a_phone(server: Server, tmp_path: Path, path: str):
     with Page(tmp_path, width=390) as page:
         page.open(server.address + path)
         assert page.value("document.documentElement.scrollWidth") <= 390
         page.wait(f"{OUT_OF_REACH} == 0")
 
 
-def test_the_first_column_stays_while_a_table_is_moved(server: Server, tmp_path: Path):
+def test_the_first_column_of_a_table_stays_visible(server: Server, tmp_path: Path):
     with Page(tmp_path, width=390) as page:
         page.open(server.address + "benchmarks/")
         page.wait("document.querySelectorAll('.md-typeset__scrollwrap').length")
@@ -157,7 +157,7 @@ def test_the_first_column_stays_while_a_table_is_moved(server: Server, tmp_path:
         assert moved[0] == moved[1] >= 0
 
 
-def test_no_button_lies_on_code_on_a_phone(server: Server, tmp_path: Path):
+def test_no_button_covers_code_on_a_phone(server: Server, tmp_path: Path):
     for width in (390, 1366):
         with Page(tmp_path / str(width), width=width) as page:
             page.open(server.address)
@@ -166,7 +166,9 @@ def test_no_button_lies_on_code_on_a_phone(server: Server, tmp_path: Path):
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_plot_has_the_paper_of_the_scheme(server: Server, tmp_path: Path, scheme: str):
+def test_plots_have_the_background_of_the_colour_scheme(
+    server: Server, tmp_path: Path, scheme: str
+):
     with Page(tmp_path, dark=scheme == "dark") as page:
         page.open(server.address + "notebooks/peptides/")
         given = {"clip": page.value(PLOT), "captureBeyondViewport": True}
@@ -180,7 +182,7 @@ def test_a_plot_has_the_paper_of_the_scheme(server: Server, tmp_path: Path, sche
 )
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", [1366, 390])
-def test_everybody_can_read_and_reach_a_page(
+def test_pages_pass_the_accessibility_checks(
     server: Server, tmp_path: Path, width: int, scheme: str
 ):
     folder = AXE.submodule_search_locations[0]
