@@ -189,11 +189,12 @@ def print_sample(texts: list[Text], *, sentences: int, names: int) -> None:
 def find(texts: list[Text], paths: list[str], exceptions: list[str]) -> list[Finding]:
     """Return the findings; repeated names only if all files are searched."""
     synonyms = synonyms_of(glossary_rows())
+    listed = {row[2] for row in glossary_rows() if len(row) > 2}
     findings = [] if paths else list(repeated_names(texts))
     for text in texts:
         if text.kind == "name":
             findings += findings_in_name(text)
-        elif not any(part in text.text for part in exceptions):
+        elif text.text not in listed and not any(part in text.text for part in exceptions):
             findings += findings_in_prose(text, synonyms)
     return findings
 
